@@ -74,8 +74,9 @@ impl<'a, S: Store> Look<'a, S> {
             return Ok(());
         }
         let count = |beside: &[u8]| named::count(&beside[..layout.tail()], layout.members).unwrap_or(0);
-        let counts = self.besides[besides].chunks_exact(layout.beside()).map(count).enumerate().filter(|(_, count)| *count > 0);
-        let length = counts.last().map_or(0, |(page, count)| page * layout.named() + count * named::ENTRY);
+        let counts = self.besides[besides].chunks_exact(layout.beside()).map(count).enumerate();
+        let last = counts.rev().find(|(_, count)| *count > 0);
+        let length = last.map_or(0, |(page, count)| page * layout.named() + count * named::ENTRY);
         if self.entries.len() < length {
             self.entries.resize(length, 0);
         }
