@@ -16,9 +16,11 @@ fn browser() -> Option<OsString> {
     std::env::var_os("FLASHKEEP_BROWSER").into_iter().chain(BROWSERS.map(OsString::from)).find(answers)
 }
 
-/// A report of these schemes with the script of the test in it.
-fn report(name: &str, schemes: &str, more: &str) -> PathBuf {
-    let settings = format!("{}\n{more}", SMALL.replace(r#"["none", "raid5", "ds-raid"]"#, schemes));
+/// A report of these schemes on a drive with the script of the test in it.
+fn report(name: &str, (drive, requests, schemes): (&str, u32, &str), more: &str) -> PathBuf {
+    let settings = SMALL.replace(r#"["none", "raid5", "ds-raid"]"#, schemes).replace("mlc-2014", drive);
+    let settings = settings.replace("requests = 3000", &format!("requests = {requests}"));
+    let settings = format!("{settings}\n{more}");
     let experiment = Experiment::parse("test.toml", &settings).unwrap_or_else(|e| panic!("{e}"));
     let bench = Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} };
     let comparison = compare(&experiment, &bench).unwrap_or_else(|e| panic!("{e}"));
@@ -66,13 +68,15 @@ fn the_report_works_in_a_browser() {
     let seeds = &format!("{all}\nseeds = 3");
     let widths = &[400, 1280, 1920][..];
     let pages = [
-        ("two", r#"["none", "ds-raid"]"#, "", widths),
-        ("eight", all, "", widths),
-        ("apart", all, dead, &widths[..2]),
-        ("seeds", seeds, "", &widths[..1]),
+        // The tables of drives with a ladder of reads have the longest labels.
+        ("ladder", ("tlc", 30_000, r#"["none", "raid5", "ds-raid"]"#), "", &widths[1..2]),
+        ("two", ("mlc-2014", 3000, r#"["none", "ds-raid"]"#), "", widths),
+        ("eight", ("mlc-2014", 3000, all), "", widths),
+        ("apart", ("mlc-2014", 3000, all), dead, &widths[..2]),
+        ("seeds", ("mlc-2014", 3000, seeds), "", &widths[..1]),
     ];
-    for (name, schemes, more, widths) in pages {
-        let page = report(name, schemes, more);
+    for (name, on, more, widths) in pages {
+        let page = report(name, on, more);
         for &width in widths {
             let found = look(&browser, &page, width);
             assert_eq!(found["wrong"], serde_json::json!([]), "{name} schemes at {width} pixels");
