@@ -225,7 +225,7 @@ fn is_zero_sum<'a>(terms: impl Iterator<Item = (u8, Option<&'a [u8]>)>) -> Sum {
 }
 
 /// Powers of 2 in the field GF(2^8) of the polynomial 0x11d, twice around, and of which power each element is.
-const POWERS: ([u8; 510], [u8; 256]) = {
+static POWERS: ([u8; 510], [u8; 256]) = {
     let (mut powers, mut logs) = ([0; 510], [0; 256]);
     let (mut power, mut element) = (0, 1u16);
     while power < 510 {
@@ -244,8 +244,7 @@ const POWERS: ([u8; 510], [u8; 256]) = {
 
 /// The product in that field.
 fn times(a: u8, b: u8) -> u8 {
-    static TABLES: ([u8; 510], [u8; 256]) = POWERS;
-    let (powers, logs) = &TABLES;
+    let (powers, logs) = &POWERS;
     match (a, b) {
         (0, _) | (_, 0) => 0,
         (1, other) => other,

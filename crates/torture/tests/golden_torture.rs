@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use trace::{FNV_START, fnv_on};
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/torture.csv");
 const HEADER: &str = "campaign,seed,first scenario,violations,outcomes";
@@ -41,9 +42,7 @@ struct Fnv(u64);
 
 impl Write for Fnv {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        for byte in text.bytes() {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        self.0 = fnv_on(self.0, text.as_bytes());
         Ok(())
     }
 }
@@ -69,7 +68,7 @@ impl Block {
     fn row(&self) -> String {
         let faults: Vec<String> = self.campaign.faults.iter().map(|&name| name.into()).collect();
         let scope = Scope::apart(self.campaign.seed, &[], &faults, self.campaign.beyond_promise).expect("known names");
-        let (mut hash, mut violations) = (Fnv(0xcbf2_9ce4_8422_2325), 0);
+        let (mut hash, mut violations) = (Fnv(FNV_START), 0);
         let range = self.first..self.first + SCENARIOS_OF_A_BLOCK;
         // A drive that lies across the border of two blocks is run for both.
         for drive in range.start / SCENARIOS_OF_A_DRIVE..range.end.div_ceil(SCENARIOS_OF_A_DRIVE) {

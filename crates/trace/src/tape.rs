@@ -51,7 +51,7 @@ pub struct Scanned {
     pub kept: Option<Vec<Record>>,
 }
 
-/// Hears of requests read; keeps them while they are few.
+/// Takes the digest of the requests that are read, and keeps the requests while they are few.
 struct Reel<'a> {
     digest: u64,
     count: u64,

@@ -255,16 +255,11 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         Ok(())
     }
 
-    /// Reads bytes as flash has them.
-    fn read_flash(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-        read_flash(self.file(), bytes, offset)
-    }
-
     /// The data of a page, if it can be read and its checksums are right.
     fn checked_data(&self, ppn: Ppn) -> Option<Vec<u8>> {
         let (mut data, mut beside) = (vec![0; self.layout.data], vec![0; self.layout.beside()]);
-        self.read_flash(&mut data, self.layout.data_at(ppn)).ok()?;
-        self.read_flash(&mut beside, self.layout.beside_at(ppn)).ok()?;
+        read_flash(self.file(), &mut data, self.layout.data_at(ppn)).ok()?;
+        read_flash(self.file(), &mut beside, self.layout.beside_at(ppn)).ok()?;
         let oob = OobPage::decode(&beside[self.layout.tail()..], self.layout.slots()).ok()?;
         let slots = data.chunks_exact(self.layout.data / self.layout.slots());
         let right = slots.zip(&oob.slots).all(|(data, slot)| crc32c::crc32c(data) == slot.data_crc);
@@ -311,7 +306,7 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         }
         beside.extend(self.memory.oob_of(program, &crcs).encode());
         let (ppn, layout) = (program.ppn, &self.layout);
-        // Ascending, what stands beside the page last.
+        // A program writes at ascending offsets: the OOB bytes of the page come last.
         let parts =
             [(&mut data, layout.data_at(ppn)), (&mut entries, layout.members_at(ppn)), (&mut beside, layout.beside_at(ppn))];
         for (bytes, offset) in parts.into_iter().filter(|(bytes, _)| !bytes.is_empty()) {
