@@ -4,7 +4,7 @@ use super::contents::Stored;
 use super::{MemoryArray, Payload};
 use crate::power::Scar;
 use crate::{Member, OobPage, OobSlot, OobTag, Program};
-use vocab::{BlockAddr, StripSet};
+use vocab::{BlockAddr, Ppn, StripSet};
 
 /// What was found of a page.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,12 +17,20 @@ pub(crate) enum Found {
     Valid(OobPage, Vec<Member>),
 }
 
+/// A block as its pages tell, to be put back.
+pub(crate) struct Restored<P> {
+    contents: Stored<P>,
+    scars: Vec<(Ppn, Scar)>,
+    is_half_erased: bool,
+    /// Pages up to the last one that is not erased.
+    pages: u32,
+}
+
 impl<P: Payload> MemoryArray<P> {
-    /// Puts a block that was never programmed into the state its pages tell; its age stays
-    /// unknown. A block whose first page is not valid, or with an erased page before others, is
-    /// half erased.
-    pub(crate) fn restore(&mut self, block: BlockAddr, found: &[Found]) {
-        let Some(last) = found.iter().rposition(|page| *page != Found::Erased) else { return };
+    /// The state of a block that its pages tell; `None`: it is erased. A block whose first page is not valid, or with an erased
+    /// page before others, is half erased.
+    pub(crate) fn restored(&self, block: BlockAddr, mut found: Vec<Found>) -> Option<Restored<P>> {
+        let last = found.iter().rposition(|page| *page != Found::Erased)?;
         let mut contents = self.erased_contents();
         let valid = || found.iter().filter_map(|page| if let Found::Valid(oob, _) = page { Some(oob) } else { None });
         contents.sequence.start(valid().map(|oob| oob.sequence).min().unwrap_or(0));
@@ -31,22 +39,23 @@ impl<P: Payload> MemoryArray<P> {
             (contents.slc, contents.slc_cycles) = (u8::from(first.slc), first.slc_cycles);
             contents.ecc.iter_mut().for_each(|ecc| ecc.written_s.fill(first.first_program_s));
         }
-        let mut half_erased = !matches!(found[0], Found::Valid(..));
-        for (page, found) in found[..=last].iter().enumerate() {
+        let (mut scars, mut is_half_erased) = (Vec::new(), !matches!(found[0], Found::Valid(..)));
+        found.truncate(last + 1);
+        for (page, found) in found.into_iter().enumerate() {
             let ppn = self.grid.ppn(block, page as u32);
             let Found::Valid(oob, members) = found else {
-                half_erased |= *found == Found::Erased;
-                self.scars.add(ppn, if *found == Found::Erased { Scar::Blank } else { Scar::Torn });
+                is_half_erased |= found == Found::Erased;
+                scars.push((ppn, if found == Found::Erased { Scar::Blank } else { Scar::Torn }));
                 continue;
             };
             // No program of ours leaves ranks so far apart.
             if !contents.sequence.set(page, oob.sequence) {
-                self.scars.add(ppn, Scar::Torn);
+                scars.push((ppn, Scar::Torn));
                 continue;
             }
             let recovery = contents.recovery.as_mut().expect("an image keeps updates");
             if !members.is_empty() {
-                recovery.members.insert(page as u32, members.clone().into());
+                recovery.members.insert(page as u32, members.into());
             }
             recovery.pe_max[page] = oob.pe_max;
             contents.ecc.iter_mut().for_each(|ecc| ecc.capability[page] = oob.ecc_profile);
@@ -56,11 +65,18 @@ impl<P: Payload> MemoryArray<P> {
                 recovery.update[page * self.slots_per_page + i] = update;
             }
         }
-        let slc = contents.slc;
-        self.contents[block.index()] = Some(Stored::Open(Box::new(contents)).close());
+        let contents = Stored::Open(Box::new(contents)).close();
+        Some(Restored { contents, scars, is_half_erased, pages: last as u32 + 1 })
+    }
+
+    /// Puts a block that was never programmed into that state; its age stays unknown.
+    pub(crate) fn put_back(&mut self, block: BlockAddr, restored: Restored<P>) {
+        let Restored { contents, scars, is_half_erased, pages } = restored;
         let info = &mut self.blocks[block.index()];
-        (info.next_page, info.slc) = (last as u32 + 1, slc);
-        if half_erased {
+        (info.next_page, info.slc) = (pages, contents.get().slc);
+        self.contents[block.index()] = Some(contents);
+        scars.into_iter().for_each(|(ppn, scar)| self.scars.add(ppn, scar));
+        if is_half_erased {
             self.scars.add_half_erased(block);
         }
     }

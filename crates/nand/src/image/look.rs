@@ -10,6 +10,17 @@ use vocab::{BlockAddr, Grid, Ppn};
 /// Bytes of members that are read at once, or those of one page.
 const NAMED_AT_ONCE: usize = 1 << 20;
 
+/// Blocks below which another thread is not worth it.
+const BLOCKS_A_THREAD: u32 = 64;
+/// Threads above which a disk is the limit.
+const THREADS_MOST: usize = 8;
+
+/// By how many threads so many blocks are looked at.
+pub(super) fn threads(blocks: u32) -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MOST);
+    (blocks / BLOCKS_A_THREAD).clamp(1, cores as u32)
+}
+
 /// A look at an image, block after block.
 pub(super) struct Look<'a, S> {
     store: &'a S,

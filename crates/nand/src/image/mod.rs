@@ -192,12 +192,31 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         let layout = Layout::read(path, &header, size)?;
         let mut array = Self::with(path, layout, file);
         array.restore_marks()?;
-        let Self { memory, file, .. } = &mut array;
-        let mut look = Look::new(file.as_ref().expect("it is one in a store"), &layout, memory.grid().clone());
-        for block in (0..layout.geometry.blocks()).map(BlockAddr) {
-            memory.restore(block, &look.at_block(block).map_err(io)?);
-        }
+        array.restore_blocks(look::threads(layout.geometry.blocks())).map_err(io)?;
         Ok(array)
+    }
+
+    /// Puts all blocks back as their pages tell, each of so many threads an equal share of them.
+    fn restore_blocks(&mut self, threads: u32) -> io::Result<()> {
+        let Self { memory, file, layout, .. } = self;
+        let (store, blocks) = (file.as_ref().expect("it is one in a store"), layout.geometry.blocks());
+        let share = |thread: u32| (u64::from(blocks) * u64::from(thread) / u64::from(threads)) as u32;
+        let restored = |thread: u32| {
+            let mut look = Look::new(store, layout, memory.grid().clone());
+            let blocks = (share(thread)..share(thread + 1)).map(BlockAddr);
+            blocks.map(|block| Ok(memory.restored(block, look.at_block(block)?))).collect::<io::Result<Vec<_>>>()
+        };
+        let shares = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|thread| scope.spawn(move || restored(thread))).collect();
+            let joined = |other: std::thread::ScopedJoinHandle<'_, _>| {
+                other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            std::iter::once(restored(0)).chain(others.into_iter().map(joined)).collect::<io::Result<Vec<_>>>()
+        })?;
+        for (block, restored) in (0..).map(BlockAddr).zip(shares.into_iter().flatten()) {
+            restored.into_iter().for_each(|restored| memory.put_back(block, restored));
+        }
+        Ok(())
     }
 
     fn with(path: &Path, layout: Layout, file: S) -> Self {

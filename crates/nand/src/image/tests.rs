@@ -227,6 +227,26 @@ fn memory_keeps_the_contents_of_some_pages_and_all_read_back() {
     }
 }
 
+/// Blocks 0 to 2 have one, two and three pages, block 3 none. Catches shares of threads that leave out a block, have one twice, or
+/// are put back elsewhere.
+#[test]
+fn any_number_of_threads_finds_the_same() {
+    let file = Failing::of(fresh(PAGES), usize::MAX);
+    let mut array = mount(file.clone());
+    let pages: Vec<u32> = (0..3).flat_map(|block| (0..=block).map(move |page| block * PAGES + page)).collect();
+    pages.iter().for_each(|&ppn| assert_eq!(program(&mut array, ppn), ProgramOutcome::Done));
+    for threads in 1..=5 {
+        let layout = Layout::new(geometry(PAGES), MEMBERS);
+        let mut found = FileArray::<Data, _>::with(Path::new("test"), layout, file.clone());
+        found.restore_blocks(threads).unwrap();
+        let programmed = [0, 1, 2, 3].map(|block| found.block(BlockAddr(block)).next_page);
+        assert_eq!(programmed, [1, 2, 3, 0], "{threads} threads");
+        for &ppn in &pages {
+            assert_eq!((found.payload(Ppn(ppn)), found.members(Ppn(ppn))), (contents(ppn).as_slice(), named(ppn).as_slice()));
+        }
+    }
+}
+
 /// Gives a page another rank, with a right checksum.
 fn rank(file: &Failing, ppn: u32, sequence: u64) {
     let layout = Layout::new(geometry(PAGES), MEMBERS);
