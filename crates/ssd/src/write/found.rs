@@ -6,6 +6,7 @@ use crate::rules::SafetyRule;
 use device::contents::HostPayload;
 use device::failed::FailedProgram;
 use nand::{FlashArray, Member};
+use rustc_hash::FxHashMap;
 use vocab::{Lpn, Ppn};
 
 /// What the mount scan knows of flash pages.
@@ -27,24 +28,67 @@ pub(crate) enum Lost {
     AreLeftOut,
 }
 
-/// The newest contents of logical pages, as far as they were looked for.
+/// The newest contents of the logical pages that are looked for.
+#[derive(Debug)]
+pub(crate) enum Newests {
+    /// Of all logical pages of the drive.
+    All(Vec<Option<Newest>>),
+    /// Of these alone.
+    These(FxHashMap<Lpn, Option<Newest>>),
+}
+
+impl Newests {
+    /// Nothing is found yet of so many logical pages, which are all.
+    pub fn of_all(pages: u32) -> Self {
+        Self::All(vec![None; pages as usize])
+    }
+
+    /// Nothing is found yet of these logical pages.
+    pub fn of_these(pages: impl IntoIterator<Item = Lpn>) -> Self {
+        Self::These(pages.into_iter().map(|lpn| (lpn, None)).collect())
+    }
+
+    /// Whether the newest contents of the page are looked for.
+    pub fn seeks(&self, lpn: Lpn) -> bool {
+        match self {
+            Self::All(_) => true,
+            Self::These(pages) => pages.contains_key(&lpn),
+        }
+    }
+
+    /// A copy of a page was found: it is taken if it is newer than the one found before, or as new and programmed
+    /// earlier.
+    pub fn offer(&mut self, lpn: Lpn, found: Newest) {
+        let newest = match self {
+            Self::All(pages) => pages.get_mut(lpn.index()),
+            Self::These(pages) => pages.get_mut(&lpn),
+        };
+        let Some(newest) = newest else { return };
+        let is_newer = |old: &Newest| (found.update, old.sequence) > (old.update, found.sequence);
+        if newest.as_ref().is_none_or(is_newer) {
+            *newest = Some(found);
+        }
+    }
+}
+
+/// What was found in flash.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// For each logical page.
-    pub pages: Vec<Option<Newest>>,
+    /// The newest contents of logical pages.
+    pub pages: Newests,
     /// Slots that the mount scan cannot read and that their codewords give, with the contents of each.
     pub solved: Vec<Member>,
 }
 
 impl Found {
-    /// Nothing is found yet of so many logical pages.
-    pub fn new(pages: u32) -> Self {
-        Self { pages: vec![None; pages as usize], solved: Vec::new() }
+    /// Nothing is found yet of these pages.
+    pub fn new(pages: Newests) -> Self {
+        Self { pages, solved: Vec::new() }
     }
 
     /// A copy of a page was found.
     pub fn offer(&mut self, lpn: Lpn, found: Newest) {
-        offer(&mut self.pages, lpn, found);
+        self.pages.offer(lpn, found);
     }
 
     /// Offers what a codeword brings back. Of equal contents a readable copy is taken before it.
@@ -55,16 +99,6 @@ impl Found {
                 self.solved.push(member);
             }
         }
-    }
-}
-
-/// A copy of a page was found: it is taken if it is newer than the one found before, or as new and programmed
-/// earlier.
-pub(crate) fn offer(pages: &mut [Option<Newest>], lpn: Lpn, found: Newest) {
-    let Some(newest) = pages.get_mut(lpn.index()) else { return };
-    let is_newer = |old: &Newest| (found.update, old.sequence) > (old.update, found.sequence);
-    if newest.as_ref().is_none_or(is_newer) {
-        *newest = Some(found);
     }
 }
 

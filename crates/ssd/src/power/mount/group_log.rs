@@ -4,16 +4,16 @@
 use crate::core::journal::Journal;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
-use crate::power::mount::Choice;
+use crate::power::mount::choice::Chosen;
 use crate::power::mount::looks::Looks;
-use crate::write::found::{Found, Lost, PagesSeen};
+use crate::write::found::{Lost, Newests, PagesSeen};
 use crate::write::groups::mount::GroupsSeen;
 use crate::write::rows::Rows;
 use crate::write::rows::mount::RowsSeen;
 use device::contents::HostPayload;
 use nand::Scan;
 use std::collections::BTreeSet;
-use vocab::{Cause, Ppn};
+use vocab::{Cause, Lpn, Ppn};
 
 impl PagesSeen for Looks {
     fn is_valid(&self, ppn: Ppn) -> bool {
@@ -29,12 +29,6 @@ impl PagesSeen for Looks {
     }
 }
 
-impl From<Found> for Choice {
-    fn from(found: Found) -> Self {
-        Self { pages: found.pages, solved: found.solved, ..Self::default() }
-    }
-}
-
 /// What the mount knows of the pages of block groups.
 fn seen_of_groups<'a, P>(looks: &'a Looks, remains: &'a Remains<P>) -> GroupsSeen<'a> {
     GroupsSeen { seen: looks, erasing: &remains.erasing, erases_known: !remains.outage.memory.reads }
@@ -46,11 +40,22 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         Rows::doubted(&self.core, looks, suspects)
     }
 
-    pub(crate) fn choose_in_rows(&self, looks: &Looks, durable: &Journal, but: &BTreeSet<Ppn>, lost: Lost) -> Choice {
-        self.writer.rows.choose(&self.core, RowsSeen { seen: looks, without: but }, durable, lost).into()
+    pub(crate) fn choose_in_rows(
+        &self,
+        looks: &Looks,
+        but: &BTreeSet<Ppn>,
+        (durable, lost): (&Journal, Lost),
+        sought: Newests,
+    ) -> Chosen {
+        self.writer.rows.choose(&self.core, RowsSeen { seen: looks, without: but }, (durable, lost), sought).into()
     }
 
-    pub(crate) fn choose_in_groups(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, lost: Lost) -> Choice {
+    /// See [`Rows::in_parts`].
+    pub(crate) fn rows_in_parts(&self, looks: &Looks, suspects: &BTreeSet<Ppn>) -> Option<BTreeSet<Lpn>> {
+        Rows::in_parts(&self.core, looks, suspects)
+    }
+
+    pub(crate) fn choose_in_groups(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, lost: Lost) -> Chosen {
         self.writer.groups.choose(&self.core, seen_of_groups(looks, remains), but, lost).into()
     }
 

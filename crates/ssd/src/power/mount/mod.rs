@@ -24,6 +24,7 @@
 //!   memory knows it, or else the newest page of the drive (I14); **reads** from the step last saved, and
 //!   a step more (I5).
 
+pub(crate) mod choice;
 pub(crate) mod group_log;
 pub(crate) mod looks;
 pub(crate) mod recovery;
@@ -34,16 +35,17 @@ use crate::care::profiles::Profiles;
 use crate::core::checkpoint::Checkpoint;
 use crate::core::checkpoint::Summary;
 use crate::core::journal::Journal;
-use crate::core::mounting::{PagesFound, SpareCopies};
-pub(crate) use crate::core::newest::Newest;
+use crate::core::mounting::SpareCopies;
+use crate::core::newest::Newest;
 use crate::engine::Engine;
 use crate::power::cut::{READS_SAVED_EVERY, Remains};
+use crate::power::mount::choice::{Choice, Otherwise};
 use crate::power::mount::looks::Looks;
 use crate::power::outage::MemoryLoss;
 use crate::rules::SafetyRule;
 use crate::write::RebuiltBy;
 use crate::write::found;
-use crate::write::found::Lost;
+use crate::write::found::{Found, Lost, Newests};
 use crate::write::rows::Rows;
 use crate::write::rows::mount::Leaning;
 use crate::write::stripes::mount::StripeFound;
@@ -52,8 +54,8 @@ use device::failed::FailedProgram;
 use ftl::UnitId;
 use nand::{Member, PageScan, Scan};
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet};
-use vocab::{BlockAddr, Bytes, DieId, Lpn, Nanos, Ppn, Slot, StripeId};
+use std::collections::BTreeSet;
+use vocab::{BlockAddr, Bytes, DieId, Lpn, Nanos, Ppn, Slot};
 
 /// What a mount found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,64 +78,6 @@ pub struct Mounted {
     pub lost: MemoryLoss,
 }
 
-/// The newest consistent state that flash and power-safe memory name.
-#[derive(Debug, Default)]
-pub(crate) struct Choice {
-    /// For each logical page.
-    pub pages: Vec<Option<Newest>>,
-    /// For each static stripe.
-    pub stripes: Vec<StripeFound>,
-    /// Slots that the mount scan cannot read and that their codewords give, with the contents of each.
-    pub solved: Vec<Member>,
-}
-
-impl Choice {
-    pub(crate) fn new(pages: u32) -> Self {
-        Self { pages: vec![None; pages as usize], ..Self::default() }
-    }
-
-    /// A copy of a page was found.
-    pub(crate) fn offer(&mut self, lpn: Lpn, found: Newest) {
-        found::offer(&mut self.pages, lpn, found);
-    }
-
-    /// Nothing counts that is older than what was durable; the pages of which that is all there is.
-    fn lose(&mut self, journal: &Journal) -> BTreeMap<Lpn, u64> {
-        let mut stays = BTreeMap::new();
-        for (lpn, update) in journal.iter() {
-            let Some(page) = self.pages.get_mut(lpn.index()) else { continue };
-            if page.is_none_or(|newest| newest.update < update) {
-                *page = Some(Newest { update, sequence: 0, slot: None });
-                stays.insert(lpn, update);
-            }
-        }
-        stays
-    }
-
-    /// Logical pages that were found, and the ranks of their contents; those apart that rows and groups only solve for.
-    fn found(&self) -> PagesFound {
-        let solved: BTreeSet<Slot> = self.solved.iter().map(|member| member.slot).collect();
-        let pages = (0..).map(Lpn).zip(&self.pages).filter_map(|(lpn, found)| Some((lpn, found.as_ref()?)));
-        let (there, solved): (Vec<_>, Vec<_>) =
-            pages.partition(|(_, found)| found.slot.is_none_or(|slot| !solved.contains(&slot)));
-        let ranks = |pages: Vec<(Lpn, &Newest)>| pages.into_iter().map(|(lpn, found)| (lpn, found.update)).collect();
-        PagesFound { there: ranks(there), solved: ranks(solved) }
-    }
-
-    /// Every slot that counts.
-    fn slots(&self) -> impl Iterator<Item = Slot> {
-        let parities = self.stripes.iter().filter_map(StripeFound::parity_slot);
-        let pages = self.pages.iter().flatten().filter_map(|newest| newest.slot);
-        pages.chain(parities)
-    }
-
-    /// Static stripes of which no page names a consistent state.
-    fn unnamed_stripes(&self) -> impl Iterator<Item = StripeId> {
-        let stripes = (0..).map(StripeId).zip(&self.stripes);
-        stripes.filter(|(_, found)| found.unnamed.is_some()).map(|(stripe, _)| stripe)
-    }
-}
-
 impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     /// Rebuilds what the controller knows; nothing is written.
     pub(crate) fn mount(&mut self, mut remains: Remains<P>) -> Mounted {
@@ -151,22 +95,26 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         }
         self.mount_checkpoint(&looks, &suspects, remains.checkpoint.as_ref());
         self.mount_groups(&mut remains, &looks, &suspects);
-        let mut with = self.choose(&looks, &remains, &remains.journal, (&BTreeSet::new(), Lost::AreSolvedFor));
+        let found = (&looks, &remains);
+        let mut with = self.choose(found);
         // Unless a die took it, what can only be solved for is as suspect.
         let lost = if self.core.device.losses.dead().is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
         // A suspect may be durable: what would count without it is kept, and the next mount knows better.
-        let mut without = self.choose(&looks, &remains, &known_lost, (&suspects, lost));
+        let mut without = self.choose_without(found, &known_lost, (&suspects, lost), &with);
+        let collects = self.writer.facts().rebuilt_by == RebuiltBy::Collection && lost == Lost::AreLeftOut;
+        let mut solved = collects.then(|| self.choose_without(found, &known_lost, (&suspects, Lost::AreSolvedFor), &with));
         if self.writer.facts().rebuilt_by == RebuiltBy::Stripes {
             self.core.safe.lost = with.stripes.iter().flat_map(|found| found.lost.iter().copied()).collect();
         } else {
-            self.core.safe.lost = with.lose(&remains.journal);
-            without.lose(&known_lost);
+            let stale = with.lose(&remains.journal);
+            [Some(&mut without), solved.as_mut()].into_iter().flatten().for_each(|otherwise| otherwise.keep(&stale));
+            without.lose(&with, &known_lost);
+            self.core.safe.lost = stale.into_iter().map(|page| (page.lpn, page.durable)).collect();
         }
         self.mount_wear(&looks, &remains);
         let (mut fallback, mut spare) = self.fallback(&with, &without, &suspects);
         let mut only_solved = Vec::new();
-        if lost == Lost::AreLeftOut && self.writer.facts().rebuilt_by == RebuiltBy::Collection {
-            let solved = self.choose(&looks, &remains, &known_lost, (&suspects, Lost::AreSolvedFor));
+        if let Some(solved) = solved {
             fallback.extend(self.solved_fallback(&with, &solved, &remains.journal));
             only_solved = self.solved_copies(&with, &solved, &suspects);
         }
@@ -287,21 +235,45 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         suspects
     }
 
-    /// The newest consistent state if the pages `but` cannot be read. `lost`: those of rows and groups.
-    fn choose(&self, looks: &Looks, remains: &Remains<P>, durable: &Journal, (but, lost): (&BTreeSet<Ppn>, Lost)) -> Choice {
-        (self.steps().choose)(self, looks, remains, durable, (but, lost))
+    /// The newest consistent state.
+    fn choose(&self, (looks, remains): (&Looks, &Remains<P>)) -> Choice {
+        let (all, conditions) = (Newests::of_all(self.core.map.user_slots()), (&BTreeSet::new(), Lost::AreSolvedFor));
+        Choice::of((self.steps().choose)(self, (looks, remains), &remains.journal, conditions, all))
+    }
+
+    /// What counts beside that, given what was durable, if suspects cannot be read. `lost`: those of rows and groups.
+    fn choose_without(
+        &self,
+        (looks, remains): (&Looks, &Remains<P>),
+        durable: &Journal,
+        (suspects, lost): (&BTreeSet<Ppn>, Lost),
+        with: &Choice,
+    ) -> Otherwise {
+        let choose = |sought| (self.steps().choose)(self, (looks, remains), durable, (suspects, lost), sought);
+        let all = || Otherwise::of(with, choose(Newests::of_all(self.core.map.user_slots())));
+        let Some(sought) = (self.steps().may_change)(self, looks, suspects) else { return all() };
+        // Code zones name pages behind those of the host.
+        let sought = sought.into_iter().filter(|lpn| lpn.0 < self.core.map.user_slots());
+        let otherwise = Otherwise::of(with, choose(Newests::of_these(sought)));
+        debug_assert_eq!(otherwise, all(), "nothing else changes");
+        otherwise
     }
 
     /// Without redundancy every page stands for itself. Code of code zones is derived data: none
     /// is believed after a cut.
-    fn choose_pages(&self, looks: &Looks, but: &BTreeSet<Ppn>) -> Choice {
-        let mut choice = Choice::new(self.core.map.user_slots());
+    fn choose_pages(&self, looks: &Looks, but: &BTreeSet<Ppn>, sought: Newests) -> Found {
+        let mut found = Found::new(sought);
         for ppn in looks.valid().filter(|ppn| !but.contains(ppn)) {
-            for (lpn, found) in self.data_in(ppn) {
-                choice.offer(lpn, found);
+            for (lpn, newest) in self.data_in(ppn) {
+                found.offer(lpn, newest);
             }
         }
-        choice
+        found
+    }
+
+    /// Logical pages that lie in any of these.
+    fn logical_pages_in(&self, ppns: &BTreeSet<Ppn>) -> BTreeSet<Lpn> {
+        ppns.iter().flat_map(|&ppn| self.data_in(ppn)).map(|(lpn, _)| lpn).collect()
     }
 
     /// See [`found::data_in`].
@@ -348,20 +320,19 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     /// Units with copies that would count if suspects could not be read, once for each. Those apart whose contents have another
     /// copy that lasts, or one that was programmed before: of what was answered the first copy was durable then, so that later ones,
     /// which mounts made that the next cut ended, only spare a step back to what was there before.
-    fn fallback(&self, with: &Choice, without: &Choice, suspects: &BTreeSet<Ppn>) -> (Vec<UnitId>, Vec<UnitId>) {
-        let needed = needed_without(with, without);
+    fn fallback(&self, with: &Choice, without: &Otherwise, suspects: &BTreeSet<Ppn>) -> (Vec<UnitId>, Vec<UnitId>) {
+        let needed = without.needed_beside(with);
         let mut units: Vec<UnitId> = needed.into_iter().map(|slot| self.core.map.unit_of(slot)).collect();
         // Not all suspects need fail: one may be in the newest consistent state if another is.
         let is_suspect = |slot: Slot| suspects.contains(&self.core.device.grid.page_of(slot).0);
         let copies: Vec<(Lpn, Newest)> = suspects.iter().flat_map(|&ppn| self.data_in(ppn)).collect();
-        let of = |choice: &Choice, lpn: Lpn| choice.pages.get(lpn.index()).copied().flatten();
         let mut spare = Vec::new();
         for &ppn in suspects {
-            let next = self.data_in(ppn).filter(|(lpn, found)| counts_next(of(with, *lpn), found, is_suspect));
+            let next = self.data_in(ppn).filter(|(lpn, found)| counts_next(with.page(*lpn), found, is_suspect));
             let next: Vec<(Lpn, Newest)> = next.collect();
             let is_spare = |(lpn, found): &(Lpn, Newest)| {
                 let others = copies.iter().filter(|(other, _)| other == lpn).map(|(_, copy)| copy);
-                is_one_too_many(found, of(without, *lpn), others)
+                is_one_too_many(found, without.page(with, *lpn), others)
             };
             let all_spare = next.iter().all(is_spare);
             if !next.is_empty() {
@@ -374,18 +345,18 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
 
     /// Logical pages of block groups that count in a suspect, and another copy of the same contents: one that is no suspect,
     /// or else the first of those that are.
-    fn other_copies(&self, with: &Choice, without: &Choice, suspects: &BTreeSet<Ppn>) -> Vec<(Lpn, Slot)> {
+    fn other_copies(&self, with: &Choice, without: &Otherwise, suspects: &BTreeSet<Ppn>) -> Vec<(Lpn, Slot)> {
         if !self.writer.facts().keeps_copies {
             return Vec::new();
         }
         let solved: BTreeSet<Slot> = without.solved.iter().map(|member| member.slot).collect();
         let copies: Vec<(Lpn, Newest)> = suspects.iter().flat_map(|&ppn| self.data_in(ppn)).collect();
-        let pages = (0..).map(Lpn).zip(with.pages.iter().zip(&without.pages));
-        let others = pages.filter_map(|(lpn, (with, without))| {
-            let with = with.as_ref()?;
-            let counts = with.slot.filter(|&slot| suspects.contains(&self.core.device.grid.page_of(slot).0))?;
-            let lasting = without.filter(|without| without.update == with.update).and_then(|without| without.slot);
-            let same = copies.iter().filter(|(other, copy)| *other == lpn && copy.update == with.update);
+        let others = (0..).map(Lpn).zip(&with.pages).filter_map(|(lpn, newest)| {
+            let newest = newest.as_ref()?;
+            let counts = newest.slot.filter(|&slot| suspects.contains(&self.core.device.grid.page_of(slot).0))?;
+            let lasting =
+                without.page(with, lpn).filter(|without| without.update == newest.update).and_then(|without| without.slot);
+            let same = copies.iter().filter(|(other, copy)| *other == lpn && copy.update == newest.update);
             let first = same.min_by_key(|(_, copy)| copy.sequence).and_then(|(_, copy)| copy.slot);
             let other = lasting.filter(|slot| !solved.contains(slot)).or(first).filter(|&slot| slot != counts)?;
             Some((lpn, other))
@@ -394,14 +365,13 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     }
 
     /// Logical pages of block groups that count in a suspect, and the same contents as a codeword without suspects brings them back.
-    fn solved_copies(&self, with: &Choice, without: &Choice, suspects: &BTreeSet<Ppn>) -> Vec<(Lpn, Member)> {
+    fn solved_copies(&self, with: &Choice, without: &Otherwise, suspects: &BTreeSet<Ppn>) -> Vec<(Lpn, Member)> {
         if !self.writer.facts().keeps_copies {
             return Vec::new();
         }
         let solved = &without.solved;
-        let pages = (0..).map(Lpn).zip(with.pages.iter().zip(&without.pages));
-        let copies = pages.filter_map(|(lpn, (with, without))| {
-            let (with, without) = (with.as_ref()?, without.as_ref()?);
+        let copies = without.pages().filter_map(|(lpn, without)| {
+            let (with, without) = (with.page(lpn)?, without?);
             let counts = with.slot.filter(|&slot| suspects.contains(&self.core.device.grid.page_of(slot).0))?;
             let other = without.slot.filter(|&slot| slot != counts && without.update == with.update)?;
             let member = solved.iter().find(|member| member.slot == other)?;
@@ -411,11 +381,10 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     }
 
     /// Units with codewords that would give durable contents if suspects could not be read, once for each page.
-    fn solved_fallback(&self, with: &Choice, without: &Choice, durable: &Journal) -> Vec<UnitId> {
+    fn solved_fallback(&self, with: &Choice, without: &Otherwise, durable: &Journal) -> Vec<UnitId> {
         let solved: BTreeSet<Slot> = without.solved.iter().map(|member| member.slot).collect();
-        let pages = (0..).map(Lpn).zip(with.pages.iter().zip(&without.pages));
-        let slots = pages.filter_map(|(lpn, (with, without))| {
-            let (with, without) = (with.as_ref()?, without.as_ref()?);
+        let slots = without.pages().filter_map(|(lpn, without)| {
+            let (with, without) = (with.page(lpn)?, without?);
             let slot = without.slot.filter(|&slot| solved.contains(&slot) && with.slot != Some(slot))?;
             (without.update == durable.rank(lpn)).then_some(slot)
         });
@@ -510,21 +479,6 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     pub(crate) fn unreadable(&mut self, ppn: Ppn) -> &mut FailedProgram {
         found::unreadable(&mut self.core, ppn)
     }
-}
-
-/// Slots that count if suspects cannot be read, and not with them.
-fn needed_without(with: &Choice, without: &Choice) -> Vec<Slot> {
-    let slot = |found: &Option<Newest>| found.and_then(|newest| newest.slot);
-    // Nearly all pages have the same slot in both: the others are few enough for a set.
-    let pages =
-        without.pages.iter().zip(&with.pages).filter_map(|(without, with)| slot(without).filter(|_| slot(with) != slot(without)));
-    let parities = without.stripes.iter().filter_map(StripeFound::parity_slot);
-    let behind = without.stripes.iter().flat_map(|found| found.old_slots().chain(found.newer_slots()));
-    let mut needed: Vec<Slot> = pages.chain(parities).chain(behind).collect();
-    let asked: BTreeSet<Slot> = needed.iter().copied().collect();
-    let counting: BTreeSet<Slot> = with.slots().filter(|slot| asked.contains(slot)).collect();
-    needed.retain(|slot| !counting.contains(slot));
-    needed
 }
 
 /// Whether a copy may count once the one that counts now cannot be read: that is a suspect, and no older than the copy.

@@ -4,8 +4,9 @@
 use crate::core::journal::Journal;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
-use crate::power::mount::Choice;
+use crate::power::mount::choice::{Choice, Chosen};
 use crate::power::mount::looks::Looks;
+use crate::write::found::Newests;
 use crate::write::stripes::mount::Evidence;
 use crate::write::stripes::partial::PartialParityRemains;
 use device::contents::HostPayload;
@@ -28,9 +29,9 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         }
     }
 
-    pub(crate) fn choose_stripes(&self, looks: &Looks, remains: &Remains<P>, durable: &Journal, but: &BTreeSet<Ppn>) -> Choice {
+    pub(crate) fn choose_stripes(&self, looks: &Looks, remains: &Remains<P>, durable: &Journal, but: &BTreeSet<Ppn>) -> Chosen {
         let chosen = self.writer.stripes.choose(&self.core, &self.evidence_of_stripes(looks, remains, durable), but);
-        Choice { pages: chosen.pages, stripes: chosen.stripes, ..Choice::default() }
+        Chosen { pages: Newests::All(chosen.pages), stripes: chosen.stripes, solved: Vec::new() }
     }
 
     pub(crate) fn doubted_in_stripes(&self, looks: &Looks, remains: &Remains<P>, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {

@@ -3,19 +3,22 @@
 use crate::core::journal::Journal;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
-use crate::power::mount::Choice;
+use crate::power::mount::choice::{Choice, Chosen};
 use crate::power::mount::looks::Looks;
 use crate::write::Way;
-use crate::write::found::Lost;
+use crate::write::found::{Lost, Newests};
 use device::contents::HostPayload;
 use nand::Scan;
 use std::collections::BTreeSet;
-use vocab::Ppn;
+use vocab::{Lpn, Ppn};
 
 /// Pages that summaries vouch for and that are looked at nonetheless, beside these suspects.
 type Doubted<P, A> = fn(&Engine<P, A>, &Looks, &Remains<P>, &BTreeSet<Ppn>) -> Vec<Ppn>;
-/// The newest consistent state, given what was durable, if these pages cannot be read; and whether lost pages are solved for.
-type Choose<P, A> = fn(&Engine<P, A>, &Looks, &Remains<P>, &Journal, (&BTreeSet<Ppn>, Lost)) -> Choice;
+/// The newest consistent state, given what was durable, if these pages cannot be read; and whether lost pages are solved for. Of
+/// the logical pages that are sought, or of all.
+type Choose<P, A> = fn(&Engine<P, A>, (&Looks, &Remains<P>), &Journal, (&BTreeSet<Ppn>, Lost), Newests) -> Chosen;
+/// Logical pages of which other contents may count without these suspects, or if lost pages are not solved for; `None`: any.
+type MayChange<P, A> = fn(&Engine<P, A>, &Looks, &BTreeSet<Ppn>) -> Option<BTreeSet<Lpn>>;
 /// Takes over what belongs to the scheme.
 type TakeOver<P, A> = fn(&mut Engine<P, A>, &Looks, &Choice, &mut Remains<P>);
 
@@ -23,6 +26,7 @@ type TakeOver<P, A> = fn(&mut Engine<P, A>, &Looks, &Choice, &mut Remains<P>);
 pub(super) struct Steps<P: HostPayload, A: Scan<P>> {
     pub doubted: Doubted<P, A>,
     pub choose: Choose<P, A>,
+    pub may_change: MayChange<P, A>,
     pub take_over: TakeOver<P, A>,
 }
 
@@ -32,23 +36,29 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         match self.writer.way {
             Way::Pages | Way::Zones => Steps {
                 doubted: |_, _, _, _| Vec::new(),
-                choose: |drive, looks, _, _, (but, _)| drive.choose_pages(looks, but),
+                choose: |drive, (looks, _), _, (but, _), sought| drive.choose_pages(looks, but, sought).into(),
+                may_change: |drive, _, suspects| Some(drive.logical_pages_in(suspects)),
                 take_over: |_, _, _, _| (),
             },
             Way::Stripes => Steps {
                 doubted: Self::doubted_in_stripes,
-                choose: |drive, looks, remains, durable, (but, _)| drive.choose_stripes(looks, remains, durable, but),
+                choose: |drive, (looks, remains), durable, (but, _), _| drive.choose_stripes(looks, remains, durable, but),
+                may_change: |_, _, _| None,
                 take_over: |drive, _, with, remains| drive.mount_stripes(with, std::mem::take(&mut remains.held)),
             },
             Way::Rows => Steps {
                 doubted: |drive, looks, _, suspects| drive.doubted_in_rows(looks, suspects),
                 // What was durable is, whatever the suspects are: it needs no parity that is one of them.
-                choose: |drive, looks, remains, _, (but, lost)| drive.choose_in_rows(looks, &remains.journal, but, lost),
+                choose: |drive, (looks, remains), _, (but, lost), sought| {
+                    drive.choose_in_rows(looks, but, (&remains.journal, lost), sought)
+                },
+                may_change: |drive, looks, suspects| drive.rows_in_parts(looks, suspects),
                 take_over: |drive, looks, _, _| drive.mount_rows(looks),
             },
             Way::Groups => Steps {
                 doubted: |drive, looks, _, suspects| drive.doubted_in_rows(looks, suspects),
-                choose: |drive, looks, remains, _, (but, lost)| drive.choose_in_groups(looks, remains, but, lost),
+                choose: |drive, (looks, remains), _, (but, lost), _| drive.choose_in_groups(looks, remains, but, lost),
+                may_change: |_, _, _| None,
                 take_over: |drive, _, _, _| drive.settle_mounted_groups(),
             },
         }

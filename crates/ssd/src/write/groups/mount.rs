@@ -5,7 +5,7 @@
 
 use crate::core::Core;
 use crate::rules::SafetyRule;
-use crate::write::found::{Found, Lost, PagesSeen, data_in, unreadable};
+use crate::write::found::{Found, Lost, Newests, PagesSeen, data_in, unreadable};
 use crate::write::groups::{CodewordKey, GroupRemains, Groups, row_of_group};
 use device::contents::HostPayload;
 use ftl::UnitId;
@@ -103,7 +103,7 @@ impl<P: HostPayload> Groups<P> {
 
     /// The newest contents of logical pages, without the pages `but`.
     pub fn choose<A: FlashArray<P>>(&self, core: &Core<P, A>, view: GroupsSeen<'_>, but: &BTreeSet<Ppn>, lost: Lost) -> Found {
-        let mut choice = Found::new(core.map.user_slots());
+        let mut choice = Found::new(Newests::of_all(core.map.user_slots()));
         let is_there = |ppn: Ppn| view.seen.is_valid(ppn) && !but.contains(&ppn);
         for group in (0..core.device.grid.blocks_per_die()).map(SuperblockId) {
             self.offer_group(core, &mut choice, group, &is_there);

@@ -3,15 +3,15 @@
 //! flash, and is taken instead. Where a page of the row cannot be read, or a die is dead, that may have been the
 //! parity. There pages are taken without parity, and written anew.
 
-use crate::core::Core;
 use crate::core::journal::Journal;
+use crate::core::{Core, data_of};
 use crate::rules::SafetyRule;
-use crate::write::found::{Found, Lost, PagesSeen, data_in, unreadable};
+use crate::write::found::{Found, Lost, Newests, PagesSeen, data_in, unreadable};
 use crate::write::rows::Rows;
 use device::contents::HostPayload;
 use nand::{FlashArray, Member, PageRole};
 use std::collections::BTreeSet;
-use vocab::{DieId, Ppn, StripSet};
+use vocab::{DieId, Lpn, Ppn, StripSet};
 
 /// A parity page of a row.
 struct Parity {
@@ -52,27 +52,38 @@ impl<P: HostPayload> Rows<P> {
         rows.flat_map(|row| row_pages(core, row)).map(|(_, ppn)| ppn).filter(|&ppn| seen.is_believed(ppn)).collect()
     }
 
-    /// The newest contents of logical pages.
-    pub fn choose<A: FlashArray<P>>(&self, core: &Core<P, A>, view: RowsSeen<'_>, durable: &Journal, lost: Lost) -> Found {
-        let mut choice = Found::new(core.map.user_slots());
+    /// The newest contents of the logical pages that are sought.
+    pub fn choose<A: FlashArray<P>>(
+        &self,
+        core: &Core<P, A>,
+        view: RowsSeen<'_>,
+        (durable, lost): (&Journal, Lost),
+        sought: Newests,
+    ) -> Found {
+        let mut choice = Found::new(sought);
         for row in all_rows(core) {
-            let parities = sound_parities(core, view, row);
-            let covered = parities.iter().fold(StripSet::EMPTY, |all, parity| all.or(parity.covers));
-            let lost_any = !core.device.losses.dead().is_empty() || row_pages(core, row).any(|(_, ppn)| view.is_unreadable(ppn));
-            for (die, ppn) in row_pages(core, row) {
-                let is_taken = covered.contains(u32::from(die.0)) || lost_any;
-                if view.is_there(ppn) {
-                    // An earlier mount may have taken it and found no room to write it anew.
-                    let data = data_in(core, ppn).filter(|(lpn, found)| is_taken || found.update <= durable.rank(*lpn));
-                    data.for_each(|(lpn, found)| choice.offer(lpn, found));
-                } else if lost == Lost::AreSolvedFor
-                    && let Some(members) = solved_in_row(core, view, (row, die), &parities)
-                {
-                    choice.offer_solved(members);
-                }
+            if has_sought(core, view, row, &choice.pages) {
+                offer_row(core, view, (durable, lost), row, &mut choice);
             }
         }
         choice
+    }
+
+    /// Logical pages whose newest contents may be others without the suspects, or if lost pages are not solved for: those of
+    /// rows that have a suspect, or a page that is not there beside one that is. `None`: a die is dead, so that it may be any page.
+    pub fn in_parts<A: FlashArray<P>>(
+        core: &Core<P, A>,
+        seen: &dyn PagesSeen,
+        suspects: &BTreeSet<Ppn>,
+    ) -> Option<BTreeSet<Lpn>> {
+        let view = RowsSeen { seen, without: suspects };
+        let of_page = |ppn: Ppn| {
+            let members = core.device.array.members(ppn).iter().filter_map(|member| data_of(member.tag));
+            members.chain(data_in(core, ppn).map(|(lpn, _)| lpn))
+        };
+        let rows = all_rows(core).filter(|&row| is_in_parts(core, view, row));
+        let pages = rows.flat_map(|row| row_pages(core, row)).map(|(_, ppn)| ppn).filter(|&ppn| seen.is_valid(ppn));
+        core.device.losses.dead().is_empty().then(|| pages.flat_map(of_page).collect())
     }
 
     /// Takes over the coverage of every row. A page that cannot be read is neither parity nor data of a row: its block may
@@ -80,11 +91,12 @@ impl<P: HostPayload> Rows<P> {
     pub fn mount<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, seen: &dyn PagesSeen) {
         let view = RowsSeen { seen, without: &BTreeSet::new() };
         for row in all_rows(core) {
-            for parity in sound_parities(core, view, row) {
-                core.map.rows_mut().cover(row, parity.covers, parity.die);
-            }
-            // Of a parity that is not sound, too: nothing may be read for it that was never programmed.
-            for parity in readable_parities(core, view, row) {
+            let parities = readable_parities(core, view, row);
+            for parity in parities {
+                if is_sound(core, view, row, &parity) {
+                    core.map.rows_mut().cover(row, parity.covers, parity.die);
+                }
+                // Of a parity that is not sound, too: nothing may be read for it that was never programmed.
                 let covered = parity.covers.iter().map(|die| core.map.rows().page(row, DieId(die as u16)));
                 let missing: Vec<Ppn> = covered.filter(|&ppn| !seen.is_valid(ppn)).collect();
                 missing.into_iter().for_each(|ppn| _ = unreadable(core, ppn));
@@ -164,15 +176,61 @@ fn readable_parities<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: 
     readable.filter_map(parity).collect()
 }
 
-/// Readable parity pages of a row that miss at most one member, which each of them gives. Where a parity misses more, the host
-/// was not answered for one of the members. Members on dead dies do not count as missing.
+/// Readable parity pages of a row that miss at most one member, which each of them gives.
 fn sound_parities<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32) -> Vec<Parity> {
+    let mut parities = readable_parities(core, view, row);
+    parities.retain(|parity| is_sound(core, view, row, parity));
+    parities
+}
+
+/// Whether a parity misses at most one member. Where it misses more, the host was not answered for one of them. Members on dead
+/// dies do not count as missing.
+fn is_sound<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32, parity: &Parity) -> bool {
     let is_missing = |die: &u32| {
         let ppn = core.map.rows().page(row, DieId(*die as u16));
         !core.device.losses.dead().contains(*die) && !view.is_there(ppn)
     };
-    let is_sound = |parity: &Parity| parity.covers.iter().filter(is_missing).count() <= 1;
-    readable_parities(core, view, row).into_iter().filter(is_sound).collect()
+    parity.covers.iter().filter(is_missing).count() <= 1
+}
+
+/// Whether some pages of a row are there and others are not.
+fn is_in_parts<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32) -> bool {
+    let mut pages = row_pages(core, row).map(|(_, ppn)| (view.seen.is_valid(ppn), view.is_there(ppn)));
+    let all: Option<(bool, bool)> = pages.next();
+    pages.any(|page| Some(page) != all) || all.is_some_and(|(is_valid, is_there)| is_valid != is_there)
+}
+
+/// Whether a row may have contents of pages that are sought.
+fn has_sought<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32, sought: &Newests) -> bool {
+    let holds_any = |ppn: Ppn| core.device.array.tags(ppn).iter().any(|&tag| data_of(tag).is_some_and(|lpn| sought.seeks(lpn)));
+    matches!(sought, Newests::All(_))
+        || is_in_parts(core, view, row)
+        || row_pages(core, row).any(|(_, ppn)| view.is_there(ppn) && holds_any(ppn))
+}
+
+/// Offers what the pages of a row hold, and what they solve for.
+fn offer_row<P: HostPayload, A: FlashArray<P>>(
+    core: &Core<P, A>,
+    view: RowsSeen<'_>,
+    (durable, lost): (&Journal, Lost),
+    row: u32,
+    choice: &mut Found,
+) {
+    let parities = sound_parities(core, view, row);
+    let covered = parities.iter().fold(StripSet::EMPTY, |all, parity| all.or(parity.covers));
+    let lost_any = !core.device.losses.dead().is_empty() || row_pages(core, row).any(|(_, ppn)| view.is_unreadable(ppn));
+    for (die, ppn) in row_pages(core, row) {
+        let is_taken = covered.contains(u32::from(die.0)) || lost_any;
+        if view.is_there(ppn) {
+            // An earlier mount may have taken it and found no room to write it anew.
+            let data = data_in(core, ppn).filter(|(lpn, found)| is_taken || found.update <= durable.rank(*lpn));
+            data.for_each(|(lpn, found)| choice.offer(lpn, found));
+        } else if lost == Lost::AreSolvedFor
+            && let Some(members) = solved_in_row(core, view, (row, die), &parities)
+        {
+            choice.offer_solved(members);
+        }
+    }
 }
 
 /// What an unreadable page of a row holds, if a parity that covers it brings it back.

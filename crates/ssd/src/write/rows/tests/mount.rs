@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::core::journal::Journal;
-use crate::write::found::{Found, Lost};
+use crate::write::found::{Found, Lost, Newests};
 use crate::write::rows::mount::RowsSeen;
 use crate::write::testing::Seen;
 use std::collections::BTreeSet;
@@ -24,11 +24,12 @@ fn row_of_five(there: &[usize]) -> (Alone, Vec<Ppn>) {
 /// What a mount chooses that was never told of any durable contents.
 fn choose(alone: &Alone, seen: &Seen, lost: Lost) -> Found {
     let view = RowsSeen { seen, without: &BTreeSet::new() };
-    alone.rows.choose(&alone.core, view, &Journal::new(64), lost)
+    alone.rows.choose(&alone.core, view, (&Journal::new(64), lost), Newests::of_all(alone.core.map.user_slots()))
 }
 
 fn found(choice: &Found) -> Vec<u32> {
-    (0..4).filter(|&lpn| choice.pages[lpn as usize].is_some()).collect()
+    let Newests::All(pages) = &choice.pages else { panic!("all were sought") };
+    (0..4).filter(|&lpn| pages[lpn as usize].is_some()).collect()
 }
 
 /// A parity that got to flash before its data vouches for a page that is missing, and no more: if two are, the write

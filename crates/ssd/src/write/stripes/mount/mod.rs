@@ -61,7 +61,7 @@ enum Partial {
 }
 
 /// The chosen state of a stripe, beside the places of its data.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct StripeFound {
     /// Where its parity is; `Missing` if it is to be built.
     parity: Option<Place>,

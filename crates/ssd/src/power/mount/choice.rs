@@ -1,0 +1,212 @@
+//! What a mount takes for the contents of the drive, and what it would take if pages that may not last were gone.
+
+use crate::core::journal::Journal;
+use crate::core::mounting::PagesFound;
+use crate::core::newest::Newest;
+use crate::write::found::{Found, Newests};
+use crate::write::stripes::mount::StripeFound;
+use nand::Member;
+use rustc_hash::FxHashSet;
+use std::collections::{BTreeMap, BTreeSet};
+use vocab::{Lpn, Slot, StripeId};
+
+/// What a way of writing found: contents of the logical pages that it was asked for.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    pub pages: Newests,
+    /// For each static stripe.
+    pub stripes: Vec<StripeFound>,
+    /// As [`Choice::solved`].
+    pub solved: Vec<Member>,
+}
+
+impl From<Found> for Chosen {
+    fn from(found: Found) -> Self {
+        Self { pages: found.pages, stripes: Vec::new(), solved: found.solved }
+    }
+}
+
+/// The newest consistent state that flash and power-safe memory name.
+#[derive(Debug, Default)]
+pub(crate) struct Choice {
+    /// For each logical page.
+    pub pages: Vec<Option<Newest>>,
+    /// For each static stripe.
+    pub stripes: Vec<StripeFound>,
+    /// Slots that the mount scan cannot read and that their codewords give, with the contents of each.
+    pub solved: Vec<Member>,
+}
+
+/// A page of which only older contents are there than were durable.
+pub(super) struct Stale {
+    pub lpn: Lpn,
+    /// What there is.
+    pub before: Option<Newest>,
+    /// Rank of what was durable.
+    pub durable: u64,
+}
+
+impl Choice {
+    pub fn of(chosen: Chosen) -> Self {
+        let Newests::All(pages) = chosen.pages else { unreachable!("all pages were asked for") };
+        Self { pages, stripes: chosen.stripes, solved: chosen.solved }
+    }
+
+    pub fn page(&self, lpn: Lpn) -> Option<Newest> {
+        self.pages.get(lpn.index()).copied().flatten()
+    }
+
+    /// Nothing counts that is older than what was durable; the pages of which that is all there is.
+    pub(super) fn lose(&mut self, journal: &Journal) -> Vec<Stale> {
+        let mut stale = Vec::new();
+        for (lpn, durable) in journal.iter() {
+            let Some(page) = self.pages.get_mut(lpn.index()) else { continue };
+            if page.is_none_or(|newest| newest.update < durable) {
+                let before = page.replace(Newest { update: durable, sequence: 0, slot: None });
+                stale.push(Stale { lpn, before, durable });
+            }
+        }
+        stale
+    }
+
+    /// Logical pages that were found, and the ranks of their contents; those apart that rows and groups only solve for.
+    pub fn found(&self) -> PagesFound {
+        let solved: BTreeSet<Slot> = self.solved.iter().map(|member| member.slot).collect();
+        let mut found = PagesFound::default();
+        for (lpn, newest) in (0..).map(Lpn).zip(&self.pages) {
+            let Some(newest) = newest else { continue };
+            let is_solved = !solved.is_empty() && newest.slot.is_some_and(|slot| solved.contains(&slot));
+            if is_solved { &mut found.solved } else { &mut found.there }.push((lpn, newest.update));
+        }
+        found
+    }
+
+    /// Every slot that counts.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> {
+        let parities = self.stripes.iter().filter_map(StripeFound::parity_slot);
+        let pages = self.pages.iter().flatten().filter_map(|newest| newest.slot);
+        pages.chain(parities)
+    }
+
+    /// Static stripes of which no page names a consistent state.
+    pub fn unnamed_stripes(&self) -> impl Iterator<Item = StripeId> {
+        let stripes = (0..).map(StripeId).zip(&self.stripes);
+        stripes.filter(|(_, found)| found.unnamed.is_some()).map(|(stripe, _)| stripe)
+    }
+}
+
+/// What counts under other conditions, above all if suspects cannot be read: beside a [`Choice`], which says what counts of pages
+/// that are not named here.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Otherwise {
+    /// Logical pages of which something else may count.
+    pages: BTreeMap<Lpn, Option<Newest>>,
+    /// For each static stripe.
+    pub stripes: Vec<StripeFound>,
+    /// As [`Choice::solved`].
+    pub solved: Vec<Member>,
+}
+
+impl Otherwise {
+    /// Beside `with`, which counts else.
+    pub fn of(with: &Choice, chosen: Chosen) -> Self {
+        let differs = |(lpn, newest): &(Lpn, Option<Newest>)| with.page(*lpn) != *newest;
+        let pages = match chosen.pages {
+            Newests::All(pages) => (0..).map(Lpn).zip(pages).filter(differs).collect(),
+            Newests::These(pages) => pages.into_iter().filter(differs).collect(),
+        };
+        Self { pages, stripes: chosen.stripes, solved: chosen.solved }
+    }
+
+    /// What counts of a page, beside `with`.
+    pub fn page(&self, with: &Choice, lpn: Lpn) -> Option<Newest> {
+        self.pages.get(&lpn).copied().unwrap_or_else(|| with.page(lpn))
+    }
+
+    /// Pages of which something else may count, with what does.
+    pub fn pages(&self) -> impl Iterator<Item = (Lpn, Option<Newest>)> {
+        self.pages.iter().map(|(&lpn, &newest)| (lpn, newest))
+    }
+
+    /// Of these pages something else counts from now on beside this: here it stays as it was.
+    pub(super) fn keep(&mut self, stale: &[Stale]) {
+        stale.iter().for_each(|page| _ = self.pages.entry(page.lpn).or_insert(page.before));
+    }
+
+    /// Nothing counts that is older than what was durable.
+    pub fn lose(&mut self, with: &Choice, journal: &Journal) {
+        for (lpn, durable) in journal.iter().filter(|(lpn, _)| lpn.index() < with.pages.len()) {
+            if self.page(with, lpn).is_none_or(|newest| newest.update < durable) {
+                self.pages.insert(lpn, Some(Newest { update: durable, sequence: 0, slot: None }));
+            }
+        }
+    }
+
+    /// Slots that count here, and not in `with`.
+    pub fn needed_beside(&self, with: &Choice) -> Vec<Slot> {
+        let slot = |newest: Option<Newest>| newest.and_then(|newest| newest.slot);
+        let pages = self.pages().filter_map(|(lpn, newest)| slot(newest).filter(|&at| slot(with.page(lpn)) != Some(at)));
+        let parities = self.stripes.iter().filter_map(StripeFound::parity_slot);
+        let behind = self.stripes.iter().flat_map(|found| found.old_slots().chain(found.newer_slots()));
+        let mut needed: Vec<Slot> = pages.chain(parities).chain(behind).collect();
+        let asked: FxHashSet<Slot> = needed.iter().copied().collect();
+        let counting: FxHashSet<Slot> = with.slots().filter(|slot| asked.contains(slot)).collect();
+        needed.retain(|slot| !counting.contains(slot));
+        needed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(update: u64, slot: u32) -> Option<Newest> {
+        Some(Newest { update, sequence: update, slot: Some(Slot(slot)) })
+    }
+
+    fn lost(update: u64) -> Option<Newest> {
+        Some(Newest { update, sequence: 0, slot: None })
+    }
+
+    /// What counts with suspects: page 0 in one, pages 1 and 2 elsewhere, nothing of page 3.
+    fn with() -> Choice {
+        Choice { pages: vec![at(9, 0), at(5, 1), at(6, 2), None], ..Choice::default() }
+    }
+
+    fn without(pages: Newests) -> Otherwise {
+        Otherwise::of(&with(), Chosen { pages, stripes: Vec::new(), solved: Vec::new() })
+    }
+
+    /// Catches pages that are told apart though the same counts, and such as are forgotten, whichever pages were looked for.
+    #[test]
+    fn only_what_differs_is_named() {
+        let mut these = Newests::of_these([Lpn(0), Lpn(1)]);
+        for found in [at(4, 7), at(3, 8)] {
+            these.offer(Lpn(0), found.unwrap());
+        }
+        these.offer(Lpn(1), at(5, 1).unwrap());
+        these.offer(Lpn(2), at(99, 9).unwrap());
+        let all = Newests::All(vec![at(4, 7), at(5, 1), at(6, 2), None]);
+        let (these, all) = (without(these), without(all));
+        assert_eq!(these, all, "page 2 was not looked for");
+        assert_eq!(all.pages().collect::<Vec<_>>(), [(Lpn(0), at(4, 7))]);
+        assert_eq!([0, 1, 2, 3].map(|lpn| all.page(&with(), Lpn(lpn))), [at(4, 7), at(5, 1), at(6, 2), None]);
+        assert_eq!(all.needed_beside(&with()), [Slot(7)]);
+    }
+
+    /// Page 1 was durable at rank 8, page 3 at rank 2, and page 0 is known to be lost up to rank 4. Catches older contents that
+    /// count, and contents that change where nothing is known of what was durable.
+    #[test]
+    fn what_was_durable_and_is_not_there_is_lost_on_each_side_by_what_it_knows() {
+        let journal = |ranks: &[(u32, u64)]| Journal::of(4, ranks.iter().map(|&(lpn, rank)| (Lpn(lpn), rank)));
+        let (mut with, mut without) = (with(), without(Newests::of_these([Lpn(0)])));
+        let stale = with.lose(&journal(&[(0, 4), (1, 8), (2, 6), (3, 2)]));
+        let of_stale: Vec<_> = stale.iter().map(|page| (page.lpn, page.before, page.durable)).collect();
+        assert_eq!(of_stale, [(Lpn(1), at(5, 1), 8), (Lpn(3), None, 2)]);
+        without.keep(&stale);
+        without.lose(&with, &journal(&[(0, 4)]));
+        assert_eq!(with.pages, [at(9, 0), lost(8), at(6, 2), lost(2)]);
+        assert_eq!([0, 1, 2, 3].map(|lpn| without.page(&with, Lpn(lpn))), [lost(4), at(5, 1), at(6, 2), None]);
+        assert_eq!(without.needed_beside(&with), [Slot(1)]);
+    }
+}
