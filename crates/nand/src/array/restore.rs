@@ -4,58 +4,60 @@ use super::contents::Stored;
 use super::{MemoryArray, Payload};
 use crate::power::Scar;
 use crate::{Member, OobPage, OobSlot, OobTag, Program};
-use vocab::{BlockAddr, Ppn, StripSet};
+use vocab::{BlockAddr, StripSet};
 
-/// What was found of a page.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
+/// What a page looks like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Looks {
     /// Every byte reads as erased.
+    #[default]
     Erased,
     /// Neither erased nor with right checksums.
     Unreadable,
-    /// Its OOB bytes, and the members that it names.
-    Valid(OobPage, Vec<Member>),
+    /// It was programmed.
+    Valid,
 }
 
-/// A block as its pages tell, to be put back.
-pub(crate) struct Restored<P> {
-    contents: Stored<P>,
-    scars: Vec<(Ppn, Scar)>,
-    is_half_erased: bool,
-    /// Pages up to the last one that is not erased.
-    pages: u32,
+/// What was found of a page.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub looks: Looks,
+    /// Its OOB bytes, if it is valid.
+    pub oob: OobPage,
+    /// The members that it names, if it is valid.
+    pub members: Vec<Member>,
 }
 
 impl<P: Payload> MemoryArray<P> {
-    /// The state of a block that its pages tell; `None`: it is erased. A block whose first page is not valid, or with an erased
-    /// page before others, is half erased.
-    pub(crate) fn restored(&self, block: BlockAddr, mut found: Vec<Found>) -> Option<Restored<P>> {
-        let last = found.iter().rposition(|page| *page != Found::Erased)?;
+    /// Puts a block that was never programmed into the state its pages tell; its age stays
+    /// unknown. A block whose first page is not valid, or with an erased page before others, is
+    /// half erased.
+    pub(crate) fn restore(&mut self, block: BlockAddr, found: &[Found]) {
+        let Some(last) = found.iter().rposition(|page| page.looks != Looks::Erased) else { return };
         let mut contents = self.erased_contents();
-        let valid = || found.iter().filter_map(|page| if let Found::Valid(oob, _) = page { Some(oob) } else { None });
+        let valid = || found.iter().filter(|page| page.looks == Looks::Valid).map(|page| &page.oob);
         contents.sequence.start(valid().map(|oob| oob.sequence).min().unwrap_or(0));
         if let Some(first) = valid().next() {
             (contents.pe, contents.first_program_s) = (first.pe, first.first_program_s);
             (contents.slc, contents.slc_cycles) = (u8::from(first.slc), first.slc_cycles);
             contents.ecc.iter_mut().for_each(|ecc| ecc.written_s.fill(first.first_program_s));
         }
-        let (mut scars, mut is_half_erased) = (Vec::new(), !matches!(found[0], Found::Valid(..)));
-        found.truncate(last + 1);
-        for (page, found) in found.into_iter().enumerate() {
+        let mut is_half_erased = found[0].looks != Looks::Valid;
+        for (page, Found { looks, oob, members }) in found[..=last].iter().enumerate() {
             let ppn = self.grid.ppn(block, page as u32);
-            let Found::Valid(oob, members) = found else {
-                is_half_erased |= found == Found::Erased;
-                scars.push((ppn, if found == Found::Erased { Scar::Blank } else { Scar::Torn }));
+            if *looks != Looks::Valid {
+                is_half_erased |= *looks == Looks::Erased;
+                self.scars.add(ppn, if *looks == Looks::Erased { Scar::Blank } else { Scar::Torn });
                 continue;
-            };
+            }
             // No program of ours leaves ranks so far apart.
             if !contents.sequence.set(page, oob.sequence) {
-                scars.push((ppn, Scar::Torn));
+                self.scars.add(ppn, Scar::Torn);
                 continue;
             }
             let recovery = contents.recovery.as_mut().expect("an image keeps updates");
             if !members.is_empty() {
-                recovery.members.insert(page as u32, members.into());
+                recovery.members.insert(page as u32, members.as_slice().into());
             }
             recovery.pe_max[page] = oob.pe_max;
             contents.ecc.iter_mut().for_each(|ecc| ecc.capability[page] = oob.ecc_profile);
@@ -65,17 +67,10 @@ impl<P: Payload> MemoryArray<P> {
                 recovery.update[page * self.slots_per_page + i] = update;
             }
         }
-        let contents = Stored::Open(Box::new(contents)).close();
-        Some(Restored { contents, scars, is_half_erased, pages: last as u32 + 1 })
-    }
-
-    /// Puts a block that was never programmed into that state; its age stays unknown.
-    pub(crate) fn put_back(&mut self, block: BlockAddr, restored: Restored<P>) {
-        let Restored { contents, scars, is_half_erased, pages } = restored;
+        let slc = contents.slc;
+        self.contents[block.index()] = Some(Stored::Open(Box::new(contents)).close());
         let info = &mut self.blocks[block.index()];
-        (info.next_page, info.slc) = (pages, contents.get().slc);
-        self.contents[block.index()] = Some(contents);
-        scars.into_iter().for_each(|(ppn, scar)| self.scars.add(ppn, scar));
+        (info.next_page, info.slc) = (last as u32 + 1, slc);
         if is_half_erased {
             self.scars.add_half_erased(block);
         }

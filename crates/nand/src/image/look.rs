@@ -2,27 +2,61 @@
 
 use super::header::Layout;
 use super::{Store, complement, named, read_flash};
-use crate::array::restore::Found;
-use crate::{Member, OobError, OobPage};
-use std::io;
+use crate::array::restore::{Found, Looks};
+use crate::{Member, OobError};
+use std::sync::mpsc;
+use std::{io, iter, thread};
 use vocab::{BlockAddr, Grid, Ppn};
 
 /// Bytes of members that are read at once, or those of one page.
 const NAMED_AT_ONCE: usize = 1 << 20;
 
-/// Blocks below which another thread is not worth it.
-const BLOCKS_A_THREAD: u32 = 64;
 /// Threads above which a disk is the limit.
 const THREADS_MOST: usize = 8;
+/// Blocks that each of them is ahead.
+const BLOCKS_AHEAD: usize = 2;
 
-/// By how many threads so many blocks are looked at.
-pub(super) fn threads(blocks: u32) -> u32 {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MOST);
-    (blocks / BLOCKS_A_THREAD).clamp(1, cores as u32)
+/// How many threads look at an image.
+pub(super) fn threads() -> u32 {
+    std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MOST) as u32
+}
+
+/// Tells `put` what the pages of each block say, in the order of blocks. So many threads read and decode, and nothing else: the
+/// heap is one for all of them, so that whoever keeps what was found copies it.
+pub(super) fn look_at_blocks<S: Store>(
+    (store, layout, grid): (&S, &Layout, &Grid),
+    threads: u32,
+    mut put: impl FnMut(BlockAddr, &[Found]),
+) -> io::Result<()> {
+    let pages = || iter::repeat_with(Found::default).take(grid.pages_per_block() as usize).collect::<Vec<_>>();
+    let blocks = layout.geometry.blocks();
+    thread::scope(|scope| {
+        let lane = |first: u32| {
+            let (found, told) = mpsc::sync_channel(BLOCKS_AHEAD);
+            let (back, blank) = mpsc::channel();
+            (0..=BLOCKS_AHEAD).for_each(|_| _ = back.send(pages()));
+            scope.spawn(move || {
+                let mut look = Look::new(store, layout, grid.clone());
+                for (block, mut pages) in (first..blocks).step_by(threads as usize).zip(blank) {
+                    let looked = look.at_block(BlockAddr(block), &mut pages);
+                    // Nobody hears of it if another block could not be read.
+                    let Ok(()) = found.send(looked.map(|()| pages)) else { return };
+                }
+            });
+            (told, back)
+        };
+        let lanes: Vec<_> = (0..threads).map(lane).collect();
+        for (block, (told, back)) in (0..blocks).map(BlockAddr).zip(lanes.iter().cycle()) {
+            let pages = told.recv().expect("the thread tells of all its blocks")?;
+            put(block, &pages);
+            let _ = back.send(pages);
+        }
+        Ok(())
+    })
 }
 
 /// A look at an image, block after block.
-pub(super) struct Look<'a, S> {
+struct Look<'a, S> {
     store: &'a S,
     layout: &'a Layout,
     grid: Grid,
@@ -34,35 +68,38 @@ pub(super) struct Look<'a, S> {
 }
 
 impl<'a, S: Store> Look<'a, S> {
-    pub fn new(store: &'a S, layout: &'a Layout, grid: Grid) -> Self {
+    fn new(store: &'a S, layout: &'a Layout, grid: Grid) -> Self {
         let besides = vec![0; layout.beside() * grid.pages_per_block() as usize];
         Self { store, layout, grid, besides, entries: Vec::new() }
     }
 
-    /// What the pages of a block say.
-    pub fn at_block(&mut self, block: BlockAddr) -> io::Result<Vec<Found>> {
-        let (first, pages, size) = (self.grid.ppn(block, 0), self.grid.pages_per_block(), self.layout.beside());
+    /// What the pages of a block say, in place of what is there.
+    fn at_block(&mut self, block: BlockAddr, found: &mut [Found]) -> io::Result<()> {
+        let (first, pages, size) = (self.grid.ppn(block, 0), self.grid.pages_per_block() as usize, self.layout.beside());
         read_flash(self.store, &mut self.besides, self.layout.beside_at(first))?;
-        let mut found = Vec::with_capacity(pages as usize);
         let at_once = (NAMED_AT_ONCE / self.layout.named().max(1)).max(1);
-        while found.len() < pages as usize {
-            let lot = found.len()..(found.len() + at_once).min(pages as usize);
-            self.read_entries(self.grid.ppn(block, lot.start as u32), lot.start * size..lot.end * size)?;
-            for page in lot.clone() {
-                let oob = &self.besides[page * size + self.layout.tail()..(page + 1) * size];
-                found.push(match OobPage::decode(oob, self.layout.slots()) {
-                    Ok(oob) => self.named(page, page - lot.start).map_or(Found::Unreadable, |members| Found::Valid(oob, members)),
-                    Err(OobError::Erased) => Found::Erased,
-                    Err(_) => Found::Unreadable,
-                });
-            }
+        for start in (0..pages).step_by(at_once) {
+            let lot = start..(start + at_once).min(pages);
+            self.read_entries(self.grid.ppn(block, start as u32), start * size..lot.end * size)?;
+            lot.for_each(|page| self.look(page, page - start, &mut found[page]));
         }
         // A program that did not end may have written data and no OOB.
-        let end = found.iter().rposition(|page| *page != Found::Erased).map_or(0, |last| last + 1);
-        if end < found.len() && !self.is_blank(self.grid.ppn(block, end as u32))? {
-            found[end] = Found::Unreadable;
+        let end = found.iter().rposition(|page| page.looks != Looks::Erased).map_or(0, |last| last + 1);
+        if end < pages && !self.is_blank(self.grid.ppn(block, end as u32))? {
+            found[end].looks = Looks::Unreadable;
         }
-        Ok(found)
+        Ok(())
+    }
+
+    /// Looks at a page of the block, `at` of those whose members were read.
+    fn look(&mut self, page: usize, at: usize, found: &mut Found) {
+        let size = self.layout.beside();
+        let oob = &self.besides[page * size + self.layout.tail()..(page + 1) * size];
+        found.looks = match found.oob.read_from(oob, self.layout.slots()) {
+            Ok(()) if self.named(page, at, &mut found.members) => Looks::Valid,
+            Err(OobError::Erased) => Looks::Erased,
+            _ => Looks::Unreadable,
+        };
     }
 
     /// Whether neither data nor members were written of a page.
@@ -94,15 +131,16 @@ impl<'a, S: Store> Look<'a, S> {
         self.store.read_at(&mut self.entries[..length], layout.members_at(first))
     }
 
-    /// The members that a page of the block names, `at` of those whose members were read; `None` if their checksum fails.
-    fn named(&mut self, page: usize, at: usize) -> Option<Vec<Member>> {
+    /// Lists the members that a page of the block names, `at` of those whose members were read; whether their checksum is right.
+    fn named(&mut self, page: usize, at: usize, members: &mut Vec<Member>) -> bool {
+        members.clear();
         let tail = &self.besides[page * self.layout.beside()..][..self.layout.tail()];
         if tail.is_empty() {
-            return Some(Vec::new());
+            return true;
         }
-        let count = named::count(tail, self.layout.members)?;
+        let Some(count) = named::count(tail, self.layout.members) else { return false };
         let entries = &mut self.entries[if count > 0 { at * self.layout.named() } else { 0 }..][..count * named::ENTRY];
         complement(entries);
-        named::decode(entries, tail, self.layout.geometry.slots())
+        named::decode(entries, tail, self.layout.geometry.slots(), members)
     }
 }

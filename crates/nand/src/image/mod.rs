@@ -23,10 +23,10 @@ mod store;
 
 pub use store::{Logged, Piece, Store};
 
+use crate::array::restore::Looks;
 use crate::{BlockInfo, FlashArray, InMemory, Member, MemoryArray, OobPage, OobTag, PageScan, PageView, Payload};
 use crate::{Program, ProgramOutcome, ReadOutcome, Scan};
 use header::{HEADER, Layout, MEMBERS_AT_MOST};
-use look::Look;
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -113,6 +113,8 @@ pub struct FileArray<P, S = File> {
     blank: Box<[P]>,
     /// A mark that could not be written.
     unmarked: Option<io::Error>,
+    /// The highest rank of a page that opening it found.
+    newest_found: u64,
 }
 
 impl<P: StoredPayload> FileArray<P> {
@@ -192,31 +194,24 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         let layout = Layout::read(path, &header, size)?;
         let mut array = Self::with(path, layout, file);
         array.restore_marks()?;
-        array.restore_blocks(look::threads(layout.geometry.blocks())).map_err(io)?;
+        array.restore_blocks(look::threads()).map_err(io)?;
         Ok(array)
     }
 
-    /// Puts all blocks back as their pages tell, each of so many threads an equal share of them.
+    /// Puts all blocks back as their pages tell; so many threads look at them.
     fn restore_blocks(&mut self, threads: u32) -> io::Result<()> {
-        let Self { memory, file, layout, .. } = self;
-        let (store, blocks) = (file.as_ref().expect("it is one in a store"), layout.geometry.blocks());
-        let share = |thread: u32| (u64::from(blocks) * u64::from(thread) / u64::from(threads)) as u32;
-        let restored = |thread: u32| {
-            let mut look = Look::new(store, layout, memory.grid().clone());
-            let blocks = (share(thread)..share(thread + 1)).map(BlockAddr);
-            blocks.map(|block| Ok(memory.restored(block, look.at_block(block)?))).collect::<io::Result<Vec<_>>>()
-        };
-        let shares = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|thread| scope.spawn(move || restored(thread))).collect();
-            let joined = |other: std::thread::ScopedJoinHandle<'_, _>| {
-                other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            std::iter::once(restored(0)).chain(others.into_iter().map(joined)).collect::<io::Result<Vec<_>>>()
-        })?;
-        for (block, restored) in (0..).map(BlockAddr).zip(shares.into_iter().flatten()) {
-            restored.into_iter().for_each(|restored| memory.put_back(block, restored));
-        }
-        Ok(())
+        let Self { memory, file, layout, newest_found, .. } = self;
+        let (store, grid) = (file.as_ref().expect("it is one in a store"), memory.grid().clone());
+        look::look_at_blocks((store, layout, &grid), threads, |block, found| {
+            memory.restore(block, found);
+            let valid = found.iter().filter(|page| page.looks == Looks::Valid);
+            *newest_found = valid.map(|page| page.oob.sequence).fold(*newest_found, u64::max);
+        })
+    }
+
+    /// The highest rank of a page that opening it found.
+    pub fn newest_found(&self) -> u64 {
+        self.newest_found
     }
 
     fn with(path: &Path, layout: Layout, file: S) -> Self {
@@ -229,6 +224,7 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
             cached: Mutex::default(),
             blank: vec![P::default(); layout.slots()].into(),
             unmarked: None,
+            newest_found: 0,
         }
     }
 
@@ -412,6 +408,7 @@ impl<P: StoredPayload, S: Store> Clone for FileArray<P, S> {
             cached: Mutex::default(),
             blank: self.blank.clone(),
             unmarked: None,
+            newest_found: 0,
         }
     }
 }
@@ -420,7 +417,7 @@ impl<P: StoredPayload, S: Store> InMemory<P> for FileArray<P, S> {
     fn over(memory: MemoryArray<P>) -> Self {
         let layout = Layout::new(*memory.grid().geometry(), 0);
         let (path, contents, cached) = (PathBuf::new(), Vec::new(), Mutex::default());
-        Self { memory, layout, path, file: None, contents, cached, blank: [].into(), unmarked: None }
+        Self { memory, layout, path, file: None, contents, cached, blank: [].into(), unmarked: None, newest_found: 0 }
     }
 
     fn memory_mut(&mut self) -> &mut MemoryArray<P> {

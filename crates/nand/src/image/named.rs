@@ -32,11 +32,9 @@ pub(super) fn count(tail: &[u8], most: u32) -> Option<usize> {
     (count <= most).then_some(count as usize)
 }
 
-/// Reads members of a drive of so many slots; `None` if their checksum fails, or one is none.
-pub(super) fn decode(entries: &[u8], found: &[u8], slots: u32) -> Option<Vec<Member>> {
-    if found != tail(entries) {
-        return None;
-    }
+/// Appends the members of a drive of so many slots; false if their checksum fails, or one is none.
+#[must_use]
+pub(super) fn decode(entries: &[u8], found: &[u8], slots: u32, to: &mut Vec<Member>) -> bool {
     let member = |entry: &[u8]| {
         let word = |at: usize| u32::from_le_bytes(entry[at..at + 4].try_into().expect("4 bytes"));
         let slot = Slot(word(0));
@@ -45,5 +43,5 @@ pub(super) fn decode(entries: &[u8], found: &[u8], slots: u32) -> Option<Vec<Mem
         let tag = OobTag::from_word(word(4)).filter(|_| is_there)?;
         Some(Member { slot, tag, update })
     };
-    entries.chunks_exact(ENTRY).map(member).collect()
+    found == tail(entries) && entries.chunks_exact(ENTRY).all(|entry| member(entry).map(|member| to.push(member)).is_some())
 }

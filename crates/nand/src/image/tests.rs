@@ -227,8 +227,8 @@ fn memory_keeps_the_contents_of_some_pages_and_all_read_back() {
     }
 }
 
-/// Blocks 0 to 2 have one, two and three pages, block 3 none. Catches shares of threads that leave out a block, have one twice, or
-/// are put back elsewhere.
+/// Blocks 0 to 2 have one, two and three pages, block 3 none. Catches threads that leave out a block,
+/// look at one twice, or have what they found put back elsewhere.
 #[test]
 fn any_number_of_threads_finds_the_same() {
     let file = Failing::of(fresh(PAGES), usize::MAX);
@@ -243,6 +243,51 @@ fn any_number_of_threads_finds_the_same() {
         assert_eq!(programmed, [1, 2, 3, 0], "{threads} threads");
         for &ppn in &pages {
             assert_eq!((found.payload(Ppn(ppn)), found.members(Ppn(ppn))), (contents(ppn).as_slice(), named(ppn).as_slice()));
+        }
+    }
+}
+
+/// A file whose bytes cannot be read from one place on.
+struct BadDisk(Failing, u64);
+
+impl Store for BadDisk {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        if offset >= self.1 { Err(io::Error::other("bad disk")) } else { self.0.read_at(bytes, offset) }
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_at(bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync()
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.0.size()
+    }
+
+    fn set_size(&self, size: u64) -> io::Result<()> {
+        self.0.set_size(size)
+    }
+}
+
+/// Fails, or hangs, if threads go on, or wait, after one of them could not read a block.
+#[test]
+fn a_block_that_cannot_be_read_ends_the_look_at_all_of_them() {
+    let layout = Layout::new(geometry(PAGES), MEMBERS);
+    let file = Failing::of(programmed(2), usize::MAX);
+    for block in 0..4 {
+        let disk = BadDisk(file.clone(), layout.beside_at(Ppn(block * PAGES)));
+        for threads in 1..=3 {
+            let mut seen = 0;
+            let grid = Grid::new(geometry(PAGES));
+            let looked = look::look_at_blocks((&disk, &layout, &grid), threads, |_, _| seen += 1);
+            assert_eq!(
+                (looked.map_err(|error| error.to_string()), seen),
+                (Err("bad disk".to_owned()), block),
+                "{threads} threads"
+            );
         }
     }
 }
@@ -290,5 +335,6 @@ fn members_that_are_damaged_make_their_page_unreadable() {
     assert_eq!(named::count(&tail, 1), None, "more members than a page may name");
     let strange = [Member { slot: Slot(1 << 20), ..named(0)[0] }];
     let bytes = named::encode(&strange);
-    assert_eq!(named::decode(&bytes, &named::tail(&bytes), layout.geometry.slots()), None, "a slot that is not there");
+    let read = named::decode(&bytes, &named::tail(&bytes), layout.geometry.slots(), &mut Vec::new());
+    assert!(!read, "a slot that is not there");
 }

@@ -18,7 +18,7 @@ const PE_MOST: u32 = (1 << PE_BITS) - 1;
 const ERASED: u8 = 0xff;
 
 /// The OOB bytes of a page, decoded.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct OobPage {
     /// Bits that the code of each codeword of the page corrects.
     pub ecc_profile: Capability,
@@ -156,6 +156,12 @@ impl OobPage {
     /// # Errors
     /// Says why these bytes are none that [`Self::encode`] made.
     pub fn decode(bytes: &[u8], slots: usize) -> Result<Self, OobError> {
+        let mut page = Self::default();
+        page.read_from(bytes, slots).map(|()| page)
+    }
+
+    /// As [`Self::decode`], in place of what it says now; where the bytes are refused, that is of no use any more.
+    pub(crate) fn read_from(&mut self, bytes: &[u8], slots: usize) -> Result<(), OobError> {
         let needed = Self::size(slots);
         if bytes.len() != needed {
             return Err(OobError::Length { found: bytes.len(), needed });
@@ -173,22 +179,21 @@ impl OobPage {
         if found != computed {
             return Err(OobError::Crc { found, computed });
         }
-        let slots = bytes[HEAD..].chunks_exact(SLOT).enumerate().map(|(slot, entry)| {
+        self.slots.clear();
+        for (slot, entry) in bytes[HEAD..].chunks_exact(SLOT).enumerate() {
             let found = u32_at(entry, 0);
             let tag = OobTag::from_word(found).ok_or(OobError::Tag { slot, found })?;
-            Ok(OobSlot { tag, data_crc: u32_at(entry, 4), update: u64_at(entry, 8) })
-        });
-        Ok(Self {
-            ecc_profile: Capability(bytes[3]),
-            coverage: u32_at(bytes, 4),
-            sequence: u64_at(bytes, 8),
-            pe: u32_at(bytes, 16) & PE_MOST,
-            slc: u32_at(bytes, 16) >> 31 == 1,
-            slc_cycles: (u32_at(bytes, 16) >> PE_BITS) as u8 & 0x7f,
-            pe_max: u32_at(bytes, 20),
-            first_program_s: u32_at(bytes, 24),
-            slots: slots.collect::<Result<_, OobError>>()?,
-        })
+            self.slots.push(OobSlot { tag, data_crc: u32_at(entry, 4), update: u64_at(entry, 8) });
+        }
+        self.ecc_profile = Capability(bytes[3]);
+        self.coverage = u32_at(bytes, 4);
+        self.sequence = u64_at(bytes, 8);
+        self.pe = u32_at(bytes, 16) & PE_MOST;
+        self.slc = u32_at(bytes, 16) >> 31 == 1;
+        self.slc_cycles = (u32_at(bytes, 16) >> PE_BITS) as u8 & 0x7f;
+        self.pe_max = u32_at(bytes, 20);
+        self.first_program_s = u32_at(bytes, 24);
+        Ok(())
     }
 }
 

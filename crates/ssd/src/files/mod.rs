@@ -41,7 +41,7 @@ use saved::Saved;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use vocab::{BlockAddr, Grid, HostCommand, HostOp, Lba, Lpn, Nanos, Ppn, SimTime, StreamId, Streams};
+use vocab::{BlockAddr, Grid, HostCommand, HostOp, Lba, Lpn, Nanos, SimTime, StreamId, Streams};
 
 /// Flash with all bytes of its pages, which may lose some.
 pub(crate) type Flash = Faulty<FlashFile>;
@@ -516,9 +516,7 @@ fn in_words(setup: &Setup) -> String {
 
 /// Flash has no page that memory does not know of: they are saved together.
 fn is_as_new_as_flash(saved: &Saved, drive: &Engine<PageBuf, Flash>, at: usize) -> Result<(), Malformed> {
-    let pages = (0..drive.core.device.grid.geometry().pages()).map(Ppn);
-    let rank = |ppn: Ppn| if let PageScan::Valid(page) = drive.core.device.array.scan_page(ppn) { page.oob.sequence } else { 0 };
-    let newest = pages.map(rank).max().unwrap_or(0);
+    let newest = drive.core.device.array.inner().newest_found();
     if newest <= saved.sequence {
         return Ok(());
     }

@@ -100,9 +100,10 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         // Unless a die took it, what can only be solved for is as suspect.
         let lost = if self.core.device.losses.dead().is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
         // A suspect may be durable: what would count without it is kept, and the next mount knows better.
-        let mut without = self.choose_without(found, &known_lost, (&suspects, lost), &with);
+        let sought = (self.steps().may_change)(self, &looks, &suspects);
+        let without = |lost| self.choose_without(found, &known_lost, (&suspects, lost), (&with, sought.as_ref()));
         let collects = self.writer.facts().rebuilt_by == RebuiltBy::Collection && lost == Lost::AreLeftOut;
-        let mut solved = collects.then(|| self.choose_without(found, &known_lost, (&suspects, Lost::AreSolvedFor), &with));
+        let (mut without, mut solved) = (without(lost), collects.then(|| without(Lost::AreSolvedFor)));
         if self.writer.facts().rebuilt_by == RebuiltBy::Stripes {
             self.core.safe.lost = with.stripes.iter().flat_map(|found| found.lost.iter().copied()).collect();
         } else {
@@ -241,19 +242,20 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         Choice::of((self.steps().choose)(self, (looks, remains), &remains.journal, conditions, all))
     }
 
-    /// What counts beside that, given what was durable, if suspects cannot be read. `lost`: those of rows and groups.
+    /// What counts beside that, given what was durable, if suspects cannot be read. `lost`: those of rows and groups. `sought`: of
+    /// which logical pages it may be something else, if not of any.
     fn choose_without(
         &self,
         (looks, remains): (&Looks, &Remains<P>),
         durable: &Journal,
         (suspects, lost): (&BTreeSet<Ppn>, Lost),
-        with: &Choice,
+        (with, sought): (&Choice, Option<&BTreeSet<Lpn>>),
     ) -> Otherwise {
         let choose = |sought| (self.steps().choose)(self, (looks, remains), durable, (suspects, lost), sought);
         let all = || Otherwise::of(with, choose(Newests::of_all(self.core.map.user_slots())));
-        let Some(sought) = (self.steps().may_change)(self, looks, suspects) else { return all() };
+        let Some(sought) = sought else { return all() };
         // Code zones name pages behind those of the host.
-        let sought = sought.into_iter().filter(|lpn| lpn.0 < self.core.map.user_slots());
+        let sought = sought.iter().copied().filter(|lpn| lpn.0 < self.core.map.user_slots());
         let otherwise = Otherwise::of(with, choose(Newests::of_these(sought)));
         debug_assert_eq!(otherwise, all(), "nothing else changes");
         otherwise
