@@ -11,12 +11,17 @@ use vocab::{HostCommand, HostOp, Lpn, Nanos, SimTime};
 /// Called before a request arrives, with its number; it may act on the drive (fault injection, progress).
 type BeforeEach<'a, P, A> = &'a mut dyn FnMut(&mut Engine<P, A>, u64);
 
-/// The commands of a workload that have not arrived: two are looked at, so that what they touch can be fetched into
+/// Commands that are looked at before they arrive.
+const AHEAD: usize = 3;
+
+/// The commands of a workload that have not arrived: some are looked at, so that what they touch can be fetched into
 /// the processor's cache.
 struct Upcoming<'a> {
     commands: &'a mut dyn Iterator<Item = HostCommand>,
-    next: Option<HostCommand>,
-    after_next: Option<HostCommand>,
+    /// Those that are looked at, in a ring: they stay where they are as others arrive.
+    ahead: [Option<HostCommand>; AHEAD + 1],
+    /// Where the next one is in it.
+    next: usize,
     /// When the run began: the times of commands count from then.
     start: SimTime,
     /// Commands that have arrived in this run.
@@ -25,8 +30,27 @@ struct Upcoming<'a> {
 
 impl<'a> Upcoming<'a> {
     fn new(commands: &'a mut dyn Iterator<Item = HostCommand>, start: SimTime) -> Self {
-        let (next, after_next) = (commands.next(), commands.next());
-        Self { commands, next, after_next, start, arrived: 0 }
+        let ahead = std::array::from_fn(|at| if at < AHEAD { commands.next() } else { None });
+        Self { commands, ahead, next: 0, start, arrived: 0 }
+    }
+
+    /// The command that arrives next but so many.
+    #[inline(always)]
+    fn after(&self, others: usize) -> Option<&HostCommand> {
+        self.ahead[(self.next + others) % (AHEAD + 1)].as_ref()
+    }
+
+    /// The command that arrives next, which does so now.
+    #[inline(always)]
+    fn take_next(&mut self) -> Option<HostCommand> {
+        self.ahead[self.next].take()
+    }
+
+    /// Moves up by one command.
+    #[inline(always)]
+    fn move_up(&mut self) {
+        self.next = (self.next + 1) % (AHEAD + 1);
+        self.ahead[(self.next + AHEAD - 1) % (AHEAD + 1)] = self.commands.next();
     }
 
     /// When a command arrives at an open pace.
@@ -64,7 +88,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             if !step(self) {
                 return;
             }
-            if upcoming.next.is_none() && self.host.requests.outstanding == 0 {
+            if upcoming.after(0).is_none() && self.host.requests.outstanding == 0 {
                 self.stay_on_line();
             }
             if let Some((time, resource)) = self.next_event() {
@@ -76,7 +100,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             } else if !self.unstick() {
                 let waiting = self.host.requests.outstanding;
                 assert!(waiting == 0, "nothing moves, yet {waiting} requests wait");
-                if upcoming.next.is_none() {
+                if upcoming.after(0).is_none() {
                     return;
                 }
             }
@@ -88,7 +112,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn let_arrive_up_to(&mut self, depth: u32, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P, A>) {
         while self.host.requests.outstanding < depth
             && !self.is_off_line()
-            && let Some(command) = upcoming.next.take()
+            && let Some(command) = upcoming.take_next()
         {
             self.arrive_next(&command, self.core.device.now, upcoming, each);
             self.after_event();
@@ -98,7 +122,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Schedules the arrival of the next command, once.
     #[inline]
     fn expect_arrival(&mut self, upcoming: &Upcoming<'_>) {
-        if let Some(command) = &upcoming.next
+        if let Some(command) = upcoming.after(0)
             && !self.core.is_pending(Timer::Arrivals)
             && !self.is_off_line()
         {
@@ -150,23 +174,25 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if self.is_off_line() {
             return;
         }
-        let command = upcoming.next.take().expect("an arrival was scheduled for it");
+        let command = upcoming.take_next().expect("an arrival was scheduled for it");
         let sent = upcoming.time_of(&command).min(self.core.device.now);
         self.arrive_next(&command, sent, upcoming, each);
     }
 
-    /// Moves up the commands to come, and starts to bring into the cache what they will touch:
-    /// first the map's entry, then, one command later, what the entry points to.
+    /// Moves up the commands to come, and starts to bring into the cache what they will touch: first the map's entry,
+    /// then, one command later, what the entry says of the block, and at last what the page holds.
     #[inline]
     fn look_ahead(&self, upcoming: &mut Upcoming<'_>) {
         let page = |command: &HostCommand| Lpn(self.host.requests.pages_in(command.lba.0) as u32);
-        upcoming.next = upcoming.after_next.take();
-        if let Some(command) = &upcoming.next {
-            let wanted = if command.op == HostOp::Read { Wanted::Read } else { Wanted::Write };
-            self.writer.fetch_contents(&self.core, page(command), wanted);
+        let wanted = |command: &HostCommand| if command.op == HostOp::Read { Wanted::Read } else { Wanted::Write };
+        upcoming.move_up();
+        if let Some(command) = upcoming.after(0) {
+            self.writer.fetch_contents(&self.core, page(command), wanted(command));
         }
-        upcoming.after_next = upcoming.commands.next();
-        if let Some(command) = &upcoming.after_next {
+        if let Some(command) = upcoming.after(1) {
+            self.writer.fetch_places(&self.core, page(command), wanted(command));
+        }
+        if let Some(command) = upcoming.after(2) {
             self.writer.fetch_map(&self.core, page(command));
             self.host.oracle.prefetch(page(command));
         }

@@ -38,13 +38,12 @@ impl<P: HostPayload> Writer<P> {
         self.each_place(core, lpn, wanted, |slot| core.device.array.prefetch_block(core.device.grid.page_of(slot).0));
     }
 
-    /// Fetches what the pages hold that will be read, and what [`Self::fetch_places`] fetches of the page that will be
-    /// written.
+    /// Fetches what the pages hold that will be read.
     #[inline]
     pub fn fetch_contents<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, wanted: Wanted) {
         if size_of::<P>() == 0 {
             // Nothing is kept of what pages hold.
-            return self.fetch_places(core, lpn, wanted);
+            return;
         }
         self.each_place(core, lpn, wanted, |slot| core.device.array.prefetch(core.device.grid.page_of(slot).0));
     }
