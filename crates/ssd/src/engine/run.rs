@@ -13,6 +13,8 @@ type BeforeEach<'a, P, A> = &'a mut dyn FnMut(&mut Engine<P, A>, u64);
 
 /// Commands that are looked at before they arrive.
 const AHEAD: usize = 3;
+/// The same in a run that may be stopped: what was looked at and has not arrived is lost then.
+const AHEAD_OF_STOP: usize = 2;
 
 /// The commands of a workload that have not arrived: some are looked at, so that what they touch can be fetched into
 /// the processor's cache.
@@ -22,6 +24,8 @@ struct Upcoming<'a> {
     ahead: [Option<HostCommand>; AHEAD + 1],
     /// Where the next one is in it.
     next: usize,
+    /// How many are looked at.
+    most: usize,
     /// When the run began: the times of commands count from then.
     start: SimTime,
     /// Commands that have arrived in this run.
@@ -29,9 +33,9 @@ struct Upcoming<'a> {
 }
 
 impl<'a> Upcoming<'a> {
-    fn new(commands: &'a mut dyn Iterator<Item = HostCommand>, start: SimTime) -> Self {
-        let ahead = std::array::from_fn(|at| if at < AHEAD { commands.next() } else { None });
-        Self { commands, ahead, next: 0, start, arrived: 0 }
+    fn new(commands: &'a mut dyn Iterator<Item = HostCommand>, most: usize, start: SimTime) -> Self {
+        let ahead = std::array::from_fn(|at| if at < most { commands.next() } else { None });
+        Self { commands, ahead, next: 0, most, start, arrived: 0 }
     }
 
     /// The command that arrives next but so many.
@@ -50,7 +54,7 @@ impl<'a> Upcoming<'a> {
     #[inline(always)]
     fn move_up(&mut self) {
         self.next = (self.next + 1) % (AHEAD + 1);
-        self.ahead[(self.next + AHEAD - 1) % (AHEAD + 1)] = self.commands.next();
+        self.ahead[(self.next + self.most - 1) % (AHEAD + 1)] = self.commands.next();
     }
 
     /// When a command arrives at an open pace.
@@ -63,21 +67,40 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Replays host commands to the end.
     #[cfg(test)]
     pub fn replay(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, each: &mut dyn FnMut(&mut Self, u64)) {
-        self.replay_stepwise(commands, pace, each, |_| true);
+        self.replay_to_end(commands, pace, each);
     }
 
-    /// Replays host commands to the end and waits for the last answer. `each` is called before a request arrives; `step` looks
-    /// at the drive before every event, and stops the run there with false.
+    /// Replays host commands to the end and waits for the last answer. `each` is called before a request arrives.
+    pub(crate) fn replay_to_end(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        each: BeforeEach<'_, P, A>,
+    ) {
+        self.replay_upcoming(Upcoming::new(commands, AHEAD, self.core.device.now), pace, each, |_| true);
+    }
+
+    /// As [`Self::replay_to_end`]; `step` looks at the drive before every event, and stops the run there with false.
     pub(crate) fn replay_stepwise(
         &mut self,
         commands: &mut dyn Iterator<Item = HostCommand>,
+        pace: Pace,
+        each: BeforeEach<'_, P, A>,
+        step: impl FnMut(&mut Self) -> bool,
+    ) {
+        self.replay_upcoming(Upcoming::new(commands, AHEAD_OF_STOP, self.core.device.now), pace, each, step);
+    }
+
+    #[inline(always)]
+    fn replay_upcoming(
+        &mut self,
+        mut upcoming: Upcoming<'_>,
         pace: Pace,
         each: BeforeEach<'_, P, A>,
         mut step: impl FnMut(&mut Self) -> bool,
     ) {
         // A fork taken between two arrivals starts with commands of its own.
         self.core.clear(Timer::Arrivals);
-        let mut upcoming = Upcoming::new(commands, self.core.device.now);
         self.expect_offline();
         loop {
             match pace {

@@ -165,6 +165,9 @@ impl Session {
     }
 }
 
+/// Looks at the drive before an event, and stops the run there with false.
+type Step<'a, P> = &'a mut dyn FnMut(&Drive<P>) -> bool;
+
 impl<P: SessionPayload> Prepared<P> {
     fn new(setup: &Setup, hear: HearHistory<'_>) -> Result<Self, SetupError> {
         let (grid, protection) = check_setup(setup)?;
@@ -194,7 +197,7 @@ impl<P: SessionPayload> Prepared<P> {
     }
 
     fn run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, progress: &mut dyn FnMut(u64)) -> RunResult {
-        self.run_stepwise(commands, pace, progress, |_| true)
+        self.run_with(commands, pace, progress, None, &mut |_| {})
     }
 
     fn run_explained(
@@ -215,7 +218,7 @@ impl<P: SessionPayload> Prepared<P> {
                 answered.clear();
             }
         };
-        let result = self.run_with(commands, pace, progress, |_| true, &mut |engine| tell(engine, ROWS_TOLD_AT_ONCE));
+        let result = self.run_with(commands, pace, progress, None, &mut |engine| tell(engine, ROWS_TOLD_AT_ONCE));
         tell(&mut self.engine, 1);
         self.engine.core.drop_ledgers();
         self.engine.host.explanations = None;
@@ -228,18 +231,18 @@ impl<P: SessionPayload> Prepared<P> {
         commands: &mut dyn Iterator<Item = HostCommand>,
         pace: Pace,
         progress: &mut dyn FnMut(u64),
-        step: impl FnMut(&Drive<P>) -> bool,
+        mut step: impl FnMut(&Drive<P>) -> bool,
     ) -> RunResult {
-        self.run_with(commands, pace, progress, step, &mut |_| {})
+        self.run_with(commands, pace, progress, Some(&mut step), &mut |_| {})
     }
 
-    /// As [`Self::run_stepwise`]; `each` is called before a request arrives.
+    /// As [`Self::run_stepwise`], or as [`Self::run`] without `step`; `each` is called before a request arrives.
     fn run_with(
         &mut self,
         commands: &mut dyn Iterator<Item = HostCommand>,
         pace: Pace,
         progress: &mut dyn FnMut(u64),
-        mut step: impl FnMut(&Drive<P>) -> bool,
+        step: Option<Step<'_, P>>,
         each: &mut dyn FnMut(&mut Drive<P>),
     ) -> RunResult {
         let engine = &mut self.engine;
@@ -256,7 +259,10 @@ impl<P: SessionPayload> Prepared<P> {
             }
             doomed.kill_at(engine, request);
         };
-        engine.replay_stepwise(commands, pace, &mut each, |engine| step(engine));
+        match step {
+            None => engine.replay_to_end(commands, pace, &mut each),
+            Some(step) => engine.replay_stepwise(commands, pace, &mut each, |engine| step(engine)),
+        }
         let events = engine.core.device.calendar.scheduled() - events;
         self.result(events, pace)
     }
