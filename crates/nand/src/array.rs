@@ -139,7 +139,8 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn arrived(&self) -> Arrived {
         Arrived::AsAsked
     }
-    /// Starts to bring the payload of a page into the processor's cache. Changes nothing but speed; any page is fine.
+    /// Starts to bring the payload of a page into the processor's cache, and what of page ECC is kept of its block. Changes nothing
+    /// but speed; any page is fine.
     #[inline]
     fn prefetch(&self, _ppn: Ppn) {}
     /// As [`Self::prefetch`], for what is known of the page's block: where its contents are.
@@ -473,7 +474,9 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
     fn prefetch(&self, ppn: Ppn) {
         let (block, page) = self.grid.split(ppn);
         let Some(Some(stored)) = self.contents.get(block.index()) else { return };
-        stored.get().payload.get(page as usize * self.slots_per_page).into_iter().for_each(vocab::prefetch);
+        let contents = stored.get();
+        contents.payload.get(page as usize * self.slots_per_page).into_iter().for_each(vocab::prefetch);
+        contents.ecc.as_deref().into_iter().for_each(vocab::prefetch);
     }
 
     #[inline]

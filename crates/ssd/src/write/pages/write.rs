@@ -12,6 +12,9 @@ use ftl::{Stream, UnitState};
 use nand::{FlashArray, OobTag};
 use vocab::{Cause, StreamId};
 
+/// Of the pages that are placed, which one's place is looked up before its turn.
+const PLACED_AHEAD: usize = 3;
+
 /// How far a job's pages were placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placing {
@@ -39,8 +42,15 @@ impl PageWriter {
     /// Puts the job's pages into images of region logs, from where it stopped before.
     #[inline]
     pub fn place<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) -> Placing {
+        if core.jobs[job].next == 0 {
+            // Pages that left a buffer together arrived long ago: the map's entries are no longer in the processor's cache.
+            core.jobs[job].pages.iter().skip(1).for_each(|page| core.map.prefetch(page.lpn));
+        }
         while core.jobs[job].next < core.jobs[job].pages.len() {
             let job_at = &core.jobs[job];
+            if let Some(later) = job_at.pages.get(job_at.next + PLACED_AHEAD) {
+                let _ = core.map.prefetch_place(later.lpn);
+            }
             let stream = core.stream_wanted(job_at.pages[job_at.next].lpn);
             let (image, taken_of) = match self.host_image(core, stream) {
                 HostImage::Open(image) => (image, None),
