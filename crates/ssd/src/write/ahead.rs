@@ -41,8 +41,9 @@ impl<P: HostPayload> Writer<P> {
     /// Fetches what the pages hold that will be read.
     #[inline]
     pub fn fetch_contents<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, wanted: Wanted) {
-        if size_of::<P>() == 0 && core.device.ecc.is_none() {
-            // Nothing is kept of what pages hold, nor of their codes.
+        let is_anything_read = wanted == Wanted::Read || self.way == Way::Stripes;
+        // Some drives keep nothing of what pages hold, nor of their codes.
+        if !is_anything_read || (size_of::<P>() == 0 && core.device.ecc.is_none()) {
             return;
         }
         self.each_place(core, lpn, wanted, |slot| core.device.array.prefetch(core.device.grid.page_of(slot).0));
