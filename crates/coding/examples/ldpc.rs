@@ -8,7 +8,8 @@
 //! or at `from` and `to` if given. Each point ends with `failures` failures or `frames` frames.
 //!
 //! Options: `codes` and `stages` (names, comma between; all), `failures` (60), `frames` (1000000), `until` (1e-3), `step` (0.03),
-//! `from` and `to` (the first and the last point, instead of `until`), `flipping` (`no`, `yes`), `seed` (1), `threads` (1).
+//! `from` and `to` (the first and the last point, instead of `until`), `cells` (of `errors`: the raw bit error rate that degrees of sureness are
+//! drawn at, instead of the one that the errors stand for), `flipping` (`no`, `yes`), `seed` (1), `threads` (1).
 //! Random words are encoded; a decoder that returns another codeword counts as failed, and under `wrong`. Rows are the same for
 //! any number of threads. Intervals are those of Clopper and Pearson, 95 %.
 
@@ -162,6 +163,7 @@ struct Asked {
     step: f64,
     from: Option<f64>,
     to: Option<f64>,
+    cells: Option<f64>,
     flipping: bool,
     seed: u64,
     threads: u64,
@@ -185,6 +187,7 @@ impl Asked {
             step: 0.03,
             from: None,
             to: None,
+            cells: None,
             flipping: false,
             seed: 1,
             threads: 1,
@@ -216,6 +219,7 @@ impl Asked {
             "step" => self.step = number()?,
             "from" => self.from = Some(number()?),
             "to" => self.to = Some(number()?),
+            "cells" => self.cells = Some(number()?),
             "flipping" => self.flipping = value == "yes",
             "seed" => self.seed = whole()?,
             "threads" => self.threads = whole()?,
@@ -270,7 +274,7 @@ impl Asked {
             }
             let point = Point {
                 code,
-                channel: Channel::new(stage, rber),
+                channel: Channel::new(stage, self.cells.unwrap_or(rber)),
                 errors: self.by_errors.then_some(errors as usize),
                 flipping: self.flipping,
             };
