@@ -293,11 +293,11 @@ mod tests {
         }
     }
 
-    /// An ideal decoder loses with an error what that takes of the information. Catches counts that no decoder could have
-    /// measured, as these are less, and as little as a few percent less.
+    /// Independent of any decoder: what a wrong bit takes of the information beyond a right one, in errors of a higher rate. Catches counts
+    /// of another stage, and counts that are not of this channel: min-sum loses some of the information, but less than a tenth.
     #[test]
     fn an_error_counts_less_than_it_takes_of_the_information() {
-        for (stage, least) in [(Stage::TwoBit, 0.9), (Stage::ThreeBit, 0.9)] {
+        for stage in [Stage::TwoBit, Stage::ThreeBit] {
             let (rber, step) = (1e-2, 1e-4);
             let [channel, higher] = [rber, rber + step].map(|rber| coding::ldpc::Channel::new(stage, rber));
             let bits = |side: usize| {
@@ -307,7 +307,7 @@ mod tests {
             };
             let of_rate = (channel.information() - higher.information()) / step;
             let of_counts = COUNTS[stage as usize] * of_rate / (bits(0) - bits(1));
-            assert!((least..1.0).contains(&of_counts), "{stage:?}: {of_counts}");
+            assert!((0.9..1.0).contains(&of_counts), "{stage:?}: {of_counts}");
         }
     }
 

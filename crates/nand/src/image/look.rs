@@ -21,8 +21,8 @@ pub(super) fn threads() -> u32 {
     std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MOST) as u32
 }
 
-/// Tells `put` what the pages of each block say, in the order of blocks. So many threads read and decode, and nothing else: the
-/// heap is one for all of them, so that whoever keeps what was found copies it.
+/// Tells `put` what the pages of each block say, in the order of blocks. So many threads read and decode. They allocate nothing
+/// meanwhile, as they share one heap and would wait for each other: whoever keeps what was found copies it.
 pub(super) fn look_at_blocks<S: Store>(
     (store, layout, grid): (&S, &Layout, &Grid),
     threads: u32,

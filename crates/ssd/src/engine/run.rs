@@ -203,19 +203,21 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Moves up the commands to come, and starts to bring into the cache what they will touch: first the map's entry,
-    /// then, one command later, what the entry says of the block, and at last what the page holds.
+    /// then, one command later, what the entry says of the block, and at last what the page holds. Where two commands are looked
+    /// at, the last two steps are one.
     #[inline]
     fn look_ahead(&self, upcoming: &mut Upcoming<'_>) {
         let page = |command: &HostCommand| Lpn(self.host.requests.pages_in(command.lba.0) as u32);
         let wanted = |command: &HostCommand| if command.op == HostOp::Read { Wanted::Read } else { Wanted::Write };
         upcoming.move_up();
+        let last = upcoming.most - 1;
         if let Some(command) = upcoming.after(0) {
             self.writer.fetch_contents(&self.core, page(command), wanted(command));
         }
-        if let Some(command) = upcoming.after(1) {
+        if let Some(command) = upcoming.after(last - 1) {
             self.writer.fetch_places(&self.core, page(command), wanted(command));
         }
-        if let Some(command) = upcoming.after(2) {
+        if let Some(command) = upcoming.after(last) {
             self.writer.fetch_map(&self.core, page(command));
             self.host.oracle.prefetch(page(command));
         }

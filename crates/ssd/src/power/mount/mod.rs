@@ -95,15 +95,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         }
         self.mount_checkpoint(&looks, &suspects, remains.checkpoint.as_ref());
         self.mount_groups(&mut remains, &looks, &suspects);
-        let found = (&looks, &remains);
-        let mut with = self.choose(found);
-        // Unless a die took it, what can only be solved for is as suspect.
-        let lost = if self.core.device.losses.dead().is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
-        // A suspect may be durable: what would count without it is kept, and the next mount knows better.
-        let sought = (self.steps().may_change)(self, &looks, &suspects);
-        let without = |lost| self.choose_without(found, &known_lost, (&suspects, lost), (&with, sought.as_ref()));
-        let collects = self.writer.facts().rebuilt_by == RebuiltBy::Collection && lost == Lost::AreLeftOut;
-        let (mut without, mut solved) = (without(lost), collects.then(|| without(Lost::AreSolvedFor)));
+        let (mut with, mut without, mut solved) = self.choose_each((&looks, &remains), &known_lost, &suspects);
         if self.writer.facts().rebuilt_by == RebuiltBy::Stripes {
             self.core.safe.lost = with.stripes.iter().flat_map(|found| found.lost.iter().copied()).collect();
         } else {
@@ -234,6 +226,25 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             }
         }
         suspects
+    }
+
+    /// The newest consistent state; what counts beside it if suspects cannot be read; and what does if, besides, lost pages are solved
+    /// for, where that is not the same.
+    fn choose_each(
+        &self,
+        evidence: (&Looks, &Remains<P>),
+        known_lost: &Journal,
+        suspects: &BTreeSet<Ppn>,
+    ) -> (Choice, Otherwise, Option<Otherwise>) {
+        let with = self.choose(evidence);
+        // Unless a die took it, what can only be solved for is as suspect.
+        let lost = if self.core.device.losses.dead().is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
+        // A suspect may be durable: what would count without it is kept, and the next mount knows better.
+        let sought = (self.steps().may_change)(self, evidence.0, suspects);
+        let otherwise = |lost| self.choose_without(evidence, known_lost, (suspects, lost), (&with, sought.as_ref()));
+        let collects = self.writer.facts().rebuilt_by == RebuiltBy::Collection && lost == Lost::AreLeftOut;
+        let (without, solved) = (otherwise(lost), collects.then(|| otherwise(Lost::AreSolvedFor)));
+        (with, without, solved)
     }
 
     /// The newest consistent state.
