@@ -6,9 +6,9 @@ use crate::power::Scar;
 use crate::{Member, OobPage, OobSlot, OobTag, Program};
 use vocab::{BlockAddr, StripSet};
 
-/// What a page looks like.
+/// What the bytes of a page say of its state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Looks {
+pub(crate) enum PageState {
     /// Every byte reads as erased.
     #[default]
     Erased,
@@ -21,7 +21,7 @@ pub(crate) enum Looks {
 /// What was found of a page.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    pub looks: Looks,
+    pub state: PageState,
     /// Its OOB bytes, if it is valid.
     pub oob: OobPage,
     /// The members that it names, if it is valid.
@@ -33,21 +33,21 @@ impl<P: Payload> MemoryArray<P> {
     /// unknown. A block whose first page is not valid, or with an erased page before others, is
     /// half erased.
     pub(crate) fn restore(&mut self, block: BlockAddr, found: &[Found]) {
-        let Some(last) = found.iter().rposition(|page| page.looks != Looks::Erased) else { return };
+        let Some(last) = found.iter().rposition(|page| page.state != PageState::Erased) else { return };
         let mut contents = self.erased_contents();
-        let valid = || found.iter().filter(|page| page.looks == Looks::Valid).map(|page| &page.oob);
+        let valid = || found.iter().filter(|page| page.state == PageState::Valid).map(|page| &page.oob);
         contents.sequence.start(valid().map(|oob| oob.sequence).min().unwrap_or(0));
         if let Some(first) = valid().next() {
             (contents.pe, contents.first_program_s) = (first.pe, first.first_program_s);
             (contents.slc, contents.slc_cycles) = (u8::from(first.slc), first.slc_cycles);
             contents.ecc.iter_mut().for_each(|ecc| ecc.written_s.fill(first.first_program_s));
         }
-        let mut is_half_erased = found[0].looks != Looks::Valid;
-        for (page, Found { looks, oob, members }) in found[..=last].iter().enumerate() {
+        let mut is_half_erased = found[0].state != PageState::Valid;
+        for (page, Found { state, oob, members }) in found[..=last].iter().enumerate() {
             let ppn = self.grid.ppn(block, page as u32);
-            if *looks != Looks::Valid {
-                is_half_erased |= *looks == Looks::Erased;
-                self.scars.add(ppn, if *looks == Looks::Erased { Scar::Blank } else { Scar::Torn });
+            if *state != PageState::Valid {
+                is_half_erased |= *state == PageState::Erased;
+                self.scars.add(ppn, if *state == PageState::Erased { Scar::Blank } else { Scar::Torn });
                 continue;
             }
             // No program of ours leaves ranks so far apart.

@@ -2,7 +2,7 @@
 
 use super::header::Layout;
 use super::{Store, complement, named, read_flash};
-use crate::array::restore::{Found, Looks};
+use crate::array::restore::{Found, PageState};
 use crate::{Member, OobError};
 use std::sync::mpsc;
 use std::{io, iter, thread};
@@ -18,7 +18,7 @@ const BLOCKS_AHEAD: usize = 2;
 
 /// How many threads look at an image.
 pub(super) fn threads() -> u32 {
-    std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MOST) as u32
+    thread::available_parallelism().map_or(1, usize::from).min(THREADS_MOST) as u32
 }
 
 /// Tells `put` what the pages of each block say, in the order of blocks. So many threads read and decode. They allocate nothing
@@ -39,7 +39,7 @@ pub(super) fn look_at_blocks<S: Store>(
                 let mut look = Look::new(store, layout, grid.clone());
                 for (block, mut pages) in (first..blocks).step_by(threads as usize).zip(blank) {
                     let looked = look.at_block(BlockAddr(block), &mut pages);
-                    // Nobody hears of it if another block could not be read.
+                    // The receiver is gone once another block could not be read: this thread ends, too.
                     let Ok(()) = found.send(looked.map(|()| pages)) else { return };
                 }
             });
@@ -84,21 +84,21 @@ impl<'a, S: Store> Look<'a, S> {
             lot.for_each(|page| self.look(page, page - start, &mut found[page]));
         }
         // A program that did not end may have written data and no OOB.
-        let end = found.iter().rposition(|page| page.looks != Looks::Erased).map_or(0, |last| last + 1);
+        let end = found.iter().rposition(|page| page.state != PageState::Erased).map_or(0, |last| last + 1);
         if end < pages && !self.is_blank(self.grid.ppn(block, end as u32))? {
-            found[end].looks = Looks::Unreadable;
+            found[end].state = PageState::Unreadable;
         }
         Ok(())
     }
 
-    /// Looks at a page of the block, `at` of those whose members were read.
+    /// PageState at a page of the block, `at` of those whose members were read.
     fn look(&mut self, page: usize, at: usize, found: &mut Found) {
         let size = self.layout.beside();
         let oob = &self.besides[page * size + self.layout.tail()..(page + 1) * size];
-        found.looks = match found.oob.read_from(oob, self.layout.slots()) {
-            Ok(()) if self.named(page, at, &mut found.members) => Looks::Valid,
-            Err(OobError::Erased) => Looks::Erased,
-            _ => Looks::Unreadable,
+        found.state = match found.oob.read_from(oob, self.layout.slots()) {
+            Ok(()) if self.named(page, at, &mut found.members) => PageState::Valid,
+            Err(OobError::Erased) => PageState::Erased,
+            _ => PageState::Unreadable,
         };
     }
 

@@ -23,7 +23,7 @@ mod store;
 
 pub use store::{Logged, Piece, Store};
 
-use crate::array::restore::Looks;
+use crate::array::restore::PageState;
 use crate::{BlockInfo, FlashArray, InMemory, Member, MemoryArray, OobPage, OobTag, PageScan, PageView, Payload};
 use crate::{Program, ProgramOutcome, ReadOutcome, Scan};
 use header::{HEADER, Layout, MEMBERS_AT_MOST};
@@ -204,7 +204,7 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         let (store, grid) = (file.as_ref().expect("it is one in a store"), memory.grid().clone());
         look::look_at_blocks((store, layout, &grid), threads, |block, found| {
             memory.restore(block, found);
-            let valid = found.iter().filter(|page| page.looks == Looks::Valid);
+            let valid = found.iter().filter(|page| page.state == PageState::Valid);
             *newest_found = valid.map(|page| page.oob.sequence).fold(*newest_found, u64::max);
         })
     }

@@ -64,23 +64,12 @@ impl<'a> Upcoming<'a> {
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
-    /// Replays host commands to the end.
-    #[cfg(test)]
-    pub fn replay(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, each: &mut dyn FnMut(&mut Self, u64)) {
-        self.replay_to_end(commands, pace, each);
-    }
-
     /// Replays host commands to the end and waits for the last answer. `each` is called before a request arrives.
-    pub(crate) fn replay_to_end(
-        &mut self,
-        commands: &mut dyn Iterator<Item = HostCommand>,
-        pace: Pace,
-        each: BeforeEach<'_, P, A>,
-    ) {
+    pub(crate) fn replay(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, each: BeforeEach<'_, P, A>) {
         self.replay_upcoming(Upcoming::new(commands, AHEAD, self.core.device.now), pace, each, |_| true);
     }
 
-    /// As [`Self::replay_to_end`]; `step` looks at the drive before every event, and stops the run there with false.
+    /// As [`Self::replay`]; `step` looks at the drive before every event, and stops the run there with false.
     pub(crate) fn replay_stepwise(
         &mut self,
         commands: &mut dyn Iterator<Item = HostCommand>,

@@ -260,7 +260,7 @@ impl<P: SessionPayload> Prepared<P> {
             doomed.kill_at(engine, request);
         };
         match step {
-            None => engine.replay_to_end(commands, pace, &mut each),
+            None => engine.replay(commands, pace, &mut each),
             Some(step) => engine.replay_stepwise(commands, pace, &mut each, |engine| step(engine)),
         }
         let events = engine.core.device.calendar.scheduled() - events;

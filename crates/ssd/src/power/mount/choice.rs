@@ -37,10 +37,10 @@ pub(crate) struct Choice {
     pub solved: Vec<Member>,
 }
 
-/// A page of which only older contents are there than were durable.
+/// A logical page whose newest contents in flash are older than what was durable.
 pub(super) struct Stale {
     pub lpn: Lpn,
-    /// What there is.
+    /// The newest contents in flash.
     pub before: Option<Newest>,
     /// Rank of what was durable.
     pub durable: u64,
@@ -56,7 +56,7 @@ impl Choice {
         self.pages.get(lpn.index()).copied().flatten()
     }
 
-    /// Nothing counts that is older than what was durable; the pages of which that is all there is.
+    /// Drops contents that are older than what was durable, and returns the pages that had no newer ones.
     pub(super) fn lose(&mut self, journal: &Journal) -> Vec<Stale> {
         let mut stale = Vec::new();
         for (lpn, durable) in journal.iter() {
@@ -81,7 +81,7 @@ impl Choice {
         found
     }
 
-    /// Every slot that counts.
+    /// The slots with the newest contents of logical pages and with parities of static stripes.
     pub fn slots(&self) -> impl Iterator<Item = Slot> {
         let parities = self.stripes.iter().filter_map(StripeFound::parity_slot);
         let pages = self.pages.iter().flatten().filter_map(|newest| newest.slot);
@@ -95,11 +95,11 @@ impl Choice {
     }
 }
 
-/// What counts under other conditions, above all if suspects cannot be read: beside a [`Choice`], which says what counts of pages
-/// that are not named here.
+/// The newest consistent state if suspects cannot be read, as the difference from a [`Choice`]: a logical page that is not listed
+/// here has the same newest contents in both.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Otherwise {
-    /// Logical pages of which something else may count.
+    /// The newest contents of logical pages that may differ from those of the choice.
     pages: BTreeMap<Lpn, Option<Newest>>,
     /// For each static stripe.
     pub stripes: Vec<StripeFound>,
@@ -108,7 +108,7 @@ pub(crate) struct Otherwise {
 }
 
 impl Otherwise {
-    /// Beside `with`, which counts else.
+    /// The difference of a state from `with`.
     pub fn of(with: &Choice, chosen: Chosen) -> Self {
         let differs = |(lpn, newest): &(Lpn, Option<Newest>)| with.page(*lpn) != *newest;
         let pages = match chosen.pages {
@@ -118,22 +118,22 @@ impl Otherwise {
         Self { pages, stripes: chosen.stripes, solved: chosen.solved }
     }
 
-    /// What counts of a page, beside `with`.
+    /// The newest contents of a logical page; `with` is the choice from which this is the difference.
     pub fn page(&self, with: &Choice, lpn: Lpn) -> Option<Newest> {
         self.pages.get(&lpn).copied().unwrap_or_else(|| with.page(lpn))
     }
 
-    /// Pages of which something else may count, with what does.
+    /// The logical pages that are listed, with their newest contents.
     pub fn pages(&self) -> impl Iterator<Item = (Lpn, Option<Newest>)> {
         self.pages.iter().map(|(&lpn, &newest)| (lpn, newest))
     }
 
-    /// Of these pages something else counts from now on beside this: here it stays as it was.
+    /// The choice has dropped the contents of these pages; this state keeps them.
     pub(super) fn keep(&mut self, stale: &[Stale]) {
         stale.iter().for_each(|page| _ = self.pages.entry(page.lpn).or_insert(page.before));
     }
 
-    /// Nothing counts that is older than what was durable.
+    /// Drops contents that are older than what was durable.
     pub fn lose(&mut self, with: &Choice, journal: &Journal) {
         for (lpn, durable) in journal.iter().filter(|(lpn, _)| lpn.index() < with.pages.len()) {
             if self.page(with, lpn).is_none_or(|newest| newest.update < durable) {
@@ -142,7 +142,7 @@ impl Otherwise {
         }
     }
 
-    /// Slots that count here, and not in `with`.
+    /// The slots of this state that are none of `with`.
     pub fn needed_beside(&self, with: &Choice) -> Vec<Slot> {
         let slot = |newest: Option<Newest>| newest.and_then(|newest| newest.slot);
         let pages = self.pages().filter_map(|(lpn, newest)| slot(newest).filter(|&at| slot(with.page(lpn)) != Some(at)));
@@ -168,7 +168,7 @@ mod tests {
         Some(Newest { update, sequence: 0, slot: None })
     }
 
-    /// What counts with suspects: page 0 in one, pages 1 and 2 elsewhere, nothing of page 3.
+    /// The choice: the newest contents of page 0 lie in a suspect, those of pages 1 and 2 elsewhere, and page 3 has none.
     fn with() -> Choice {
         Choice { pages: vec![at(9, 0), at(5, 1), at(6, 2), None], ..Choice::default() }
     }
@@ -177,7 +177,7 @@ mod tests {
         Otherwise::of(&with(), Chosen { pages, stripes: Vec::new(), solved: Vec::new() })
     }
 
-    /// Catches pages that are told apart though the same counts, and such as are forgotten, whichever pages were looked for.
+    /// Catches pages that are listed though their newest contents are the same, and pages that are not listed though these differ.
     #[test]
     fn only_what_differs_is_named() {
         let mut these = Newests::of_these([Lpn(0), Lpn(1)]);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     /// Page 1 was durable at rank 8, page 3 at rank 2, and page 0 is known to be lost up to rank 4. Catches older contents that
-    /// count, and contents that change where nothing is known of what was durable.
+    /// stay, and contents that are dropped where nothing is known of what was durable.
     #[test]
     fn what_was_durable_and_is_not_there_is_lost_on_each_side_by_what_it_knows() {
         let journal = |ranks: &[(u32, u64)]| Journal::of(4, ranks.iter().map(|&(lpn, rank)| (Lpn(lpn), rank)));

@@ -228,8 +228,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         suspects
     }
 
-    /// The newest consistent state; what counts beside it if suspects cannot be read; and what does if, besides, lost pages are solved
-    /// for, where that is not the same.
+    /// Three states: the newest consistent one; the one if suspects cannot be read; and, for rows and groups without a dead die, the
+    /// one if suspects cannot be read and codewords give lost pages.
     fn choose_each(
         &self,
         evidence: (&Looks, &Remains<P>),
@@ -253,8 +253,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         Choice::of((self.steps().choose)(self, (looks, remains), &remains.journal, conditions, all))
     }
 
-    /// What counts beside that, given what was durable, if suspects cannot be read. `lost`: those of rows and groups. `sought`: of
-    /// which logical pages it may be something else, if not of any.
+    /// The state if suspects cannot be read, as the difference from `with`. `durable`: which contents were durable. `lost`: what rows and
+    /// groups do about lost pages. `sought`: the logical pages whose newest contents may differ; `None`: all may.
     fn choose_without(
         &self,
         (looks, remains): (&Looks, &Remains<P>),

@@ -17,7 +17,8 @@ type Doubted<P, A> = fn(&Engine<P, A>, &Looks, &Remains<P>, &BTreeSet<Ppn>) -> V
 /// The newest consistent state, given what was durable, if these pages cannot be read; and whether lost pages are solved for. Of
 /// the logical pages that are sought, or of all.
 type Choose<P, A> = fn(&Engine<P, A>, (&Looks, &Remains<P>), &Journal, (&BTreeSet<Ppn>, Lost), Newests) -> Chosen;
-/// Logical pages of which other contents may count without these suspects, or if lost pages are not solved for; `None`: any.
+/// Logical pages whose newest contents may differ if these suspects cannot be read, or if lost pages are not solved for; `None`:
+/// all may.
 type MayChange<P, A> = fn(&Engine<P, A>, &Looks, &BTreeSet<Ppn>) -> Option<BTreeSet<Lpn>>;
 /// Takes over what belongs to the scheme.
 type TakeOver<P, A> = fn(&mut Engine<P, A>, &Looks, &Choice, &mut Remains<P>);

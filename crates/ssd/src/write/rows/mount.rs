@@ -193,11 +193,10 @@ fn is_sound<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<
     parity.covers.iter().filter(is_missing).count() <= 1
 }
 
-/// Whether some pages of a row are there and others are not.
+/// Whether the mount scan can read a page of the row, and a page of the row is erased, unreadable or taken for lost.
 fn is_in_parts<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32) -> bool {
-    let mut pages = row_pages(core, row).map(|(_, ppn)| (view.seen.is_valid(ppn), view.is_there(ppn)));
-    let all: Option<(bool, bool)> = pages.next();
-    pages.any(|page| Some(page) != all) || all.is_some_and(|(is_valid, is_there)| is_valid != is_there)
+    let any = |is: &dyn Fn(Ppn) -> bool| row_pages(core, row).any(|(_, ppn)| is(ppn));
+    any(&|ppn| view.seen.is_valid(ppn)) && any(&|ppn| !view.is_there(ppn))
 }
 
 /// Whether a row may have contents of pages that are sought.
