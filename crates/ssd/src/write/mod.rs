@@ -8,6 +8,7 @@ pub(crate) mod moves;
 pub(crate) mod pages;
 pub(crate) mod rescue;
 pub(crate) mod rows;
+pub(crate) mod rules;
 pub(crate) mod sources;
 pub(crate) mod stripes;
 pub(crate) mod ways;
@@ -25,13 +26,10 @@ use crate::write::ways::{CoverageMoves, WayFacts};
 use crate::write::zones::Zones;
 use crate::write::zones::over::code_over;
 use device::contents::HostPayload;
-use device::slab::ImageId;
 use ftl::{Stream, UnitId};
 use nand::{FlashArray, Member, OobTag, PageRole};
-use protect::code_zones::CodeZones;
-use protect::{DisturbLimits, Protection, StripeScheme, WriteCache};
-use std::ops::Range;
-use vocab::{BlockAddr, Grid, Lpn, Nanos, Ppn, Slot, StripSet, StripeId};
+use protect::{DisturbLimits, Protection, StripeScheme};
+use vocab::{BlockAddr, Grid, Nanos, Ppn, Slot, StripSet, StripeId};
 
 /// The coverage in the OOB bytes of a page that moves away from `from`: that of the page, where a mount or a decoder needs it.
 pub(crate) fn coverage_to_keep<P: HostPayload, A: FlashArray<P>>(way: Way, core: &Core<P, A>, from: Slot) -> StripSet {
@@ -89,35 +87,6 @@ impl<P: HostPayload> Writer<P> {
     /// The scheme of static stripes, at the stage of its life that it is in, where the drive has one.
     pub fn stripe_scheme(&self) -> Option<&dyn StripeScheme> {
         (self.way == Way::Stripes).then(|| self.stripes.scheme())
-    }
-
-    /// Dies whose loss at a time loses no acknowledged data, as the scheme promises it in its present stage; and whether the
-    /// promise needs memory that outlives a loss of power.
-    pub fn promise(&self) -> (u32, bool) {
-        match self.way {
-            Way::Pages | Way::Zones => (0, false),
-            Way::Stripes => {
-                let scheme = self.stripes.scheme();
-                // In its first stage a scheme of stages has no parity to hold.
-                (scheme.survives_dies(), scheme.parity_cache() > 0 && scheme.life_stage() != Some(1))
-            }
-            Way::Rows => (1, false),
-            Way::Groups => (self.groups.scheme().survives_dies(), true),
-        }
-    }
-
-    /// Whether the controller has the sum of the codeword that the page is in.
-    pub fn has_sum_of<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
-        match self.way {
-            Way::Rows => self.rows.is_open(core.map.rows().row_of(ppn).0),
-            Way::Groups => self.groups.is_held(core, ppn),
-            Way::Pages | Way::Stripes | Way::Zones => false,
-        }
-    }
-
-    /// The scheme of a drive of code zones.
-    fn zone_scheme(&self) -> &CodeZones {
-        &self.zones.as_ref().expect("a drive of code zones").scheme
     }
 
     /// Whether parity that collection may come to wait for finds room in every log that is `alive`.
@@ -211,24 +180,6 @@ impl<P: HostPayload> Writer<P> {
     pub fn unit_erased<A: FlashArray<P>>(&mut self, core: &Core<P, A>, unit: UnitId) {
         self.stripes.unit_erased(core, unit);
     }
-
-    /// What a page that moves away from `from` keeps of its codeword's members.
-    pub fn members_to_keep<A: FlashArray<P>>(&self, core: &Core<P, A>, tag: OobTag, from: Slot) -> KeptMembers {
-        let members = core.device.array.members(core.device.grid.page_of(from).0);
-        let (stripe, is_data) = match (self.way, tag.role()) {
-            (Way::Stripes, PageRole::Data(lpn)) => (Some(self.stripes.strip_of(lpn).0), true),
-            (Way::Stripes, PageRole::Parity(stripe)) => (Some(stripe), false),
-            _ => (None, false),
-        };
-        match stripe {
-            // Its program failed, so it has no members in flash; or it names strips that a mount dropped.
-            Some(stripe) if members.is_empty() || is_data && self.stripes.unnamed.contains(&stripe) => {
-                KeptMembers::OfStripeNow(stripe)
-            }
-            _ if members.is_empty() => KeptMembers::None,
-            _ => KeptMembers::These(members.to_vec()),
-        }
-    }
 }
 
 /// Blocks of each die kept free so that every partial parity can be committed, and stripes that
@@ -269,99 +220,6 @@ pub(crate) enum KeptMembers {
     These(Vec<Member>),
     /// Those that the stripe has by now.
     OfStripeNow(StripeId),
-}
-
-/// The pages that leave the write buffer together with a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum EvictedWith {
-    /// The oldest ones, `most` with the page itself.
-    Oldest { most: usize },
-    /// Those of the page's stripe, the page among them.
-    Stripe(Range<u32>),
-}
-
-/// Questions of the host: what it has to know of the scheme.
-impl<P: HostPayload> Writer<P> {
-    /// The pages of the host that a request touches: of whole stripe blocks, where the drive maps these.
-    #[inline]
-    pub fn touched(&self, pages: Range<u32>, user_slots: u32) -> Range<u32> {
-        if self.way != Way::Zones {
-            return pages;
-        }
-        let touched = self.zone_scheme().touched(Lpn(pages.start), pages.len() as u32);
-        touched.start..touched.end.min(user_slots)
-    }
-
-    /// Pages that are written to flash at once so that it costs the scheme least: what fills a row.
-    pub fn full_write(&self, grid: &Grid) -> u32 {
-        let slots = grid.slots_per_page();
-        match self.way {
-            Way::Rows => (grid.dies() - 1) * slots,
-            Way::Stripes => self.stripes.data_strips(),
-            Way::Groups => {
-                let code = self.groups.scheme().codes()[0];
-                code.codewords * code.data * slots
-            }
-            Way::Pages => slots,
-            Way::Zones => self.zone_scheme().layout().stripe_pages(),
-        }
-    }
-
-    /// Random pages that a write history overwrites with one request. Rows take a row's worth: sub-stripe parity is
-    /// the workload's to cause, not the history's. Block groups take a page at a time: stripes wait, and are not padded.
-    pub fn overwritten_at_once(&self, grid: &Grid) -> u32 {
-        match self.way {
-            Way::Rows => self.full_write(grid),
-            Way::Groups => grid.slots_per_page(),
-            Way::Pages | Way::Stripes | Way::Zones => 1,
-        }
-    }
-
-    /// Data strips of a static stripe, where the drive has such.
-    pub fn data_strips(&self) -> Option<u32> {
-        self.stripe_scheme().map(StripeScheme::data_strips)
-    }
-
-    /// What leaves the write buffer together with a page.
-    pub fn evicted_with(&self, lpn: Lpn, grid: &Grid) -> EvictedWith {
-        match self.way {
-            // A page on every die: what keeps all of them at work.
-            Way::Pages => EvictedWith::Oldest { most: (grid.dies() * grid.slots_per_page()) as usize },
-            Way::Stripes => {
-                let n = self.stripes.data_strips();
-                EvictedWith::Stripe(lpn.0 / n * n..lpn.0 / n * n + n)
-            }
-            Way::Rows | Way::Groups => EvictedWith::Oldest { most: self.full_write(grid) as usize },
-            // Each page has its own place to go to.
-            Way::Zones => EvictedWith::Oldest { most: 1 },
-        }
-    }
-
-    /// The scheme's own write cache, or its rules for the drive's, as it is now.
-    pub fn write_cache(&self) -> Option<WriteCache> {
-        self.stripe_scheme().and_then(|scheme| scheme.write_cache())
-    }
-
-    /// Whether pages can be discarded now: no update of their stripes is under way, and nothing waits for room in
-    /// its segment.
-    pub fn may_discard(&self, pages: Range<u32>) -> bool {
-        match self.way {
-            Way::Stripes => !self.stripes.is_any_locked(pages),
-            Way::Zones => !self.has_waiting_in_segments(),
-            Way::Pages | Way::Rows | Way::Groups => true,
-        }
-    }
-
-    /// Whether pages or code wait for room under code zones.
-    pub fn has_waiting_in_segments(&self) -> bool {
-        self.zones.as_ref().is_some_and(|zones| zones.has_waiting())
-    }
-
-    /// The image of a page that is not on its way to flash yet: reads of the page are served from memory.
-    #[inline]
-    pub fn unsent<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<ImageId> {
-        self.pages.unsent(core, ppn)
-    }
 }
 
 #[cfg(test)]

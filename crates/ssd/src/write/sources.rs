@@ -1,15 +1,13 @@
-//! What brings a lost page back, and what can stand in for one. The ways of writing answer that; the reads
-//! read it.
+//! What brings a lost page back, and what can stand in for one. The ways of writing answer that, each in its folder; the
+//! reads read it.
 
 use crate::core::Core;
 use crate::core::target::Target;
-use crate::write::Way;
-use crate::write::Writer;
-use crate::write::rows::Rows;
-use crate::write::stripes::Stripes;
+use crate::write::pages::PageWriter;
+use crate::write::{KeptMembers, Way, Writer};
 use device::contents::HostPayload;
-use ftl::{Place, UnitId};
-use nand::FlashArray;
+use ftl::UnitId;
+use nand::{FlashArray, OobTag};
 use protect::code_zones::LineRead;
 use vocab::{Lpn, Ppn, Slot, StripeId};
 
@@ -35,122 +33,76 @@ pub(crate) enum Sources<P> {
     Discarded,
 }
 
-impl<P: HostPayload> Writer<P> {
+/// What a way of writing says of pages that sum up to others. Without an answer of its own it has no such sums.
+pub(crate) trait Redundancy<P: HostPayload, A: FlashArray<P>> {
     /// What brings back the page that the target wants, without the pages of which reads `failed`.
-    pub fn sources<A: FlashArray<P>>(&self, core: &Core<P, A>, target: Target, failed: &[Ppn]) -> Sources<P> {
+    fn brings_back(&self, core: &Core<P, A>, target: Target, failed: &[Ppn]) -> Sources<P>;
+
+    /// The pages in flash that bring back a logical page, wherever they lie; `place`: where it is, or was.
+    fn pages_that_bring_back(&self, _core: &Core<P, A>, _lpn: Lpn, _place: Option<(Ppn, u32)>) -> Option<Vec<Ppn>> {
+        None
+    }
+
+    /// Pages whose sum the page is as they are now; none of them is still to be sent to flash, which the writer of pages knows.
+    fn stand_ins(&self, _core: &Core<P, A>, _pages: &PageWriter, _lpn: Lpn, _ppn: Ppn) -> Option<Vec<Ppn>> {
+        None
+    }
+
+    /// Whether the controller has the sum of the codeword that the page is in.
+    fn has_sum_of(&self, _core: &Core<P, A>, _ppn: Ppn) -> bool {
+        false
+    }
+
+    /// The stripe whose strips the page is to name at its new place, though those that it names now are none or others.
+    fn stripe_to_name(&self, _tag: OobTag, _names_any: bool) -> Option<StripeId> {
+        None
+    }
+}
+
+impl<P: HostPayload> Writer<P> {
+    /// What the way of writing says of its redundancy.
+    fn redundancy<A: FlashArray<P>>(&self) -> &dyn Redundancy<P, A> {
         match self.way {
-            Way::Pages => match core.lpn_wanted(target).map(|lpn| core.map.lookup(lpn)) {
-                Some(Place::Unmapped) => Sources::Discarded,
-                _ => Sources::None,
-            },
-            Way::Stripes => match stripe_sources(&self.stripes, core, target) {
-                // What could not be read may have gone elsewhere because its program failed; nothing else helps.
-                Sources::Sum { pages, .. } if pages.iter().any(|page| failed.contains(page)) => Sources::None,
-                sources => sources,
-            },
-            Way::Rows => row_sources(&self.rows, core, target, failed),
-            Way::Groups => self.groups.sources(core, target),
-            Way::Zones => self.zones.as_ref().expect("a drive of code zones").sources(core, target),
+            Way::Pages => &self.pages,
+            Way::Stripes => &self.stripes,
+            Way::Rows => &self.rows,
+            Way::Groups => &self.groups,
+            Way::Zones => &**self.zones.as_ref().expect("a drive of code zones"),
         }
     }
 
-    /// The pages in flash that bring back a logical page, wherever they lie; `place`: where it is, or was.
+    /// What brings back the page that the target wants, without the pages of which reads `failed`.
+    pub fn sources<A: FlashArray<P>>(&self, core: &Core<P, A>, target: Target, failed: &[Ppn]) -> Sources<P> {
+        self.redundancy().brings_back(core, target, failed)
+    }
+
+    /// See [`Redundancy::pages_that_bring_back`].
     pub fn pages_that_bring_back<A: FlashArray<P>>(
         &self,
         core: &Core<P, A>,
         lpn: Lpn,
         place: Option<(Ppn, u32)>,
     ) -> Option<Vec<Ppn>> {
-        match self.way {
-            Way::Pages | Way::Zones => None,
-            Way::Stripes => {
-                let (stripe, strip) = self.stripes.strip_of(lpn);
-                self.stripes.sources_of(core, stripe, strip).map(|sources| sources.pages)
-            }
-            Way::Rows => self.rows.sources(core, place?.0, &[]).ok().flatten(),
-            Way::Groups => match self.groups.sources_of(core, place?, &[place?.0]) {
-                Sources::Weighted { pages, .. } => Some(pages.into_iter().map(|(ppn, _)| ppn).collect()),
-                _ => None,
-            },
-        }
+        self.redundancy().pages_that_bring_back(core, lpn, place)
     }
 
     /// Pages whose sum the page is as they are now, where the scheme has such sums: reads of a busy die go to them.
     pub fn stand_ins<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, ppn: Ppn) -> Option<Vec<Ppn>> {
-        match self.way {
-            Way::Stripes => self.rest_of_stripe(core, lpn),
-            Way::Rows => self.rows.sources(core, ppn, &[]).ok()?,
-            Way::Groups => self.groups.rest_of_codeword(core, ppn),
-            Way::Pages | Way::Zones => None,
-        }
+        self.redundancy().stand_ins(core, &self.pages, lpn, ppn)
     }
 
-    /// The other strips of the page's stripe, parity included, where they sum up to it as they are now.
-    fn rest_of_stripe<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn) -> Option<Vec<Ppn>> {
-        let stripes = &self.stripes;
-        let (stripe, strip) = stripes.strip_of(lpn);
-        let (present, unreadable) = stripes.stripe_state(core, stripe);
-        let has_partial = stripes.held.get(stripe).is_some();
-        if stripes.locks.is_held(stripe) || has_partial || core.map.lookup_parity(stripe) == Place::Unmapped {
-            return None;
-        }
-        let strips = stripes.scheme().repair(strip, present, unreadable)?;
-        let page = |strip| match stripes.place_of_strip(core, stripe, strip) {
-            Place::At(slot) => Some(core.device.grid.page_of(slot).0).filter(|ppn| self.unsent(core, *ppn).is_none()),
-            _ => None,
-        };
-        strips.iter().map(page).collect()
+    /// See [`Redundancy::has_sum_of`].
+    pub fn has_sum_of<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
+        self.redundancy().has_sum_of(core, ppn)
     }
-}
 
-fn row_sources<P: HostPayload, A: FlashArray<P>>(
-    rows: &Rows<P>,
-    core: &Core<P, A>,
-    target: Target,
-    failed: &[Ppn],
-) -> Sources<P> {
-    let place = match (target, core.lpn_wanted(target)) {
-        (Target::Move { slot, .. }, _) => Place::At(slot),
-        (_, Some(lpn)) => core.map.lookup(lpn),
-        (_, None) => unreachable!("rows have no stripe updates"),
-    };
-    let slot = match place {
-        Place::Unmapped => return Sources::Discarded,
-        Place::Missing => return Sources::None,
-        Place::At(slot) => slot,
-    };
-    let (ppn, slot) = core.device.grid.page_of(slot);
-    match rows.sources(core, ppn, failed) {
-        Ok(Some(pages)) => Sources::Sum { held: P::default(), pages, slot },
-        Ok(None) => Sources::None,
-        Err(_) => Sources::AfterParity,
-    }
-}
-
-fn stripe_sources<P: HostPayload, A: FlashArray<P>>(stripes: &Stripes<P>, core: &Core<P, A>, target: Target) -> Sources<P> {
-    let (stripe, lost) = match target {
-        Target::StripeMerge { op, strip } => (stripes.stripe_of_op(op), strip),
-        Target::Strip { stripe, strip } => (stripe, strip),
-        Target::Move { slot, .. } => {
-            let (ppn, index) = core.device.grid.page_of(slot);
-            let Some(strip) = stripes.strip_of_role(core.device.tags(ppn)[index as usize].role()) else {
-                return Sources::Discarded;
-            };
-            strip
+    /// What a page that moves away from `from` keeps of its codeword's members.
+    pub fn members_to_keep<A: FlashArray<P>>(&self, core: &Core<P, A>, tag: OobTag, from: Slot) -> KeptMembers {
+        let members = core.device.array.members(core.device.grid.page_of(from).0);
+        match self.redundancy::<A>().stripe_to_name(tag, !members.is_empty()) {
+            Some(stripe) => KeptMembers::OfStripeNow(stripe),
+            None if members.is_empty() => KeptMembers::None,
+            None => KeptMembers::These(members.to_vec()),
         }
-        Target::HostRead { .. } | Target::Merge { .. } => {
-            let lpn = core.lpn_wanted(target).expect("a host page");
-            if core.map.lookup(lpn) == Place::Unmapped {
-                return Sources::Discarded;
-            }
-            stripes.strip_of(lpn)
-        }
-    };
-    if stripes.is_being_programmed(stripe) {
-        return Sources::AfterUpdate(stripe);
-    }
-    match stripes.sources_of(core, stripe, lost) {
-        Some(sources) => Sources::Sum { held: sources.sum, pages: sources.pages, slot: 0 },
-        None => Sources::None,
     }
 }

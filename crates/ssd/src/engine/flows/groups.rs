@@ -1,27 +1,12 @@
 //! Flows of block groups.
 
 use crate::engine::Engine;
-use crate::write::group_log::{Feed, Placed};
+use crate::write::group_log::Feed;
 use device::contents::HostPayload;
-use device::slab::JobId;
 use nand::FlashArray;
 use vocab::Cause;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
-    /// Hands the job's pages to the host's open group; false if it has to wait for space, or
-    /// for room in the parity cache.
-    pub(crate) fn place_in_groups(&mut self, job: JobId) -> bool {
-        loop {
-            self.before_placing(job);
-            let placed = self.writer.groups.place(&mut self.core, job);
-            self.after_placing(job);
-            self.hand_on();
-            if placed != Placed::RowEnded {
-                return placed == Placed::All;
-            }
-        }
-    }
-
     /// There may be room in the parity cache for what waited: jobs of the host, and moved pages.
     pub(crate) fn go_on_after_cache(&mut self) {
         self.core.retry |= !self.host.stalled.is_empty() || self.writer.has_waiting_in_segments();

@@ -86,13 +86,15 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Hands as much of the job to the log as it takes; true if that is all of it.
     pub(crate) fn place(&mut self, job: JobId) -> bool {
-        let all = match (self.core.jobs[job].kind, self.writer.way) {
-            (RequestKind::Discard, _) => self.discard_pages(job),
-            (_, Way::Pages) => self.place_in_pages(job),
-            (_, Way::Rows) => self.place_in_rows(job),
-            (_, Way::Groups) => self.place_in_groups(job),
-            (_, Way::Stripes) => self.place_in_stripes(job),
-            (_, Way::Zones) => return self.place_in_zones(job),
+        let all = match self.core.jobs[job].kind {
+            RequestKind::Discard => self.discard_pages(job),
+            _ => match self.writer.way {
+                Way::Pages => self.place_in_pages(job),
+                Way::Stripes => self.place_in_stripes(job),
+                Way::Rows | Way::Groups => self.place_in_group_log(job),
+                // Pages without room wait in their segments, and the job leaves when it has all.
+                Way::Zones => return self.place_in_zones(job),
+            },
         };
         if all {
             self.care.host_wrote = true;
@@ -105,7 +107,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Carries out a discard; false if it has to wait.
     fn discard_pages(&mut self, job: JobId) -> bool {
         let (first, end) = self.core.jobs[job].range;
-        if !self.writer.may_discard(first..end) {
+        if !self.writer.rules().may_discard(first..end) {
             return false;
         }
         let keeps = self.writer.facts().keeps_discarded;

@@ -6,7 +6,6 @@
 use crate::core::ids::EncodeId;
 use crate::core::jobs::Asker;
 use crate::engine::Engine;
-use crate::write::Way;
 use crate::write::zones::Waiting;
 use crate::write::zones::over::drop_pages;
 use device::contents::HostPayload;
@@ -56,11 +55,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Writes code as pages of the host are written; false if it has to wait for room.
     pub(crate) fn place_code(&mut self, job: JobId) -> bool {
-        let all = match self.writer.way {
-            Way::Rows => self.place_in_rows(job),
-            Way::Groups => self.place_in_groups(job),
-            way => unreachable!("no code over {way:?}"),
-        };
+        let all = self.place_in_group_log(job);
         if all {
             self.part_done(job);
         }

@@ -11,11 +11,16 @@ use nand::{FlashArray, ProgramOutcome};
 use vocab::{Cause, DieId};
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
-    /// Hands the job's pages to rows; false if it has to wait for space.
-    pub(crate) fn place_in_rows(&mut self, job: JobId) -> bool {
+    /// Hands the job's pages to the host's open row or group; false if it has to wait for space, or for room in the parity
+    /// cache of groups.
+    pub(crate) fn place_in_group_log(&mut self, job: JobId) -> bool {
         loop {
             self.before_placing(job);
-            let placed = self.writer.rows.place(&mut self.core, job);
+            let placed = if self.has_groups() {
+                self.writer.groups.place(&mut self.core, job)
+            } else {
+                self.writer.rows.place(&mut self.core, job)
+            };
             self.after_placing(job);
             self.hand_on();
             if placed != Placed::RowEnded {

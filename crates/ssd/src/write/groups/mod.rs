@@ -6,6 +6,7 @@
 //! for data as long as it takes. [`summing`] is the time that sums take. [`life`] opens and gives up groups, [`solve`] computes lost pages, [`scrub`]
 //! checks all parities, and [`remains`] is what outlives a power cut.
 
+mod answers;
 pub(crate) mod life;
 pub(crate) mod mount;
 pub(crate) mod parity;

@@ -1,6 +1,7 @@
 //! Pages of region logs, put together in the controller: pages that the host writes without redundancy
 //! (`write`), and pages that a collector moves within a log, whatever protects them (`moves`).
 
+mod answers;
 pub(crate) mod moves;
 pub(crate) mod write;
 

@@ -4,6 +4,7 @@
 //! covers it are in flash ([`cover`]). Where pages or parities fail on the way, [`loss`] says what happens to
 //! those that wait. [`solve`] names the pages that sum up to one that cannot be read.
 
+mod answers;
 pub(crate) mod cover;
 pub(crate) mod loss;
 pub(crate) mod mount;

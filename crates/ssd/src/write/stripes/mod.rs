@@ -17,6 +17,7 @@
 //! A handler changes stripes and the core, and pushes effects for whatever else is to happen. Where it has to
 //! go on behind such an effect it pushes a [`StripeStep`]; the engine gives that back to [`Stripes::go_on`].
 
+mod answers;
 pub(crate) mod commit;
 pub(crate) mod locks;
 pub(crate) mod map;

@@ -2,6 +2,7 @@
 //! write to data makes its code stale. What is coded, and which code is valid, `protect::code_zones` says;
 //! `encode` writes code, `read::lines` reads.
 
+mod answers;
 pub(crate) mod encode;
 pub(crate) mod over;
 #[cfg(test)]

@@ -1,0 +1,52 @@
+//! What block groups answer when other components ask.
+
+use crate::core::Core;
+use crate::core::target::Target;
+use crate::write::groups::Groups;
+use crate::write::pages::PageWriter;
+use crate::write::rules::{EvictedWith, Promise, Rules};
+use crate::write::sources::{Redundancy, Sources};
+use device::contents::HostPayload;
+use nand::FlashArray;
+use vocab::{Grid, Lpn, Ppn};
+
+impl<P: HostPayload> Rules for Groups<P> {
+    fn promise(&self) -> Promise {
+        Promise { dies: self.scheme().survives_dies(), needs_safe_memory: true }
+    }
+
+    fn full_write(&self, grid: &Grid) -> u32 {
+        let code = self.scheme().codes()[0];
+        code.codewords * code.data * grid.slots_per_page()
+    }
+
+    /// A page: stripes wait, and are not padded.
+    fn overwritten_at_once(&self, grid: &Grid) -> u32 {
+        grid.slots_per_page()
+    }
+
+    fn evicted_with(&self, _lpn: Lpn, grid: &Grid) -> EvictedWith {
+        EvictedWith::Oldest { most: self.full_write(grid) as usize }
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Redundancy<P, A> for Groups<P> {
+    fn brings_back(&self, core: &Core<P, A>, target: Target, _failed: &[Ppn]) -> Sources<P> {
+        self.sources(core, target)
+    }
+
+    fn pages_that_bring_back(&self, core: &Core<P, A>, _lpn: Lpn, place: Option<(Ppn, u32)>) -> Option<Vec<Ppn>> {
+        match self.sources_of(core, place?, &[place?.0]) {
+            Sources::Weighted { pages, .. } => Some(pages.into_iter().map(|(ppn, _)| ppn).collect()),
+            _ => None,
+        }
+    }
+
+    fn stand_ins(&self, core: &Core<P, A>, _pages: &PageWriter, _lpn: Lpn, ppn: Ppn) -> Option<Vec<Ppn>> {
+        self.rest_of_codeword(core, ppn)
+    }
+
+    fn has_sum_of(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
+        self.is_held(core, ppn)
+    }
+}

@@ -1,0 +1,35 @@
+//! What pages without redundancy answer when other components ask.
+
+use crate::core::Core;
+use crate::core::target::Target;
+use crate::write::pages::PageWriter;
+use crate::write::rules::{EvictedWith, Promise, Rules};
+use crate::write::sources::{Redundancy, Sources};
+use device::contents::HostPayload;
+use ftl::Place;
+use nand::FlashArray;
+use vocab::{Grid, Lpn, Ppn};
+
+impl Rules for PageWriter {
+    fn full_write(&self, grid: &Grid) -> u32 {
+        grid.slots_per_page()
+    }
+
+    /// A page on every die: what keeps all of them at work.
+    fn evicted_with(&self, _lpn: Lpn, grid: &Grid) -> EvictedWith {
+        EvictedWith::Oldest { most: (grid.dies() * grid.slots_per_page()) as usize }
+    }
+
+    fn promise(&self) -> Promise {
+        Promise::default()
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Redundancy<P, A> for PageWriter {
+    fn brings_back(&self, core: &Core<P, A>, target: Target, _failed: &[Ppn]) -> Sources<P> {
+        match core.lpn_wanted(target).map(|lpn| core.map.lookup(lpn)) {
+            Some(Place::Unmapped) => Sources::Discarded,
+            _ => Sources::None,
+        }
+    }
+}

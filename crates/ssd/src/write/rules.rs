@@ -1,0 +1,93 @@
+//! What other components have to know of the way of writing, whatever lies in flash: what it promises, and how it likes to be
+//! written to. Each way answers in its folder.
+
+use crate::core::Core;
+use crate::write::{Way, Writer};
+use device::contents::HostPayload;
+use device::slab::ImageId;
+use nand::FlashArray;
+use protect::{StripeScheme, WriteCache};
+use std::ops::Range;
+use vocab::{Grid, Lpn, Ppn};
+
+/// What a scheme promises, in its present stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Promise {
+    /// Dies whose loss at a time loses no acknowledged data.
+    pub dies: u32,
+    /// Whether that needs memory that outlives a loss of power.
+    pub needs_safe_memory: bool,
+}
+
+/// The pages that leave the write buffer together with a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EvictedWith {
+    /// The oldest ones, `most` with the page itself.
+    Oldest { most: usize },
+    /// Those of the page's stripe, the page among them.
+    Stripe(Range<u32>),
+}
+
+/// What a way of writing promises and wants.
+pub(crate) trait Rules {
+    /// What it promises.
+    fn promise(&self) -> Promise;
+
+    /// Pages that are written to flash at once so that it costs the scheme least: what fills a row.
+    fn full_write(&self, grid: &Grid) -> u32;
+
+    /// Random pages that a write history overwrites with one request.
+    fn overwritten_at_once(&self, _grid: &Grid) -> u32 {
+        1
+    }
+
+    /// What leaves the write buffer together with a page.
+    fn evicted_with(&self, lpn: Lpn, grid: &Grid) -> EvictedWith;
+
+    /// Whether these pages can be discarded now.
+    fn may_discard(&self, _pages: Range<u32>) -> bool {
+        true
+    }
+}
+
+impl<P: HostPayload> Writer<P> {
+    /// What the way of writing promises and wants.
+    pub fn rules(&self) -> &dyn Rules {
+        match self.way {
+            Way::Pages => &self.pages,
+            Way::Stripes => &self.stripes,
+            Way::Rows => &self.rows,
+            Way::Groups => &self.groups,
+            Way::Zones => &**self.zones.as_ref().expect("a drive of code zones"),
+        }
+    }
+
+    /// The pages of the host that a request touches: of whole stripe blocks, where the drive maps these.
+    #[inline]
+    pub fn touched(&self, pages: Range<u32>, user_slots: u32) -> Range<u32> {
+        let Some(zones) = self.zones.as_ref().filter(|_| self.way == Way::Zones) else { return pages };
+        let touched = zones.scheme.touched(Lpn(pages.start), pages.len() as u32);
+        touched.start..touched.end.min(user_slots)
+    }
+
+    /// Data strips of a static stripe, where the drive has such.
+    pub fn data_strips(&self) -> Option<u32> {
+        self.stripe_scheme().map(StripeScheme::data_strips)
+    }
+
+    /// The scheme's own write cache, or its rules for the drive's, as it is now.
+    pub fn write_cache(&self) -> Option<WriteCache> {
+        self.stripe_scheme().and_then(|scheme| scheme.write_cache())
+    }
+
+    /// Whether pages or code wait for room under code zones.
+    pub fn has_waiting_in_segments(&self) -> bool {
+        self.zones.as_ref().is_some_and(|zones| zones.has_waiting())
+    }
+
+    /// The image of a page that is not on its way to flash yet: reads of the page are served from memory.
+    #[inline]
+    pub fn unsent<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<ImageId> {
+        self.pages.unsent(core, ppn)
+    }
+}

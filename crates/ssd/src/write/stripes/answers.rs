@@ -1,0 +1,114 @@
+//! What static stripes answer when other components ask.
+
+use crate::core::Core;
+use crate::core::target::Target;
+use crate::write::pages::PageWriter;
+use crate::write::rules::{EvictedWith, Promise, Rules};
+use crate::write::sources::{Redundancy, Sources};
+use crate::write::stripes::Stripes;
+use device::contents::HostPayload;
+use ftl::Place;
+use nand::{FlashArray, OobTag, PageRole};
+use std::ops::Range;
+use vocab::{Grid, Lpn, Ppn, StripeId};
+
+impl<P: HostPayload> Rules for Stripes<P> {
+    fn promise(&self) -> Promise {
+        let scheme = self.scheme();
+        // In its first stage a scheme of stages has no parity to hold.
+        let needs_safe_memory = scheme.parity_cache() > 0 && scheme.life_stage() != Some(1);
+        Promise { dies: scheme.survives_dies(), needs_safe_memory }
+    }
+
+    fn full_write(&self, _grid: &Grid) -> u32 {
+        self.data_strips()
+    }
+
+    fn evicted_with(&self, lpn: Lpn, _grid: &Grid) -> EvictedWith {
+        let n = self.data_strips();
+        EvictedWith::Stripe(lpn.0 / n * n..lpn.0 / n * n + n)
+    }
+
+    /// No update of their stripes is under way.
+    fn may_discard(&self, pages: Range<u32>) -> bool {
+        !self.is_any_locked(pages)
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Redundancy<P, A> for Stripes<P> {
+    fn brings_back(&self, core: &Core<P, A>, target: Target, failed: &[Ppn]) -> Sources<P> {
+        match self.sources_for(core, target) {
+            // What could not be read may have gone elsewhere because its program failed; nothing else helps.
+            Sources::Sum { pages, .. } if pages.iter().any(|page| failed.contains(page)) => Sources::None,
+            sources => sources,
+        }
+    }
+
+    fn pages_that_bring_back(&self, core: &Core<P, A>, lpn: Lpn, _place: Option<(Ppn, u32)>) -> Option<Vec<Ppn>> {
+        let (stripe, strip) = self.strip_of(lpn);
+        self.sources_of(core, stripe, strip).map(|sources| sources.pages)
+    }
+
+    fn stand_ins(&self, core: &Core<P, A>, pages: &PageWriter, lpn: Lpn, _ppn: Ppn) -> Option<Vec<Ppn>> {
+        self.rest_of_stripe(core, pages, lpn)
+    }
+
+    /// That of a page whose program failed, which has no members in flash, and of one that names strips which a mount dropped.
+    fn stripe_to_name(&self, tag: OobTag, names_any: bool) -> Option<StripeId> {
+        match tag.role() {
+            PageRole::Data(lpn) => {
+                let stripe = self.strip_of(lpn).0;
+                (!names_any || self.unnamed.contains(&stripe)).then_some(stripe)
+            }
+            PageRole::Parity(stripe) => (!names_any).then_some(stripe),
+            _ => None,
+        }
+    }
+}
+
+impl<P: HostPayload> Stripes<P> {
+    /// What the stripe has for the page that the target wants, be it readable or not.
+    fn sources_for<A: FlashArray<P>>(&self, core: &Core<P, A>, target: Target) -> Sources<P> {
+        let (stripe, lost) = match target {
+            Target::StripeMerge { op, strip } => (self.stripe_of_op(op), strip),
+            Target::Strip { stripe, strip } => (stripe, strip),
+            Target::Move { slot, .. } => {
+                let (ppn, index) = core.device.grid.page_of(slot);
+                let Some(strip) = self.strip_of_role(core.device.tags(ppn)[index as usize].role()) else {
+                    return Sources::Discarded;
+                };
+                strip
+            }
+            Target::HostRead { .. } | Target::Merge { .. } => {
+                let lpn = core.lpn_wanted(target).expect("a host page");
+                if core.map.lookup(lpn) == Place::Unmapped {
+                    return Sources::Discarded;
+                }
+                self.strip_of(lpn)
+            }
+        };
+        if self.is_being_programmed(stripe) {
+            return Sources::AfterUpdate(stripe);
+        }
+        match self.sources_of(core, stripe, lost) {
+            Some(sources) => Sources::Sum { held: sources.sum, pages: sources.pages, slot: 0 },
+            None => Sources::None,
+        }
+    }
+
+    /// The other strips of the page's stripe, parity included, where they sum up to it as they are now.
+    fn rest_of_stripe<A: FlashArray<P>>(&self, core: &Core<P, A>, pages: &PageWriter, lpn: Lpn) -> Option<Vec<Ppn>> {
+        let (stripe, strip) = self.strip_of(lpn);
+        let (present, unreadable) = self.stripe_state(core, stripe);
+        let has_partial = self.held.get(stripe).is_some();
+        if self.locks.is_held(stripe) || has_partial || core.map.lookup_parity(stripe) == Place::Unmapped {
+            return None;
+        }
+        let strips = self.scheme().repair(strip, present, unreadable)?;
+        let page = |strip| match self.place_of_strip(core, stripe, strip) {
+            Place::At(slot) => Some(core.device.grid.page_of(slot).0).filter(|ppn| pages.unsent(core, *ppn).is_none()),
+            _ => None,
+        };
+        strips.iter().map(page).collect()
+    }
+}

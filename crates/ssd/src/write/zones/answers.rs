@@ -1,0 +1,38 @@
+//! What code zones answer when other components ask, where they are the way of writing.
+
+use crate::core::Core;
+use crate::core::target::Target;
+use crate::write::rules::{EvictedWith, Promise, Rules};
+use crate::write::sources::{Redundancy, Sources};
+use crate::write::zones::Zones;
+use device::contents::HostPayload;
+use nand::FlashArray;
+use std::ops::Range;
+use vocab::{Grid, Lpn, Ppn};
+
+impl<P: HostPayload> Rules for Zones<P> {
+    /// Code is written when there is time, so that a loss may come before it.
+    fn promise(&self) -> Promise {
+        Promise::default()
+    }
+
+    fn full_write(&self, _grid: &Grid) -> u32 {
+        self.scheme.layout().stripe_pages()
+    }
+
+    /// Each page has its own place to go to.
+    fn evicted_with(&self, _lpn: Lpn, _grid: &Grid) -> EvictedWith {
+        EvictedWith::Oldest { most: 1 }
+    }
+
+    /// Nothing waits for room in its segment.
+    fn may_discard(&self, _pages: Range<u32>) -> bool {
+        !self.has_waiting()
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Redundancy<P, A> for Zones<P> {
+    fn brings_back(&self, core: &Core<P, A>, target: Target, _failed: &[Ppn]) -> Sources<P> {
+        self.sources(core, target)
+    }
+}
