@@ -33,6 +33,10 @@ pub trait HostPayload: Payload {
     fn of_host(_bytes: &[u8]) -> Self {
         Self::default()
     }
+    /// As [`Self::of_host`], of bytes that are shared instead of copied, where contents are kept like that.
+    fn of_host_page(bytes: &Arc<[u8]>) -> Self {
+        Self::of_host(bytes)
+    }
     /// Spoils all sectors outside `from..to`: what is not merged is never taken for data.
     fn spoil_outside(&mut self, _from: u32, _to: u32) {}
 
@@ -225,6 +229,10 @@ impl HostPayload for PageBuf {
 
     fn of_host(bytes: &[u8]) -> Self {
         PageBuf(Some(bytes.into()))
+    }
+
+    fn of_host_page(bytes: &Arc<[u8]>) -> Self {
+        PageBuf(Some(bytes.clone()))
     }
 
     fn stamp(lpn: Lpn, version: u32, sectors: u32) -> Self {

@@ -117,7 +117,7 @@ pub extern "C" fn pwrite(_handle: *mut c_void, buffer: *const c_void, count: u32
     done(on_sectors(count, offset, |sector, _| {
         // SAFETY: nbdkit gives a buffer of `count` bytes, which nobody changes until this returns.
         let data = unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), count as usize) };
-        call(DiskRequest::Write { sector, data: data.to_vec(), fua: fua_of(flags) })
+        call(DiskRequest::Write { sector, data: data.into(), fua: fua_of(flags) })
     }))
 }
 
@@ -142,7 +142,7 @@ pub extern "C" fn zero(_handle: *mut c_void, count: u32, offset: u64, flags: u32
         while at < count {
             let size = (count - at).min(ZEROS_AT_ONCE);
             let sector = (offset + u64::from(at)) / SECTOR;
-            call(DiskRequest::Write { sector, data: vec![0; size as usize], fua: fua_of(flags) })?;
+            call(DiskRequest::Write { sector, data: vec![0; size as usize].into(), fua: fua_of(flags) })?;
             at += size;
         }
         Some(Vec::new())

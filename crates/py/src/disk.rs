@@ -146,7 +146,7 @@ impl Disk {
 
     fn submit_write(&self, offset: u64, data: Vec<u8>, fua: bool) -> PyResult<u64> {
         let (sector, _) = sectors(offset, data.len() as u64)?;
-        Ok(self.lock().submit(DiskRequest::Write { sector, data, fua: if fua { Fua::Yes } else { Fua::No } }))
+        Ok(self.lock().submit(DiskRequest::Write { sector, data: data.into(), fua: if fua { Fua::Yes } else { Fua::No } }))
     }
 
     fn submit_flush(&self) -> u64 {

@@ -55,8 +55,12 @@ impl Slot {
         self.thread.unpark();
     }
 
+    /// Puts the answer there; its thread may sleep until it is woken.
     pub fn answer(&self, answer: Answer) {
         *self.state() = Waiting::Answer(answer);
+    }
+
+    pub fn wake(&self) {
         self.thread.unpark();
     }
 
@@ -106,11 +110,13 @@ pub struct Core {
     /// The drive.
     pub disk: Disk,
     pending: BTreeMap<u64, Pending>,
+    /// Answered, and perhaps asleep: see [`Self::wake`].
+    answered: Vec<Arc<Slot>>,
     /// Whether flushes make files durable against a failure of the machine, too.
     syncs: bool,
     pace: Pace,
-    /// When the drive was last left alone; with a clock, when virtual time was `virtual_start`.
-    last: Instant,
+    /// When it last stopped working; with a clock, when virtual time was `virtual_start`.
+    pub(crate) last: Instant,
     virtual_start: SimTime,
     pub(crate) lateness: Lateness,
     pub(crate) recorder: Option<Recorder>,
@@ -132,6 +138,7 @@ impl Core {
             virtual_start: disk.now(),
             disk,
             pending: BTreeMap::new(),
+            answered: Vec::new(),
             syncs,
             pace,
             last: now(),
@@ -159,10 +166,12 @@ impl Core {
         for item in items {
             match item {
                 Item::Job(job, slot) => {
+                    // It may take long.
+                    self.wake();
                     job(self);
-                    slot.answer(Ok(Vec::new()));
+                    self.answer(slot, Ok(Vec::new()));
                 }
-                Item::Request(_, slot) if self.broken.is_some() => slot.answer(Err(Failed::Media)),
+                Item::Request(_, slot) if self.broken.is_some() => self.answer(slot, Err(Failed::Media)),
                 Item::Request(request, slot) => {
                     if let Some(recorder) = &mut self.recorder {
                         recorder.record(&request);
@@ -208,7 +217,8 @@ impl Core {
     }
 
     /// The firmware does nothing for so long, on the wall clock.
-    pub(crate) fn stall(&self, time: Nanos) {
+    pub(crate) fn stall(&mut self, time: Nanos) {
+        self.wake();
         let factor = if let Pace::Times(factor) = self.pace { factor } else { 1.0 };
         thread::sleep(Duration::from_nanos((time.0 as f64 / factor) as u64));
     }
@@ -254,11 +264,12 @@ impl Core {
     /// Hands answers to those who wait.
     pub(crate) fn deliver(&mut self, answers: Vec<DiskAnswer>) {
         let syncs = |answer: &DiskAnswer| answer.result.is_ok() && self.pending.get(&answer.request).is_some_and(|p| p.syncs);
-        if answers.iter().any(syncs)
-            && let Err(error) = self.disk.sync()
-        {
-            self.fail(&error.to_string());
-            return;
+        if answers.iter().any(syncs) {
+            self.wake();
+            if let Err(error) = self.disk.sync() {
+                self.fail(&error.to_string());
+                return;
+            }
         }
         for answer in answers {
             if let Some(history) = &mut self.history {
@@ -271,16 +282,27 @@ impl Core {
                 self.lateness.late += u64::from(wall > due + LATE.as_nanos() as f64);
             }
             if let Some(pending) = self.pending.remove(&answer.request) {
-                pending.slot.answer(answer.result);
+                self.answer(pending.slot, answer.result);
             }
         }
+    }
+
+    fn answer(&mut self, slot: Arc<Slot>, answer: Answer) {
+        slot.answer(answer);
+        self.answered.push(slot);
+    }
+
+    /// Wakes the threads whose requests were answered. A thread that wakes takes the processor of the one that works, and is
+    /// woken by the kernel: that costs less of several at once.
+    pub(crate) fn wake(&mut self) {
+        self.answered.drain(..).for_each(|slot| slot.wake());
     }
 
     /// Nothing more is answered: files and drive are no longer the same.
     fn fail(&mut self, what: &str) {
         self.broken.get_or_insert_with(|| what.to_owned());
         for (_, pending) in std::mem::take(&mut self.pending) {
-            pending.slot.answer(Err(Failed::Media));
+            self.answer(pending.slot, Err(Failed::Media));
         }
     }
 }

@@ -139,7 +139,7 @@ fn parse(line: &str, left: &mut &[u8]) -> Result<Line, String> {
                 return Err(format!("{length} bytes are written, the data have {} more", left.len()));
             };
             *left = rest;
-            Line::Request(DiskRequest::Write { sector, data: data.to_vec(), fua: Fua::No })
+            Line::Request(DiskRequest::Write { sector, data: data.into(), fua: Fua::No })
         }
         other => return Err(format!("unknown action `{other}`")),
     })
@@ -156,9 +156,9 @@ mod tests {
             let _ = fs::remove_file(file);
         }
         let asked = [
-            DiskRequest::Write { sector: 8, data: vec![1; 1024], fua: Fua::No },
+            DiskRequest::Write { sector: 8, data: vec![1; 1024].into(), fua: Fua::No },
             DiskRequest::Flush,
-            DiskRequest::Write { sector: 0, data: vec![2; 512], fua: Fua::Yes },
+            DiskRequest::Write { sector: 0, data: vec![2; 512].into(), fua: Fua::Yes },
             DiskRequest::Read { sector: 3, sectors: 2 },
             DiskRequest::Discard { sector: 8, sectors: 8 },
         ];

@@ -1,7 +1,7 @@
 //! One drive for many threads.
 //!
 //! Without a clock the drive works in the thread that has a request: the first one *leads*, takes what others hand over
-//! meanwhile, and goes on until its own request is answered; then another that waits takes over. So one request at a time needs no
+//! meanwhile, and goes on until its own request is answered and, if more wait, for some of theirs; then another takes over. So one request at a time needs no
 //! change of threads, and many are worked on side by side. With a clock a thread of its own leads for good.
 
 use crate::core::{Answer, Core, Item, Slot, Woken};
@@ -13,6 +13,10 @@ use std::time::Duration;
 
 /// Between two looks whether time passed that nobody asked for anything in.
 const IDLE: Duration = Duration::from_millis(20);
+
+/// How long a thread that leads lets the drive work for others before it brings its own answer. A change of the leader costs a wake
+/// and cold caches.
+const FOR_OTHERS: Duration = Duration::from_micros(200);
 
 /// Sectors of one page, and all.
 #[derive(Clone, Copy, Debug)]
@@ -131,10 +135,12 @@ impl Server {
         }
     }
 
-    /// Works until the thread's own request is answered; then another thread takes over, if one waits.
+    /// Works until the thread's own request is answered, and goes on for a while if there is more to do; then another thread
+    /// takes over, if one waits.
     fn lead(&self, own: &Slot) {
         let mut core = locked(&self.core);
         core.rest();
+        let mut own_answered = None;
         loop {
             let items = std::mem::take(&mut locked(&self.queue).items);
             core.take(items);
@@ -143,6 +149,12 @@ impl Server {
             if !own.is_answered() {
                 continue;
             }
+            let since = *own_answered.get_or_insert(core.last);
+            let more = core.is_busy() || !locked(&self.queue).items.is_empty();
+            if more && core.last.duration_since(since) < FOR_OTHERS {
+                continue;
+            }
+            core.wake();
             let mut queue = locked(&self.queue);
             let first = queue.items.first().map(|(Item::Request(_, slot) | Item::Job(_, slot))| slot.clone());
             match core.someone_waiting().or(first) {
@@ -180,6 +192,7 @@ fn keep_time(server: &Weak<Server>, factor: f64) {
         core.keep_up(factor);
         core.take(items);
         wait = core.keep_up(factor);
+        core.wake();
         server.hang_as(&mut core);
     }
 }

@@ -97,7 +97,7 @@ fn a_schedule_happens_to_a_served_drive() {
     // One at a time: the 30th is under way when the power goes.
     let failed: Vec<u64> = (0..50)
         .filter(|&page| {
-            let request = DiskRequest::Write { sector: page * 8, data: vec![7; 4096], fua: Fua::Yes };
+            let request = DiskRequest::Write { sector: page * 8, data: vec![7; 4096].into(), fua: Fua::Yes };
             served.server.call(request).is_err()
         })
         .collect();

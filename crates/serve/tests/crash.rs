@@ -20,7 +20,7 @@ fn page(text: &str) -> Vec<u8> {
 fn store(careful: bool) -> Recording {
     let mut requests = Vec::new();
     let mut write = |at: u64, text: String| {
-        requests.push(DiskRequest::Write { sector: at * 8, data: page(&text), fua: Fua::No });
+        requests.push(DiskRequest::Write { sector: at * 8, data: page(&text).into(), fua: Fua::No });
     };
     for record in 1..=RECORDS {
         write(record, format!("record {record}\n"));

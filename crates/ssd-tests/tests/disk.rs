@@ -553,7 +553,7 @@ fn a_write_to_a_drive_in_files_saves_what_it_changes() {
         let (per, writes) = (disk.sectors_per_page(), 1000);
         for _ in 0..writes {
             let page = draws.below(disk.sectors() / u64::from(per));
-            let data = (0..per as usize * SECTOR).map(|_| draws.bits() as u8).collect();
+            let data: Vec<u8> = (0..per as usize * SECTOR).map(|_| draws.bits() as u8).collect();
             disk.write(page * u64::from(per), data, Fua::No).expect("room");
         }
         let status = disk.status();

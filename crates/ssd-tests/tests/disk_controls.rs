@@ -128,7 +128,7 @@ fn a_channel_goes_with_its_dies_and_the_spare_with_it() {
 #[test]
 fn requests_wait_for_a_firmware_that_stalls() {
     let mut disk = Disk::in_memory(&plain("none")).expect("a drive");
-    disk.submit(DiskRequest::Write { sector: 0, data: vec![1; 4096], fua: Fua::Yes });
+    disk.submit(DiskRequest::Write { sector: 0, data: vec![1; 4096].into(), fua: Fua::Yes });
     disk.step(0).expect("it is taken");
     let from = disk.now();
     disk.pause(Nanos(300_000_000)).expect("a short time");
@@ -154,7 +154,7 @@ fn what_is_planned_happens_then_and_as_if_it_were_called_for() {
         let mut draws = Streams::new(7).stream("test/disk");
         for number in 1..=80 {
             let page = draws.below(disk.sectors() / 8);
-            disk.submit(DiskRequest::Write { sector: page * 8, data: vec![number as u8; 4096], fua: Fua::No });
+            disk.submit(DiskRequest::Write { sector: page * 8, data: vec![number as u8; 4096].into(), fua: Fua::No });
             disk.step(0).expect("it is taken");
             if number == 40 && !planned {
                 disk.fail(Part::Die(2)).expect("a die that is there");
@@ -185,7 +185,7 @@ fn requests_that_a_planned_cut_meets_are_told_that_the_power_went() {
     let mut disk = Disk::in_memory(&plain("ds-raid")).expect("a drive");
     let controls = ["kill die 1", "kill die 1", "cut-power"].map(|control| at(When::Request(6), control));
     disk.plan(&controls);
-    let write = |n: u64| DiskRequest::Write { sector: n * 8, data: vec![n as u8; 4096], fua: Fua::Yes };
+    let write = |n: u64| DiskRequest::Write { sector: n * 8, data: vec![n as u8; 4096].into(), fua: Fua::Yes };
     let numbers: Vec<u64> = (0..10).map(|n| disk.submit(write(n))).collect();
     let answers = disk.run_all().expect("it goes on");
     let mut answered: Vec<u64> = answers.iter().map(|answer| answer.request).collect();

@@ -50,7 +50,7 @@ impl Served {
     pub fn write(&self, pages: u64) {
         let all = self.server.shape().size / 4096;
         for page in 0..pages {
-            let request = DiskRequest::Write { sector: page % all * 8, data: vec![page as u8; 4096], fua: Fua::No };
+            let request = DiskRequest::Write { sector: page % all * 8, data: vec![page as u8; 4096].into(), fua: Fua::No };
             self.server.call(request).unwrap_or_else(|failed| panic!("{failed:?}"));
         }
     }

@@ -38,6 +38,7 @@ use medium::{Medium, on_engine, on_engine_mut};
 use schedule::Schedule;
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
+use std::sync::Arc;
 use vocab::{Fua, HostCommand, HostOp, Lba, Lpn, Nanos, SimTime, Stream, StreamId, Streams};
 
 /// Bytes of a sector.
@@ -60,8 +61,8 @@ pub enum DiskRequest {
     Write {
         /// The first.
         sector: u64,
-        /// What they get: a whole number of sectors, at least one.
-        data: Vec<u8>,
+        /// What they get: a whole number of sectors, at least one. The drive keeps a page that is written alone without a copy.
+        data: Arc<[u8]>,
         /// Whether they must be durable when that is answered.
         fua: Fua,
     },
@@ -94,7 +95,7 @@ pub struct DiskAnswer {
 #[derive(Clone)]
 struct Waiting {
     command: HostCommand,
-    data: Option<Vec<u8>>,
+    data: Option<Arc<[u8]>>,
     since: SimTime,
 }
 
@@ -434,8 +435,8 @@ impl Disk {
     ///
     /// # Errors
     /// A drive that has no room or is read-only, a range that is not there, or files that cannot be written.
-    pub fn write(&mut self, sector: u64, data: Vec<u8>, fua: Fua) -> Result<(), DiskError> {
-        self.ask(DiskRequest::Write { sector, data, fua }).map(drop)
+    pub fn write(&mut self, sector: u64, data: impl Into<Arc<[u8]>>, fua: Fua) -> Result<(), DiskError> {
+        self.ask(DiskRequest::Write { sector, data: data.into(), fua }).map(drop)
     }
 
     /// Makes durable what was answered, and waits.

@@ -6,6 +6,7 @@ use device::contents::HostPayload;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 use vocab::{Lpn, Nanos, SimTime};
 
 /// Bytes of a sector.
@@ -38,16 +39,16 @@ pub(crate) enum ClientResult {
 
 /// Bytes of a request, from this sector on.
 #[derive(Clone, Debug)]
-struct Bytes {
+struct Bytes<B> {
     first: u64,
-    bytes: Vec<u8>,
+    bytes: B,
 }
 
 /// A read under way.
 #[derive(Clone, Debug)]
 struct Reading {
     request: u64,
-    found: Bytes,
+    found: Bytes<Vec<u8>>,
     /// Pages that have not come yet.
     left: u32,
     /// Something else was found than what was written.
@@ -59,7 +60,7 @@ struct Reading {
 pub(crate) struct Client {
     per_page: u32,
     pub shadow: Shadow,
-    writes: FxHashMap<u64, Bytes>,
+    writes: FxHashMap<u64, Bytes<Arc<[u8]>>>,
     /// By the last 32 bits of the request's number.
     reads: FxHashMap<u32, Reading>,
     /// Requests under way, from the oldest on: whether they were answered.
@@ -86,7 +87,7 @@ impl Client {
     }
 
     /// A request arrives next that brings these bytes, for sectors from `first` on.
-    pub fn brings(&mut self, request: u64, first: u64, bytes: Vec<u8>) {
+    pub fn brings(&mut self, request: u64, first: u64, bytes: Arc<[u8]>) {
         self.writes.insert(request, Bytes { first, bytes });
     }
 
@@ -114,7 +115,8 @@ impl Client {
         let bytes = &write.bytes[from..from + sectors.len() * SECTOR];
         self.shadow.write_sent(request, lpn, sectors.clone(), bytes);
         if bytes.len() == size {
-            return P::of_host(bytes);
+            let is_all = bytes.len() == write.bytes.len();
+            return if is_all { P::of_host_page(&write.bytes) } else { P::of_host(bytes) };
         }
         let mut page = vec![0; size];
         page[sectors.start as usize * SECTOR..sectors.end as usize * SECTOR].copy_from_slice(bytes);
