@@ -158,7 +158,15 @@ impl HostPayload for Tag {
     }
 }
 
-impl Payload for PageBuf {}
+impl Payload for PageBuf {
+    const IS_APART: bool = true;
+
+    #[inline]
+    fn prefetch(&self) {
+        // The count of those who share the bytes is in front of them.
+        self.0.iter().filter_map(|bytes| bytes.first()).for_each(vocab::prefetch);
+    }
+}
 
 /// All bytes of a page; `None` is all zeros. Forks and moves share the bytes.
 #[derive(Clone, Default, Debug)]
