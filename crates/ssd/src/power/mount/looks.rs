@@ -152,7 +152,9 @@ impl Looks {
     pub fn last_of_dies<P: HostPayload, A: FlashArray<P>>(&self, array: &A) -> Vec<Ppn> {
         let grid = array.grid();
         let mut last: Vec<Option<(u64, Ppn)>> = vec![None; grid.dies() as usize];
-        for ppn in self.valid() {
+        // Sequences ascend within a block.
+        let of_blocks = (0..grid.geometry().blocks()).filter_map(|block| self.valid_in(BlockAddr(block), grid).last());
+        for ppn in of_blocks {
             let of_die = &mut last[grid.die_of(ppn).index()];
             let rank = (array.page(ppn).oob.sequence, ppn);
             *of_die = Some(of_die.map_or(rank, |before| before.max(rank)));
