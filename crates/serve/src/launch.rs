@@ -146,7 +146,7 @@ impl Launch {
 
 /// How many threads of nbdkit work for each connection, and so how many of its requests the drive works on at once: as many as
 /// clients usually ask. Of a drive in memory without a clock every thread more is one more that sleeps and is woken, and the drive
-/// answers no sooner: from 8 threads on that takes a third more CPU time for each request.
+/// answers no sooner: with 16 threads that takes a fifth more CPU time for each request.
 fn threads(pace: Pace, kept: Kept) -> u32 {
     match (pace, kept) {
         (Pace::None | Pace::Still, Kept::Memory) => 4,
