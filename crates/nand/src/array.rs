@@ -513,7 +513,9 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
     #[inline]
     fn prefetch_contents(&self, ppn: Ppn) {
         let (block, page) = self.grid.split(ppn);
-        if P::IS_APART && let Some(Some(stored)) = self.contents.get(block.index()) {
+        if P::IS_APART
+            && let Some(Some(stored)) = self.contents.get(block.index())
+        {
             stored.get().payload[self.slots_of(page as usize)].iter().for_each(P::prefetch);
         }
     }
