@@ -62,7 +62,7 @@ impl<P: SessionPayload> Drive<P> {
         let is_dead = |die: &DieId| self.core.device.is_dead(*die);
         let mut standing =
             Standing { dead_dies: (0..dies).map(|die| DieId(die as u16)).filter(is_dead).count() as u32, ..Standing::default() };
-        let promise = writer.rules().promise();
+        let promise = writer.host_side().promise();
         (standing.promised_dies, standing.power_safe_memory) = (promise.dies, promise.needs_safe_memory);
         let slots = self.core.map.user_slots();
         // Odd, so that no stripe of a power of two gives the same strip each time.

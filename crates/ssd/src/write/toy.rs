@@ -5,8 +5,11 @@ use crate::config::BufferKind;
 use crate::core::effects::{Effect, Popped};
 use crate::core::jobs::{Asker, PageWrite};
 use crate::core::owner::{Holds, Owner};
+use crate::core::target::Target;
 use crate::core::testing::{TinyCore, tiny_core, tiny_setup};
 use crate::core::{Core, oob_covering};
+use crate::write::host_side::{EvictedWith, HostSide, Promise};
+use crate::write::sources::{Redundancy, Sources};
 use device::contents::{HostPayload, Tag};
 use device::facts::RequestKind;
 use device::image::Contents;
@@ -14,7 +17,7 @@ use device::slab::{ImageId, JobId};
 use ftl::{Place, Stream};
 use nand::{FlashArray, OobTag, ProgramOutcome};
 use std::collections::BTreeSet;
-use vocab::{Cause, DieId, Lpn, Ppn, SimTime, StripeId};
+use vocab::{Cause, DieId, Grid, Lpn, Ppn, SimTime, StripeId};
 
 /// Mirrors being written. The second copy is the parity of a stripe of one page.
 #[derive(Default)]
@@ -87,12 +90,41 @@ impl Mirrors {
         core.part_done(job);
     }
 
-    /// The page that has the contents of a logical page, where one of its dies is dead.
-    fn source_of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, lpn: Lpn) -> Option<Ppn> {
+    /// The copies of a logical page on dies that live.
+    fn copies_of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, lpn: Lpn) -> Vec<Ppn> {
         let places = [core.map.lookup(lpn), core.map.lookup_parity(StripeId(lpn.0))];
         let pages = places.into_iter().filter_map(|place| if let Place::At(slot) = place { Some(slot) } else { None });
-        let mut pages = pages.map(|slot| core.device.grid.page_of(slot).0);
-        pages.find(|&ppn| !core.device.is_dead(core.device.grid.die_of(ppn)))
+        let pages = pages.map(|slot| core.device.grid.page_of(slot).0);
+        pages.filter(|&ppn| !core.device.is_dead(core.device.grid.die_of(ppn))).collect()
+    }
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Redundancy<P, A> for Mirrors {
+    fn brings_back(&self, core: &Core<P, A>, target: Target, failed: &[Ppn]) -> Sources<P> {
+        let Some(lpn) = core.lpn_wanted(target) else { return Sources::None };
+        if core.map.lookup(lpn) == Place::Unmapped {
+            return Sources::Discarded;
+        }
+        let copy = Self::copies_of(core, lpn).into_iter().find(|ppn| !failed.contains(ppn));
+        copy.map_or(Sources::None, |ppn| Sources::Sum { held: P::default(), pages: vec![ppn], slot: 0 })
+    }
+
+    fn pages_that_bring_back(&self, core: &Core<P, A>, lpn: Lpn, _place: Option<(Ppn, u32)>) -> Option<Vec<Ppn>> {
+        Self::copies_of(core, lpn).first().map(|&ppn| vec![ppn])
+    }
+}
+
+impl HostSide for Mirrors {
+    fn promise(&self) -> Promise {
+        Promise { dies: 1, needs_safe_memory: false }
+    }
+
+    fn full_write(&self, _grid: &Grid) -> u32 {
+        1
+    }
+
+    fn evicted_with(&self, _lpn: Lpn, grid: &Grid) -> EvictedWith {
+        EvictedWith::Oldest { most: grid.dies() as usize / 2 }
     }
 }
 
@@ -140,9 +172,11 @@ fn a_page_is_on_two_dies_and_its_job_waits_for_both() {
         for dead in Mirrors::homes(&core, lpn) {
             let before = core.device.losses.clone();
             core.device.losses.die_died(dead);
-            let ppn = Mirrors::source_of(&core, lpn).expect("one copy is left");
-            assert_eq!(core.device.array.payload(ppn), [Tag::stamp(lpn, 1, 8)]);
-            dies.insert(core.device.grid.die_of(ppn));
+            let target = Target::Merge { job, page: lpn.0 - 3, failed: None };
+            let Sources::Sum { pages, .. } = mirrors.brings_back(&core, target, &[]) else { panic!("one copy is left") };
+            assert_eq!(core.device.array.payload(pages[0]), [Tag::stamp(lpn, 1, 8)]);
+            assert!(matches!(mirrors.brings_back(&core, target, &pages), Sources::None), "it failed, too");
+            dies.insert(core.device.grid.die_of(pages[0]));
             core.device.losses = before;
         }
         assert_eq!(dies.len(), 2, "copies on different dies");

@@ -3,14 +3,14 @@
 use crate::core::Core;
 use crate::core::target::Target;
 use crate::write::groups::Groups;
+use crate::write::host_side::{EvictedWith, HostSide, Promise};
 use crate::write::pages::PageWriter;
-use crate::write::rules::{EvictedWith, Promise, Rules};
 use crate::write::sources::{Redundancy, Sources};
 use device::contents::HostPayload;
 use nand::FlashArray;
 use vocab::{Grid, Lpn, Ppn};
 
-impl<P: HostPayload> Rules for Groups<P> {
+impl<P: HostPayload> HostSide for Groups<P> {
     fn promise(&self) -> Promise {
         Promise { dies: self.scheme().survives_dies(), needs_safe_memory: true }
     }

@@ -2,15 +2,15 @@
 
 use crate::core::Core;
 use crate::core::target::Target;
+use crate::write::host_side::{EvictedWith, HostSide, Promise};
 use crate::write::pages::PageWriter;
-use crate::write::rules::{EvictedWith, Promise, Rules};
 use crate::write::sources::{Redundancy, Sources};
 use device::contents::HostPayload;
 use ftl::Place;
 use nand::FlashArray;
 use vocab::{Grid, Lpn, Ppn};
 
-impl Rules for PageWriter {
+impl HostSide for PageWriter {
     fn full_write(&self, grid: &Grid) -> u32 {
         grid.slots_per_page()
     }

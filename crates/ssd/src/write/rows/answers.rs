@@ -2,16 +2,16 @@
 
 use crate::core::Core;
 use crate::core::target::Target;
+use crate::write::host_side::{EvictedWith, HostSide, Promise};
 use crate::write::pages::PageWriter;
 use crate::write::rows::Rows;
-use crate::write::rules::{EvictedWith, Promise, Rules};
 use crate::write::sources::{Redundancy, Sources};
 use device::contents::HostPayload;
 use ftl::Place;
 use nand::FlashArray;
 use vocab::{Grid, Lpn, Ppn};
 
-impl<P: HostPayload> Rules for Rows<P> {
+impl<P: HostPayload> HostSide for Rows<P> {
     fn promise(&self) -> Promise {
         Promise { dies: 1, needs_safe_memory: false }
     }

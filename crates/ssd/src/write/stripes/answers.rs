@@ -2,8 +2,8 @@
 
 use crate::core::Core;
 use crate::core::target::Target;
+use crate::write::host_side::{EvictedWith, HostSide, Promise};
 use crate::write::pages::PageWriter;
-use crate::write::rules::{EvictedWith, Promise, Rules};
 use crate::write::sources::{Redundancy, Sources};
 use crate::write::stripes::Stripes;
 use device::contents::HostPayload;
@@ -12,7 +12,7 @@ use nand::{FlashArray, OobTag, PageRole};
 use std::ops::Range;
 use vocab::{Grid, Lpn, Ppn, StripeId};
 
-impl<P: HostPayload> Rules for Stripes<P> {
+impl<P: HostPayload> HostSide for Stripes<P> {
     fn promise(&self) -> Promise {
         let scheme = self.scheme();
         // In its first stage a scheme of stages has no parity to hold.

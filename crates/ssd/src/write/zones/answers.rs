@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use crate::core::target::Target;
-use crate::write::rules::{EvictedWith, Promise, Rules};
+use crate::write::host_side::{EvictedWith, HostSide, Promise};
 use crate::write::sources::{Redundancy, Sources};
 use crate::write::zones::Zones;
 use device::contents::HostPayload;
@@ -10,7 +10,7 @@ use nand::FlashArray;
 use std::ops::Range;
 use vocab::{Grid, Lpn, Ppn};
 
-impl<P: HostPayload> Rules for Zones<P> {
+impl<P: HostPayload> HostSide for Zones<P> {
     /// Code is written when there is time, so that a loss may come before it.
     fn promise(&self) -> Promise {
         Promise::default()

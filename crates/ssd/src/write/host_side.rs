@@ -1,4 +1,4 @@
-//! What other components have to know of the way of writing, whatever lies in flash: what it promises, and how it likes to be
+//! What the host's side has to know of the way of writing, whatever lies in flash: what it promises, and how it likes to be
 //! written to. Each way answers in its folder.
 
 use crate::core::Core;
@@ -28,8 +28,8 @@ pub(crate) enum EvictedWith {
     Stripe(Range<u32>),
 }
 
-/// What a way of writing promises and wants.
-pub(crate) trait Rules {
+/// What a way of writing tells the host's side.
+pub(crate) trait HostSide {
     /// What it promises.
     fn promise(&self) -> Promise;
 
@@ -51,8 +51,8 @@ pub(crate) trait Rules {
 }
 
 impl<P: HostPayload> Writer<P> {
-    /// What the way of writing promises and wants.
-    pub fn rules(&self) -> &dyn Rules {
+    /// What the way of writing tells the host's side.
+    pub fn host_side(&self) -> &dyn HostSide {
         match self.way {
             Way::Pages => &self.pages,
             Way::Stripes => &self.stripes,
