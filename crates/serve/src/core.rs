@@ -292,8 +292,8 @@ impl Core {
         self.answered.push(slot);
     }
 
-    /// Wakes the threads whose requests were answered. A thread that wakes takes the processor of the one that works, and is
-    /// woken by the kernel: that costs less of several at once.
+    /// Wakes the threads whose requests were answered, some at once: the kernel wakes a thread, which may then take the processor of
+    /// the one that works. Called before anything that may take long, and by who stops working.
     pub(crate) fn wake(&mut self) {
         self.answered.drain(..).for_each(|slot| slot.wake());
     }

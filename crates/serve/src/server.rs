@@ -1,8 +1,9 @@
 //! One drive for many threads.
 //!
 //! Without a clock the drive works in the thread that has a request: the first one *leads*, takes what others hand over
-//! meanwhile, and goes on until its own request is answered and, if more wait, for some of theirs; then another takes over. So one request at a time needs no
-//! change of threads, and many are worked on side by side. With a clock a thread of its own leads for good.
+//! meanwhile, and goes on until its own request is answered and, if more wait, some of theirs; then another that waits takes over.
+//! So one request at a time needs no change of threads, and many are worked on side by side. With a clock a thread of its own leads
+//! for good.
 
 use crate::core::{Answer, Core, Item, Slot, Woken};
 use crate::pace::Pace;
