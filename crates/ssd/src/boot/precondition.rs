@@ -86,7 +86,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Pages written at once: what fills a row, so that history costs each scheme its least.
     pub(crate) fn history_batch(&self) -> u32 {
-        self.writer.host_side().full_write(&self.core.device.grid)
+        self.writer.in_use(&self.core).full_write(&self.core.device.grid)
     }
 
     pub(crate) fn finish_untimed(&mut self) {
@@ -138,7 +138,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Overwrites random pages, as many in one request as cost the scheme least.
     fn overwrite(&mut self, count: u32, working_set: u32, draws: &mut Stream, hear: &mut dyn FnMut(u32)) {
-        let together = self.writer.host_side().overwritten_at_once(&self.core.device.grid) as usize;
+        let together = self.writer.in_use(&self.core).overwritten_at_once(&self.core.device.grid) as usize;
         let (mut left, mut unreported) = (count as usize, 0);
         let mut drawn = Vec::new();
         while left > 0 {

@@ -216,7 +216,7 @@ impl<P: HostPayload> Host<P> {
 
     /// Writes the page to flash, with what the scheme can write along.
     fn evict<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, lpn: u32) {
-        let pages = match writer.host_side().evicted_with(Lpn(lpn), &core.device.grid) {
+        let pages = match writer.in_use(core).evicted_with(Lpn(lpn), &core.device.grid) {
             EvictedWith::Oldest { most } => self.buffer.oldest_with(lpn, most),
             EvictedWith::Stripe(pages) => self.buffer.dirty_among(pages),
         };

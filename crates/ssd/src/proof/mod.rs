@@ -284,7 +284,7 @@ impl<P: SessionPayload> Drive<P> {
 
     fn is_in_open_row(&self, lpn: Lpn) -> bool {
         let Place::At(slot) = self.core.map.lookup(lpn) else { return false };
-        self.writer.has_sum_of(&self.core, self.core.device.grid.page_of(slot).0)
+        self.writer.in_use(&self.core).has_sum_of(&self.core, self.core.device.grid.page_of(slot).0)
     }
 
     fn is_elsewhere(&self, lpn: Lpn) -> bool {

@@ -62,7 +62,7 @@ impl<P: SessionPayload> Drive<P> {
         let is_dead = |die: &DieId| self.core.device.is_dead(*die);
         let mut standing =
             Standing { dead_dies: (0..dies).map(|die| DieId(die as u16)).filter(is_dead).count() as u32, ..Standing::default() };
-        let promise = writer.host_side().promise();
+        let promise = writer.in_use(&self.core).promise();
         (standing.promised_dies, standing.power_safe_memory) = (promise.dies, promise.needs_safe_memory);
         let slots = self.core.map.user_slots();
         // Odd, so that no stripe of a power of two gives the same strip each time.
@@ -159,7 +159,7 @@ impl<P: SessionPayload> Drive<P> {
             Place::Missing => None,
             Place::At(slot) => Some(core.device.grid.page_of(slot)),
         };
-        let sources = writer.pages_that_bring_back(core, lpn, place);
+        let sources = writer.in_use(core).pages_that_bring_back(core, lpn, place);
         let own = place.map(|(ppn, _)| core.device.grid.die_of(ppn));
         let is_elsewhere = |&page: &Ppn| Some(core.device.grid.die_of(page)) != own;
         sources.filter(|sources| sources.iter().all(|page| self.lasts(*page) && is_elsewhere(page)))

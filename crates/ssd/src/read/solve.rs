@@ -117,7 +117,7 @@ impl<P: HostPayload> Reads<P> {
         target: Target,
         failed: Vec<Ppn>,
     ) {
-        let sources = below.writer.sources(core, target, &failed);
+        let sources = below.writer.in_use(core).brings_back(core, target, &failed);
         self.solve_from(core, below, target, sources, failed);
     }
 

@@ -10,7 +10,7 @@ use protect::{StripeScheme, WriteCache};
 use std::ops::Range;
 use vocab::{Grid, Lpn, Ppn};
 
-/// What a scheme promises, in its present stage.
+/// What a scheme promises its user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Promise {
     /// Dies whose loss at a time loses no acknowledged data.
@@ -30,7 +30,7 @@ pub(crate) enum EvictedWith {
 
 /// What a way of writing tells the host's side.
 pub(crate) trait HostSide {
-    /// What it promises.
+    /// What the scheme promises, in its present stage.
     fn promise(&self) -> Promise;
 
     /// Pages that are written to flash at once so that it costs the scheme least: what fills a row.
@@ -51,17 +51,6 @@ pub(crate) trait HostSide {
 }
 
 impl<P: HostPayload> Writer<P> {
-    /// What the way of writing tells the host's side.
-    pub fn host_side(&self) -> &dyn HostSide {
-        match self.way {
-            Way::Pages => &self.pages,
-            Way::Stripes => &self.stripes,
-            Way::Rows => &self.rows,
-            Way::Groups => &self.groups,
-            Way::Zones => &**self.zones.as_ref().expect("a drive of code zones"),
-        }
-    }
-
     /// The pages of the host that a request touches: of whole stripe blocks, where the drive maps these.
     #[inline]
     pub fn touched(&self, pages: Range<u32>, user_slots: u32) -> Range<u32> {

@@ -17,9 +17,11 @@ pub(crate) mod zones;
 use crate::config::Setup;
 use crate::core::{Core, data_of};
 use crate::write::groups::Groups;
+use crate::write::host_side::HostSide;
 use crate::write::moves::Moves;
 use crate::write::pages::PageWriter;
 use crate::write::rows::Rows;
+use crate::write::sources::Redundancy;
 use crate::write::stripes::Stripes;
 pub(crate) use crate::write::ways::Way;
 use crate::write::ways::{CoverageMoves, WayFacts};
@@ -41,6 +43,11 @@ pub(crate) fn coverage_to_keep<P: HostPayload, A: FlashArray<P>>(way: Way, core:
     let ppn = core.device.grid.page_of(from).0;
     if kept && core.device.is_programmed(ppn) { core.device.array.page(ppn).oob.coverage } else { StripSet::EMPTY }
 }
+
+/// What other components may ask of any way of writing.
+pub(crate) trait WayInUse<P: HostPayload, A: FlashArray<P>>: HostSide + Redundancy<P, A> {}
+
+impl<P: HostPayload, A: FlashArray<P>, W: HostSide + Redundancy<P, A>> WayInUse<P, A> for W {}
 
 /// The ways of writing. Of those for which a scheme decides, only the one in use has its scheme.
 #[derive(Clone)]
@@ -82,6 +89,17 @@ impl<P: HostPayload> Writer<P> {
             limits: protect::registry::limits(&setup.scheme).map_err(|error| error.to_string())?,
             zones: Zones::new(&protection, code),
         })
+    }
+
+    /// The way of writing that is in use, on the core's flash.
+    pub fn in_use<A: FlashArray<P>>(&self, _core: &Core<P, A>) -> &dyn WayInUse<P, A> {
+        match self.way {
+            Way::Pages => &self.pages,
+            Way::Stripes => &self.stripes,
+            Way::Rows => &self.rows,
+            Way::Groups => &self.groups,
+            Way::Zones => &**self.zones.as_ref().expect("a drive of code zones"),
+        }
     }
 
     /// The scheme of static stripes, at the stage of its life that it is in, where the drive has one.

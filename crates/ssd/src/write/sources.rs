@@ -1,17 +1,17 @@
-//! What brings a lost page back, and what can stand in for one. The ways of writing answer that, each in its folder; the
-//! reads read it.
+//! From what a page can be computed that cannot be read. Each way of writing answers that in its folder; the reads read what it
+//! names and add it up.
 
 use crate::core::Core;
 use crate::core::target::Target;
 use crate::write::pages::PageWriter;
-use crate::write::{KeptMembers, Way, Writer};
+use crate::write::{KeptMembers, Writer};
 use device::contents::HostPayload;
 use ftl::UnitId;
-use nand::{FlashArray, OobTag};
+use nand::{FlashArray, Member, OobTag};
 use protect::code_zones::LineRead;
 use vocab::{Lpn, Ppn, Slot, StripeId};
 
-/// What brings a lost page back.
+/// From what a page is computed that cannot be read.
 #[derive(Clone, Debug)]
 pub(crate) enum Sources<P> {
     /// The sum of what the controller has and one slot of each of these pages.
@@ -33,17 +33,19 @@ pub(crate) enum Sources<P> {
     Discarded,
 }
 
-/// What a way of writing says of pages that sum up to others. Without an answer of its own it has no such sums.
+/// How a way of writing computes pages that cannot be read. The defaults are the answers of a way without redundancy.
 pub(crate) trait Redundancy<P: HostPayload, A: FlashArray<P>> {
-    /// What brings back the page that the target wants, without the pages of which reads `failed`.
+    /// From what the page that `target` asks for can be computed. Reads of the pages in `failed` failed, so that they cannot be used.
     fn brings_back(&self, core: &Core<P, A>, target: Target, failed: &[Ppn]) -> Sources<P>;
 
-    /// The pages in flash that bring back a logical page, wherever they lie; `place`: where it is, or was.
+    /// The flash pages from which the contents of a logical page can be computed. `place`: the flash page and the slot that hold
+    /// these contents, or held them before they were lost.
     fn pages_that_bring_back(&self, _core: &Core<P, A>, _lpn: Lpn, _place: Option<(Ppn, u32)>) -> Option<Vec<Ppn>> {
         None
     }
 
-    /// Pages whose sum the page is as they are now; none of them is still to be sent to flash, which the writer of pages knows.
+    /// The flash pages whose sum the page `ppn` is, so that they can be read instead while its die is busy. `pages` knows which
+    /// pages still wait to be sent to flash: none of those is named.
     fn stand_ins(&self, _core: &Core<P, A>, _pages: &PageWriter, _lpn: Lpn, _ppn: Ppn) -> Option<Vec<Ppn>> {
         None
     }
@@ -53,53 +55,23 @@ pub(crate) trait Redundancy<P: HostPayload, A: FlashArray<P>> {
         false
     }
 
-    /// The stripe whose strips the page is to name at its new place, though those that it names now are none or others.
-    fn stripe_to_name(&self, _tag: OobTag, _names_any: bool) -> Option<StripeId> {
+    /// A page moves that names these members in its OOB bytes. The stripe whose present strips it names at its new place instead;
+    /// `None`: it keeps the names that it has.
+    fn stripe_to_name(&self, _tag: OobTag, _named: &[Member]) -> Option<StripeId> {
         None
     }
 }
 
 impl<P: HostPayload> Writer<P> {
-    /// What the way of writing says of its redundancy.
-    fn redundancy<A: FlashArray<P>>(&self) -> &dyn Redundancy<P, A> {
-        match self.way {
-            Way::Pages => &self.pages,
-            Way::Stripes => &self.stripes,
-            Way::Rows => &self.rows,
-            Way::Groups => &self.groups,
-            Way::Zones => &**self.zones.as_ref().expect("a drive of code zones"),
-        }
-    }
-
-    /// What brings back the page that the target wants, without the pages of which reads `failed`.
-    pub fn sources<A: FlashArray<P>>(&self, core: &Core<P, A>, target: Target, failed: &[Ppn]) -> Sources<P> {
-        self.redundancy().brings_back(core, target, failed)
-    }
-
-    /// See [`Redundancy::pages_that_bring_back`].
-    pub fn pages_that_bring_back<A: FlashArray<P>>(
-        &self,
-        core: &Core<P, A>,
-        lpn: Lpn,
-        place: Option<(Ppn, u32)>,
-    ) -> Option<Vec<Ppn>> {
-        self.redundancy().pages_that_bring_back(core, lpn, place)
-    }
-
-    /// Pages whose sum the page is as they are now, where the scheme has such sums: reads of a busy die go to them.
+    /// See [`Redundancy::stand_ins`].
     pub fn stand_ins<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, ppn: Ppn) -> Option<Vec<Ppn>> {
-        self.redundancy().stand_ins(core, &self.pages, lpn, ppn)
+        self.in_use(core).stand_ins(core, &self.pages, lpn, ppn)
     }
 
-    /// See [`Redundancy::has_sum_of`].
-    pub fn has_sum_of<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
-        self.redundancy().has_sum_of(core, ppn)
-    }
-
-    /// What a page that moves away from `from` keeps of its codeword's members.
+    /// The members of its codeword that a page names at its new place; `from`: the slot that it leaves.
     pub fn members_to_keep<A: FlashArray<P>>(&self, core: &Core<P, A>, tag: OobTag, from: Slot) -> KeptMembers {
         let members = core.device.array.members(core.device.grid.page_of(from).0);
-        match self.redundancy::<A>().stripe_to_name(tag, !members.is_empty()) {
+        match self.in_use(core).stripe_to_name(tag, members) {
             Some(stripe) => KeptMembers::OfStripeNow(stripe),
             None if members.is_empty() => KeptMembers::None,
             None => KeptMembers::These(members.to_vec()),

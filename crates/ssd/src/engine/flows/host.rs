@@ -107,7 +107,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Carries out a discard; false if it has to wait.
     fn discard_pages(&mut self, job: JobId) -> bool {
         let (first, end) = self.core.jobs[job].range;
-        if !self.writer.host_side().may_discard(first..end) {
+        if !self.writer.in_use(&self.core).may_discard(first..end) {
             return false;
         }
         let keeps = self.writer.facts().keeps_discarded;

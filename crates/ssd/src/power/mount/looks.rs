@@ -143,7 +143,7 @@ impl Looks {
     }
 
     /// The readable pages of a block.
-    pub fn valid_in(&self, block: BlockAddr, grid: &Grid) -> impl Iterator<Item = Ppn> {
+    pub fn valid_in(&self, block: BlockAddr, grid: &Grid) -> impl DoubleEndedIterator<Item = Ppn> {
         let first = grid.ppn(block, 0).0;
         (first..first + self.pages_per_block).map(Ppn).filter(|&ppn| self.is_valid(ppn))
     }
@@ -153,7 +153,7 @@ impl Looks {
         let grid = array.grid();
         let mut last: Vec<Option<(u64, Ppn)>> = vec![None; grid.dies() as usize];
         // Sequences ascend within a block.
-        let of_blocks = (0..grid.geometry().blocks()).filter_map(|block| self.valid_in(BlockAddr(block), grid).last());
+        let of_blocks = (0..grid.geometry().blocks()).filter_map(|block| self.valid_in(BlockAddr(block), grid).next_back());
         for ppn in of_blocks {
             let of_die = &mut last[grid.die_of(ppn).index()];
             let rank = (array.page(ppn).oob.sequence, ppn);

@@ -11,6 +11,10 @@ use nand::FlashArray;
 use vocab::{Grid, Lpn, Ppn};
 
 impl HostSide for PageWriter {
+    fn promise(&self) -> Promise {
+        Promise::default()
+    }
+
     fn full_write(&self, grid: &Grid) -> u32 {
         grid.slots_per_page()
     }
@@ -18,10 +22,6 @@ impl HostSide for PageWriter {
     /// A page on every die: what keeps all of them at work.
     fn evicted_with(&self, _lpn: Lpn, grid: &Grid) -> EvictedWith {
         EvictedWith::Oldest { most: (grid.dies() * grid.slots_per_page()) as usize }
-    }
-
-    fn promise(&self) -> Promise {
-        Promise::default()
     }
 }
 

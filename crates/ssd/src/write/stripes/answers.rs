@@ -8,7 +8,7 @@ use crate::write::sources::{Redundancy, Sources};
 use crate::write::stripes::Stripes;
 use device::contents::HostPayload;
 use ftl::Place;
-use nand::{FlashArray, OobTag, PageRole};
+use nand::{FlashArray, Member, OobTag, PageRole};
 use std::ops::Range;
 use vocab::{Grid, Lpn, Ppn, StripeId};
 
@@ -29,7 +29,7 @@ impl<P: HostPayload> HostSide for Stripes<P> {
         EvictedWith::Stripe(lpn.0 / n * n..lpn.0 / n * n + n)
     }
 
-    /// No update of their stripes is under way.
+    /// While no update of their stripes is under way.
     fn may_discard(&self, pages: Range<u32>) -> bool {
         !self.is_any_locked(pages)
     }
@@ -53,14 +53,14 @@ impl<P: HostPayload, A: FlashArray<P>> Redundancy<P, A> for Stripes<P> {
         self.rest_of_stripe(core, pages, lpn)
     }
 
-    /// That of a page whose program failed, which has no members in flash, and of one that names strips which a mount dropped.
-    fn stripe_to_name(&self, tag: OobTag, names_any: bool) -> Option<StripeId> {
+    /// A page whose program failed names nothing in flash. A page of data may name strips that a mount dropped.
+    fn stripe_to_name(&self, tag: OobTag, named: &[Member]) -> Option<StripeId> {
         match tag.role() {
             PageRole::Data(lpn) => {
                 let stripe = self.strip_of(lpn).0;
-                (!names_any || self.unnamed.contains(&stripe)).then_some(stripe)
+                (named.is_empty() || self.unnamed.contains(&stripe)).then_some(stripe)
             }
-            PageRole::Parity(stripe) => (!names_any).then_some(stripe),
+            PageRole::Parity(stripe) => named.is_empty().then_some(stripe),
             _ => None,
         }
     }

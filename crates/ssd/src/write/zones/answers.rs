@@ -25,7 +25,7 @@ impl<P: HostPayload> HostSide for Zones<P> {
         EvictedWith::Oldest { most: 1 }
     }
 
-    /// Nothing waits for room in its segment.
+    /// While nothing waits for room in its segment.
     fn may_discard(&self, _pages: Range<u32>) -> bool {
         !self.has_waiting()
     }
