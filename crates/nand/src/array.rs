@@ -239,6 +239,7 @@ pub struct MemoryArray<P> {
     contents: Vec<Option<Stored<P>>>,
     /// Words of 32 bits in which the coverage of a page is kept.
     coverage_words: usize,
+    keeps_payload: bool,
     keeps_ecc: bool,
     keeps_updates: bool,
     /// Most P/E cycles of any block.
@@ -259,6 +260,7 @@ impl<P: Payload> MemoryArray<P> {
             blocks: vec![BlockInfo::default(); blocks],
             contents: (0..blocks).map(|_| None).collect(),
             coverage_words: if keeps_coverage { geometry.dies().div_ceil(32) as usize } else { 0 },
+            keeps_payload: true,
             keeps_ecc: false,
             keeps_updates: false,
             pe_max: 0,
@@ -278,6 +280,13 @@ impl<P: Payload> MemoryArray<P> {
     #[must_use]
     pub fn keeping_updates(mut self) -> Self {
         self.keeps_updates = true;
+        self
+    }
+
+    /// Somebody else keeps what pages carry: programs have no payload, and the array gives none.
+    #[cfg(unix)]
+    pub(crate) fn without_payload(mut self) -> Self {
+        self.keeps_payload = false;
         self
     }
 
@@ -303,7 +312,7 @@ impl<P: Payload> MemoryArray<P> {
         let recovery = || RecoveryOob { update: vec![0; slots].into(), pe_max: vec![0; pages].into(), members: BTreeMap::new() };
         BlockContents {
             tags: vec![OobTag::FILLER; slots].into(),
-            payload: vec![P::default(); slots].into(),
+            payload: vec![P::default(); if self.keeps_payload { slots } else { 0 }].into(),
             sequence: Sequences::new(pages),
             coverage: Coverages::new(pages, self.coverage_words),
             ecc: self.keeps_ecc.then(|| Box::new(EccOob::new(pages))),
@@ -382,7 +391,8 @@ impl<P: Payload> MemoryArray<P> {
             }
             _ => {
                 contents.tags[slots.clone()].copy_from_slice(tags);
-                contents.payload[slots.clone()].clone_from_slice(payload);
+                let kept = if self.keeps_payload { slots.clone() } else { 0..0 };
+                contents.payload[kept].clone_from_slice(payload);
             }
         }
         let ascends = contents.sequence.set(page, oob.sequence);
@@ -429,10 +439,10 @@ impl<P: Payload> MemoryArray<P> {
     pub(crate) fn wipe(&mut self, ppn: Ppn) {
         let (block, page) = self.grid.split(ppn);
         let page = page as usize;
-        let slots = page * self.slots_per_page..(page + 1) * self.slots_per_page;
+        let slots = self.slots_of(page);
         let contents = self.change_contents(block);
         contents.tags[slots.clone()].fill(OobTag::FILLER);
-        contents.payload[slots.clone()].fill(P::default());
+        contents.payload.get_mut(slots.clone()).into_iter().for_each(|payload| payload.fill(P::default()));
         contents.sequence.clear(page);
         contents.coverage.set(page, StripSet::EMPTY);
         if let Some(recovery) = &mut contents.recovery {
@@ -516,7 +526,7 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         if P::IS_APART
             && let Some(Some(stored)) = self.contents.get(block.index())
         {
-            stored.get().payload[self.slots_of(page as usize)].iter().for_each(P::prefetch);
+            stored.get().payload.get(self.slots_of(page as usize)).into_iter().flatten().for_each(P::prefetch);
         }
     }
 

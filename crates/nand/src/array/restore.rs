@@ -24,8 +24,6 @@ pub(crate) struct Found {
     pub state: PageState,
     /// Its OOB bytes, if it is valid.
     pub oob: OobPage,
-    /// The members that it names, if it is valid.
-    pub members: Vec<Member>,
 }
 
 impl<P: Payload> MemoryArray<P> {
@@ -43,7 +41,7 @@ impl<P: Payload> MemoryArray<P> {
             contents.ecc.iter_mut().for_each(|ecc| ecc.written_s.fill(first.first_program_s));
         }
         let mut is_half_erased = found[0].state != PageState::Valid;
-        for (page, Found { state, oob, members }) in found[..=last].iter().enumerate() {
+        for (page, Found { state, oob }) in found[..=last].iter().enumerate() {
             let ppn = self.grid.ppn(block, page as u32);
             if *state != PageState::Valid {
                 is_half_erased |= *state == PageState::Erased;
@@ -56,9 +54,6 @@ impl<P: Payload> MemoryArray<P> {
                 continue;
             }
             let recovery = contents.recovery.as_mut().expect("an image keeps updates");
-            if !members.is_empty() {
-                recovery.members.insert(page as u32, members.as_slice().into());
-            }
             recovery.pe_max[page] = oob.pe_max;
             contents.ecc.iter_mut().for_each(|ecc| ecc.capability[page] = oob.ecc_profile);
             contents.coverage.set(page, StripSet(oob.coverage.into()));
@@ -76,10 +71,24 @@ impl<P: Payload> MemoryArray<P> {
         }
     }
 
-    /// Replaces what a programmed page carries.
-    pub(crate) fn refill(&mut self, block: BlockAddr, page: u32, payload: &[P]) {
-        let slots = page as usize * self.slots_per_page..(page as usize + 1) * self.slots_per_page;
-        self.change_contents(block).payload[slots].clone_from_slice(payload);
+    /// The array keeps payload from now on, of which nothing is there yet.
+    pub(crate) fn with_payload(mut self) -> Self {
+        let slots = self.grid.pages_per_block() as usize * self.slots_per_page;
+        for stored in self.contents.iter_mut().flatten().filter(|_| !self.keeps_payload) {
+            stored.change().payload = vec![P::default(); slots].into();
+        }
+        self.keeps_payload = true;
+        self
+    }
+
+    /// What a programmed page carries and names, in place of what is there.
+    pub(crate) fn refill(&mut self, block: BlockAddr, page: u32, payload: &[P], members: &[Member]) {
+        let slots = self.slots_of(page as usize);
+        let contents = self.change_contents(block);
+        contents.payload[slots].clone_from_slice(payload);
+        if let Some(recovery) = contents.recovery.as_mut().filter(|_| !members.is_empty()) {
+            recovery.members.insert(page, members.into());
+        }
     }
 
     /// The OOB bytes of a page that is about to be programmed, with a checksum for each slot.

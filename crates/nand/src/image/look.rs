@@ -1,4 +1,5 @@
-//! What a mount finds in an image: the OOB bytes of all pages, and the members that they name, block by block.
+//! What a mount finds in an image: the OOB bytes of all pages, block by block. Where a program that did not end may have left part of
+//! what it wrote, the members that pages name are checked, too.
 
 use super::header::Layout;
 use super::{Store, complement, named, read_flash};
@@ -65,12 +66,14 @@ struct Look<'a, S> {
     /// Members that some pages name, as the image has them: those of a page begin at its number times what a page may name. What
     /// stands behind the last that is named is left over from other pages.
     entries: Vec<u8>,
+    /// Those of one page.
+    members: Vec<Member>,
 }
 
 impl<'a, S: Store> Look<'a, S> {
     fn new(store: &'a S, layout: &'a Layout, grid: Grid) -> Self {
         let besides = vec![0; layout.beside() * grid.pages_per_block() as usize];
-        Self { store, layout, grid, besides, entries: Vec::new() }
+        Self { store, layout, grid, besides, entries: Vec::new(), members: Vec::new() }
     }
 
     /// What the pages of a block say, in place of what is there.
@@ -91,12 +94,17 @@ impl<'a, S: Store> Look<'a, S> {
         Ok(())
     }
 
-    /// PageState at a page of the block, `at` of those whose members were read.
+    /// Whether members are looked at: else they are there if the OOB bytes are.
+    fn checks_members(&self) -> bool {
+        self.layout.members > 0 && !self.store.writes_are_atomic()
+    }
+
+    /// What is at a page of the block, `at` of those whose members were read.
     fn look(&mut self, page: usize, at: usize, found: &mut Found) {
         let size = self.layout.beside();
         let oob = &self.besides[page * size + self.layout.tail()..(page + 1) * size];
         found.state = match found.oob.read_from(oob, self.layout.slots()) {
-            Ok(()) if self.named(page, at, &mut found.members) => PageState::Valid,
+            Ok(()) if self.has_members(page, at) => PageState::Valid,
             Err(OobError::Erased) => PageState::Erased,
             _ => PageState::Unreadable,
         };
@@ -118,7 +126,7 @@ impl<'a, S: Store> Look<'a, S> {
     /// Reads the members that pages in a row from `first` name; nothing where none is.
     fn read_entries(&mut self, first: Ppn, besides: std::ops::Range<usize>) -> io::Result<()> {
         let layout = self.layout;
-        if layout.members == 0 {
+        if !self.checks_members() {
             return Ok(());
         }
         let count = |beside: &[u8]| named::count(&beside[..layout.tail()], layout.members).unwrap_or(0);
@@ -131,16 +139,16 @@ impl<'a, S: Store> Look<'a, S> {
         self.store.read_at(&mut self.entries[..length], layout.members_at(first))
     }
 
-    /// Lists the members that a page of the block names, `at` of those whose members were read; whether their checksum is right.
-    fn named(&mut self, page: usize, at: usize, members: &mut Vec<Member>) -> bool {
-        members.clear();
-        let tail = &self.besides[page * self.layout.beside()..][..self.layout.tail()];
-        if tail.is_empty() {
+    /// Whether the members that a page of the block names are right, as far as they are looked at; `at` of those whose members were read.
+    fn has_members(&mut self, page: usize, at: usize) -> bool {
+        if !self.checks_members() {
             return true;
         }
+        let tail = &self.besides[page * self.layout.beside()..][..self.layout.tail()];
         let Some(count) = named::count(tail, self.layout.members) else { return false };
         let entries = &mut self.entries[if count > 0 { at * self.layout.named() } else { 0 }..][..count * named::ENTRY];
         complement(entries);
-        named::decode(entries, tail, self.layout.geometry.slots(), members)
+        self.members.clear();
+        named::decode(entries, tail, self.layout.geometry.slots(), &mut self.members)
     }
 }

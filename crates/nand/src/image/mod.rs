@@ -17,6 +17,7 @@
 //! **A fork** lives in memory: it reads all contents and leaves the file alone.
 
 mod header;
+mod loaded;
 mod look;
 mod named;
 mod store;
@@ -27,18 +28,13 @@ use crate::array::restore::PageState;
 use crate::{BlockInfo, FlashArray, InMemory, Member, MemoryArray, OobPage, OobTag, PageScan, PageView, Payload};
 use crate::{Program, ProgramOutcome, ReadOutcome, Scan};
 use header::{HEADER, Layout, MEMBERS_AT_MOST};
+use loaded::Loaded;
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock};
 use vocab::{BlockAddr, Capability, Geometry, Grid, Ppn, SimTime};
 
-/// Pages whose contents are kept in memory until the next read.
-const CACHED_PAGES: usize = 256;
-
-/// Why nobody who panicked held a lock.
-const WHOLE: &str = "nobody panics while holding it";
 const GOOD: u8 = 0;
 const BAD: u8 = 1;
 
@@ -95,21 +91,17 @@ impl std::error::Error for ImageError {
     }
 }
 
-/// Contents of pages that were asked for; `None`: their checksums fail.
-type Contents<P> = OnceLock<Option<Box<[P]>>>;
-
 /// Flash in a file.
 #[derive(Debug)]
 pub struct FileArray<P, S = File> {
-    /// Everything but contents; a fork's contents too.
+    /// Everything but contents and members; those of a fork, too.
     memory: MemoryArray<P>,
     layout: Layout,
     path: PathBuf,
     /// `None`: a fork, or flash that never was in a file.
     file: Option<S>,
-    contents: Vec<Contents<P>>,
-    cached: Mutex<Vec<Ppn>>,
-    /// What memory has of the contents of any page.
+    loaded: Loaded<P>,
+    /// What a page holds that cannot be read.
     blank: Box<[P]>,
     /// A mark that could not be written.
     unmarked: Option<io::Error>,
@@ -216,12 +208,11 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
 
     fn with(path: &Path, layout: Layout, file: S) -> Self {
         Self {
-            memory: MemoryArray::new(layout.geometry, true).keeping_ecc().keeping_updates(),
+            memory: MemoryArray::new(layout.geometry, true).keeping_ecc().keeping_updates().without_payload(),
             layout,
             path: path.to_owned(),
             file: Some(file),
-            contents: (0..layout.geometry.pages()).map(|_| OnceLock::new()).collect(),
-            cached: Mutex::default(),
+            loaded: Loaded::new(&layout.geometry),
             blank: vec![P::default(); layout.slots()].into(),
             unmarked: None,
             newest_found: 0,
@@ -270,37 +261,49 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         Ok(())
     }
 
-    /// The data of a page, if it can be read and its checksums are right.
-    fn checked_data(&self, ppn: Ppn) -> Option<Vec<u8>> {
+    /// The data of a page and the members that it names, if it can be read and all checksums are right.
+    fn checked(&self, ppn: Ppn) -> Option<(Vec<u8>, Vec<Member>)> {
         let (mut data, mut beside) = (vec![0; self.layout.data], vec![0; self.layout.beside()]);
         read_flash(self.file(), &mut data, self.layout.data_at(ppn)).ok()?;
         read_flash(self.file(), &mut beside, self.layout.beside_at(ppn)).ok()?;
         let oob = OobPage::decode(&beside[self.layout.tail()..], self.layout.slots()).ok()?;
         let slots = data.chunks_exact(self.layout.data / self.layout.slots());
         let right = slots.zip(&oob.slots).all(|(data, slot)| crc32c::crc32c(data) == slot.data_crc);
-        right.then_some(data)
+        let members = self.named_behind(ppn, &beside[..self.layout.tail()]);
+        members.filter(|_| right).map(|members| (data, members))
+    }
+
+    /// The members that a page with this tail names, if they can be read and their checksum is right.
+    fn named_behind(&self, ppn: Ppn, tail: &[u8]) -> Option<Vec<Member>> {
+        let mut members = Vec::new();
+        if tail.is_empty() {
+            return Some(members);
+        }
+        let mut entries = vec![0; named::count(tail, self.layout.members)? * named::ENTRY];
+        if !entries.is_empty() {
+            read_flash(self.file(), &mut entries, self.layout.members_at(ppn)).ok()?;
+        }
+        named::decode(&entries, tail, self.layout.geometry.slots(), &mut members).then_some(members)
     }
 
     fn load(&self, ppn: Ppn) -> Option<Box<[P]>> {
-        let data = self.checked_data(ppn)?;
-        let slots = data.chunks_exact(self.layout.data / self.layout.slots());
-        Some(slots.map(P::load).collect())
+        let (data, _) = self.checked(ppn)?;
+        Some(self.payload_of(&data))
+    }
+
+    fn payload_of(&self, data: &[u8]) -> Box<[P]> {
+        data.chunks_exact(self.layout.data / self.layout.slots()).map(P::load).collect()
+    }
+
+    fn load_members(&self, ppn: Ppn) -> Option<Box<[Member]>> {
+        let mut tail = vec![0; self.layout.tail()];
+        read_flash(self.file(), &mut tail, self.layout.beside_at(ppn)).ok()?;
+        self.named_behind(ppn, &tail).map(Into::into)
     }
 
     /// Contents of a programmed page of an image; `None` if its checksums fail.
     fn contents(&self, ppn: Ppn) -> Option<&[P]> {
-        let contents = self.contents[ppn.index()].get_or_init(|| {
-            self.cached.lock().expect(WHOLE).push(ppn);
-            self.load(ppn)
-        });
-        contents.as_deref()
-    }
-
-    fn drop_contents(&mut self) {
-        let cached = self.cached.get_mut().expect(WHOLE);
-        if cached.len() > CACHED_PAGES {
-            cached.drain(..).for_each(|ppn| drop(self.contents[ppn.index()].take()));
-        }
+        self.loaded.contents(ppn, || self.load(ppn))
     }
 
     fn write(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
@@ -330,7 +333,7 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
                 return ProgramOutcome::Failed;
             }
         }
-        self.memory.store(&Program { payload: &self.blank, ..*program })
+        self.memory.store(&Program { payload: &[], members: &[], ..*program })
     }
 
     /// Wipes the pages of a block that may hold something, in the order that the head of this
@@ -388,12 +391,14 @@ fn lock(path: &Path, file: &File) -> Result<(), ImageError> {
 impl<P: StoredPayload, S: Store> Clone for FileArray<P, S> {
     /// A fork, in memory.
     fn clone(&self) -> Self {
-        let mut memory = self.memory.clone();
+        let mut memory = self.memory.clone().with_payload();
         for block in (0..self.layout.geometry.blocks()).filter(|_| self.file.is_some()).map(BlockAddr) {
             for page in 0..memory.block(block).next_page {
                 let ppn = memory.grid().ppn(block, page);
-                match (self.memory.scan_page(ppn), self.load(ppn)) {
-                    (PageScan::Valid(_), Some(payload)) => memory.refill(block, page, &payload),
+                match (self.memory.scan_page(ppn), self.checked(ppn)) {
+                    (PageScan::Valid(_), Some((data, members))) => {
+                        memory.refill(block, page, &self.payload_of(&data), &members);
+                    }
                     (PageScan::Valid(_), None) => memory.tear(ppn),
                     _ => {}
                 }
@@ -404,8 +409,7 @@ impl<P: StoredPayload, S: Store> Clone for FileArray<P, S> {
             layout: self.layout,
             path: self.path.clone(),
             file: None,
-            contents: Vec::new(),
-            cached: Mutex::default(),
+            loaded: Loaded::default(),
             blank: self.blank.clone(),
             unmarked: None,
             newest_found: 0,
@@ -416,8 +420,8 @@ impl<P: StoredPayload, S: Store> Clone for FileArray<P, S> {
 impl<P: StoredPayload, S: Store> InMemory<P> for FileArray<P, S> {
     fn over(memory: MemoryArray<P>) -> Self {
         let layout = Layout::new(*memory.grid().geometry(), 0);
-        let (path, contents, cached) = (PathBuf::new(), Vec::new(), Mutex::default());
-        Self { memory, layout, path, file: None, contents, cached, blank: [].into(), unmarked: None, newest_found: 0 }
+        let (path, loaded) = (PathBuf::new(), Loaded::default());
+        Self { memory, layout, path, file: None, loaded, blank: [].into(), unmarked: None, newest_found: 0 }
     }
 
     fn memory_mut(&mut self) -> &mut MemoryArray<P> {
@@ -440,7 +444,7 @@ impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
     fn read(&mut self, ppn: Ppn) -> ReadOutcome {
         let outcome = self.memory.read(ppn);
         if outcome == ReadOutcome::Clean && self.file.is_some() {
-            self.drop_contents();
+            self.loaded.forget_if_much();
             if self.contents(ppn).is_none() {
                 return ReadOutcome::Uncorrectable;
             }
@@ -479,7 +483,10 @@ impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
     }
 
     fn payload(&self, ppn: Ppn) -> &[P] {
-        self.file.as_ref().and_then(|_| self.contents(ppn)).unwrap_or_else(|| self.memory.payload(ppn))
+        match self.file {
+            Some(_) => self.contents(ppn).unwrap_or(&self.blank),
+            None => self.memory.payload(ppn),
+        }
     }
 
     fn program_page(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
@@ -487,7 +494,11 @@ impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
     }
 
     fn members(&self, ppn: Ppn) -> &[Member] {
-        self.memory.members(ppn)
+        if self.file.is_none() {
+            return self.memory.members(ppn);
+        }
+        let is_there = self.layout.members > 0 && matches!(self.memory.scan_page(ppn), PageScan::Valid(_));
+        if is_there { self.loaded.members(ppn, || self.load_members(ppn).unwrap_or_default()) } else { &[] }
     }
 
     fn update(&self, ppn: Ppn, index: u32) -> u64 {
@@ -504,9 +515,8 @@ impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
             if self.wipe(file, block).is_err() {
                 return ProgramOutcome::Failed;
             }
-            let first = self.grid().ppn(block, 0).index();
-            let pages = self.grid().pages_per_block() as usize;
-            self.contents[first..first + pages].iter_mut().for_each(|contents| drop(contents.take()));
+            let first = self.grid().ppn(block, 0).0;
+            self.loaded.forget(first..first + self.memory.grid().pages_per_block());
         }
         self.memory.erase(block)
     }
@@ -547,7 +557,7 @@ impl<P: StoredPayload, S: Store> Scan<P> for FileArray<P, S> {
     fn scan_page(&self, ppn: Ppn) -> PageScan<'_> {
         let may_be_torn = || self.file.as_ref().is_some_and(|file| !file.writes_are_atomic());
         match self.memory.scan_page(ppn) {
-            PageScan::Valid(_) if may_be_torn() && self.checked_data(ppn).is_none() => PageScan::Unreadable,
+            PageScan::Valid(_) if may_be_torn() && self.checked(ppn).is_none() => PageScan::Unreadable,
             found => found,
         }
     }

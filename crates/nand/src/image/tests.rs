@@ -216,14 +216,14 @@ fn a_page_that_failed_to_program_is_wiped_with_its_block() {
 
 #[test]
 fn memory_keeps_the_contents_of_some_pages_and_all_read_back() {
-    let pages = 2 * CACHED_PAGES as u32;
+    let pages = 2 * loaded::PAGES_KEPT as u32;
     let mut array = mount(Failing::of(fresh(pages), usize::MAX));
     (0..pages).for_each(|ppn| assert_eq!(program(&mut array, ppn), ProgramOutcome::Done));
     for ppn in (0..pages).chain((0..pages).rev()) {
         assert_eq!(array.read(Ppn(ppn)), ReadOutcome::Clean);
         assert_eq!(array.payload(Ppn(ppn)), contents(ppn));
-        let kept = array.contents.iter().filter(|contents| contents.get().is_some()).count();
-        assert!(kept <= CACHED_PAGES + 1, "{kept} pages after ppn{ppn}");
+        let kept = array.loaded.kept();
+        assert!(kept <= loaded::PAGES_KEPT + 1, "{kept} pages after ppn{ppn}");
     }
 }
 
@@ -337,4 +337,25 @@ fn members_that_are_damaged_make_their_page_unreadable() {
     let bytes = named::encode(&strange);
     let read = named::decode(&bytes, &named::tail(&bytes), layout.geometry.slots(), &mut Vec::new());
     assert!(!read, "a slot that is not there");
+}
+
+/// What a log has is there as a whole, so that a mount trusts the OOB bytes of a page. Catches members that nobody checks then,
+/// and a fork without them.
+#[test]
+fn behind_a_log_members_are_checked_when_somebody_asks_for_them() {
+    let mut bytes = programmed(2);
+    bytes[Layout::new(geometry(PAGES), MEMBERS).members_at(Ppn(1)) as usize] ^= 1;
+    let file = Logged::new(Failing::of(bytes, usize::MAX));
+    file.start();
+    let mut array = FileArray::<Data, _>::mount(Path::new("test"), file).unwrap();
+    assert!(array.scan_page(Ppn(1)) != PageScan::Unreadable);
+    assert_eq!((array.members(Ppn(0)), array.members(Ppn(1)), array.members(Ppn(2))), (&named(0)[..], &[][..], &[][..]));
+    assert_eq!([0, 1].map(|ppn| array.read(Ppn(ppn))), [ReadOutcome::Clean, ReadOutcome::Uncorrectable]);
+    let mut fork = array.clone();
+    assert_eq!((fork.members(Ppn(0)), fork.payload(Ppn(0))), (&named(0)[..], &contents(0)[..]));
+    assert_eq!(fork.scan_page(Ppn(1)), PageScan::Unreadable);
+    assert_eq!(program(&mut array, 2), ProgramOutcome::Done);
+    assert_eq!(array.members(Ppn(2)), named(2), "asked for before it was there");
+    assert_eq!(program(&mut fork, 2), ProgramOutcome::Done);
+    assert_eq!((fork.members(Ppn(2)), fork.payload(Ppn(2))), (&named(2)[..], &contents(2)[..]));
 }
