@@ -38,8 +38,8 @@ impl Ftl {
     /// to a whole one gains nothing, however few they are, and the collector would choose it again and again.
     pub fn retire_incomplete_superblocks(&mut self) {
         let Some(rows) = &self.rows else { return };
-        let units = (0..self.units.len() as u32).filter(|&unit| self.units[unit as usize].state == UnitState::Free);
-        let incomplete: Vec<UnitId> = units.filter(|&unit| !rows.is_complete(SuperblockId(unit))).collect();
+        let is_free = |unit: &UnitId| self.units[*unit as usize].state == UnitState::Free;
+        let incomplete: Vec<UnitId> = rows.incomplete().map(|superblock| superblock.0).filter(is_free).collect();
         incomplete.into_iter().for_each(|unit| self.retire_unit(unit));
     }
 

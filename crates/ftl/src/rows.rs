@@ -110,10 +110,11 @@ impl Rows {
         (first..first + self.side_by_side).map(|row| self.members_of_row(row).len()).max().unwrap_or(0)
     }
 
-    /// Whether the superblock has a good block of each die that has one in most superblocks.
-    pub(crate) fn is_complete(&self, superblock: SuperblockId) -> bool {
-        let members = self.members(superblock);
-        members == members.or(self.working_dies())
+    /// Superblocks without a good block of some die that has one in most superblocks.
+    pub(crate) fn incomplete(&self) -> impl Iterator<Item = SuperblockId> + '_ {
+        let working = self.working_dies();
+        let superblocks = (0..).map(SuperblockId).zip(&self.members);
+        superblocks.filter(move |(_, members)| members.or(working) != **members).map(|(superblock, _)| superblock)
     }
 
     /// Dies that have a good block in more than half of the superblocks.
