@@ -1,5 +1,6 @@
 //! What a mount has still to do.
 
+use crate::core::newest::Newest;
 use ftl::UnitId;
 use nand::Member;
 use vocab::{Lpn, Ppn, Slot};
@@ -38,13 +39,37 @@ impl SpareCopies {
     }
 }
 
-/// Logical pages that a mount found, and the ranks of their contents.
+/// Logical pages that a mount found.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PagesFound {
-    /// They are there: durable once the mount has nothing to do any more, because the host may read them.
-    pub there: Vec<(Lpn, u64)>,
-    /// Only their codewords bring them back, which the next cut may end: durable once the host has read them.
+    /// Of each logical page what is there: durable once the mount has nothing to do any more, because the host may read it.
+    there: Vec<Option<Newest>>,
+    /// Only their codewords bring them back, which the next cut may end: durable once the host has read them. With the ranks of
+    /// their contents.
     pub solved: Vec<(Lpn, u64)>,
+}
+
+impl PagesFound {
+    /// The newest contents of all logical pages, of which codewords bring back those in the slots that `is_solved` names.
+    pub fn new(pages: Vec<Option<Newest>>, is_solved: impl Fn(Slot) -> bool) -> Self {
+        let of_codewords = |(_, newest): &(Lpn, &Option<Newest>)| newest.and_then(|newest| newest.slot).is_some_and(&is_solved);
+        let solved: Vec<Lpn> = (0..).map(Lpn).zip(&pages).filter(of_codewords).map(|(lpn, _)| lpn).collect();
+        let mut found = Self { there: pages, solved: Vec::new() };
+        solved.into_iter().for_each(|lpn| found.only_solved(lpn));
+        found
+    }
+
+    /// A codeword alone brings the page back.
+    pub fn only_solved(&mut self, lpn: Lpn) {
+        let newest = self.there.get_mut(lpn.index()).and_then(Option::take);
+        self.solved.extend(newest.map(|newest| (lpn, newest.update)));
+    }
+
+    /// The logical pages that are there, and the ranks of their contents.
+    pub fn there(&self) -> impl Iterator<Item = (Lpn, u64)> {
+        let pages = (0..).map(Lpn).zip(&self.there);
+        pages.filter_map(|(lpn, newest)| newest.map(|newest| (lpn, newest.update)))
+    }
 }
 
 /// Where the recovery from a power cut is.

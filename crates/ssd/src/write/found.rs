@@ -7,7 +7,7 @@ use device::contents::HostPayload;
 use device::failed::FailedProgram;
 use nand::{FlashArray, Member};
 use rustc_hash::FxHashMap;
-use vocab::{Lpn, Ppn};
+use vocab::{BlockAddr, Lpn, Ppn};
 
 /// What the mount scan knows of flash pages.
 pub(crate) trait PagesSeen {
@@ -15,6 +15,8 @@ pub(crate) trait PagesSeen {
     fn is_valid(&self, ppn: Ppn) -> bool;
     /// Whether the page looks as if it was never programmed.
     fn is_erased(&self, ppn: Ppn) -> bool;
+    /// Whether all pages of the block can be read.
+    fn is_whole(&self, block: BlockAddr) -> bool;
     /// Whether the summary of its block is all that is known of the page.
     fn is_believed(&self, ppn: Ppn) -> bool;
 }
@@ -34,7 +36,21 @@ pub(crate) enum Newests {
     /// Of all logical pages of the drive.
     All(Vec<Option<Newest>>),
     /// Of these alone.
-    These(FxHashMap<Lpn, Option<Newest>>),
+    These(OfThese),
+}
+
+/// The newest contents of some logical pages.
+#[derive(Debug)]
+pub(crate) struct OfThese {
+    pub pages: FxHashMap<Lpn, Option<Newest>>,
+    /// A bit for each logical page up to the last of them: a mount asks for every page that flash holds.
+    bits: Vec<u64>,
+}
+
+impl OfThese {
+    fn has(&self, lpn: Lpn) -> bool {
+        self.bits.get(lpn.index() / 64).is_some_and(|bits| bits >> (lpn.0 % 64) & 1 > 0)
+    }
 }
 
 impl Newests {
@@ -45,14 +61,18 @@ impl Newests {
 
     /// Nothing is found yet of these logical pages.
     pub fn of_these(pages: impl IntoIterator<Item = Lpn>) -> Self {
-        Self::These(pages.into_iter().map(|lpn| (lpn, None)).collect())
+        let pages: Vec<Lpn> = pages.into_iter().collect();
+        let mut bits = vec![0; pages.iter().max().map_or(0, |last| last.index() / 64 + 1)];
+        pages.iter().for_each(|lpn| bits[lpn.index() / 64] |= 1 << (lpn.0 % 64));
+        let pages = pages.into_iter().map(|lpn| (lpn, None)).collect();
+        Self::These(OfThese { pages, bits })
     }
 
     /// Whether the newest contents of the page are looked for.
     pub fn seeks(&self, lpn: Lpn) -> bool {
         match self {
             Self::All(_) => true,
-            Self::These(pages) => pages.contains_key(&lpn),
+            Self::These(these) => these.has(lpn),
         }
     }
 
@@ -61,7 +81,8 @@ impl Newests {
     pub fn offer(&mut self, lpn: Lpn, found: Newest) {
         let newest = match self {
             Self::All(pages) => pages.get_mut(lpn.index()),
-            Self::These(pages) => pages.get_mut(&lpn),
+            Self::These(these) if these.has(lpn) => these.pages.get_mut(&lpn),
+            Self::These(_) => None,
         };
         let Some(newest) = newest else { return };
         let is_newer = |old: &Newest| (found.update, old.sequence) > (old.update, found.sequence);

@@ -14,7 +14,7 @@ use ftl::{Ftl, FtlSetup, GroupSpace, LogKind, Place};
 use nand::{Faulty, FlashArray, MemoryArray, ProgramOutcome};
 use protect::Protection;
 use std::collections::BTreeSet;
-use vocab::{DieId, Lpn, Ppn, SimTime, Streams};
+use vocab::{BlockAddr, DieId, Lpn, Ppn, SimTime, Streams};
 
 /// The core of a tiny drive with a group log.
 pub(crate) type LogCore<P> = Core<P, Faulty<MemoryArray<P>>>;
@@ -110,6 +110,8 @@ pub(crate) struct Seen {
     programmed: BTreeSet<Ppn>,
     pub unreadable: BTreeSet<Ppn>,
     pub erased: BTreeSet<Ppn>,
+    /// Blocks whose pages can all be read.
+    pub whole: BTreeSet<BlockAddr>,
     /// Pages of which only a summary tells.
     pub believed: BTreeSet<Ppn>,
 }
@@ -128,6 +130,10 @@ impl PagesSeen for Seen {
 
     fn is_erased(&self, ppn: Ppn) -> bool {
         self.erased.contains(&ppn) || !self.programmed.contains(&ppn) && !self.unreadable.contains(&ppn)
+    }
+
+    fn is_whole(&self, block: BlockAddr) -> bool {
+        self.whole.contains(&block)
     }
 
     fn is_believed(&self, ppn: Ppn) -> bool {

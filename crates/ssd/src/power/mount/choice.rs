@@ -69,16 +69,10 @@ impl Choice {
         stale
     }
 
-    /// Logical pages that were found, and the ranks of their contents; those apart that rows and groups only solve for.
-    pub fn found(&self) -> PagesFound {
+    /// Logical pages that were found; those apart that rows and groups only solve for.
+    pub fn into_found(self) -> PagesFound {
         let solved: BTreeSet<Slot> = self.solved.iter().map(|member| member.slot).collect();
-        let mut found = PagesFound::default();
-        for (lpn, newest) in (0..).map(Lpn).zip(&self.pages) {
-            let Some(newest) = newest else { continue };
-            let is_solved = !solved.is_empty() && newest.slot.is_some_and(|slot| solved.contains(&slot));
-            if is_solved { &mut found.solved } else { &mut found.there }.push((lpn, newest.update));
-        }
-        found
+        PagesFound::new(self.pages, |slot| !solved.is_empty() && solved.contains(&slot))
     }
 
     /// The slots with the newest contents of logical pages and with parities of static stripes.
@@ -113,7 +107,7 @@ impl Otherwise {
         let differs = |(lpn, newest): &(Lpn, Option<Newest>)| with.page(*lpn) != *newest;
         let pages = match chosen.pages {
             Newests::All(pages) => (0..).map(Lpn).zip(pages).filter(differs).collect(),
-            Newests::These(pages) => pages.into_iter().filter(differs).collect(),
+            Newests::These(these) => these.pages.into_iter().filter(differs).collect(),
         };
         Self { pages, stripes: chosen.stripes, solved: chosen.solved }
     }

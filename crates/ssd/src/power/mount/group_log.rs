@@ -13,7 +13,7 @@ use crate::write::rows::mount::RowsSeen;
 use device::contents::HostPayload;
 use nand::Scan;
 use std::collections::BTreeSet;
-use vocab::{Cause, Lpn, Ppn};
+use vocab::{BlockAddr, Cause, Lpn, Ppn};
 
 impl PagesSeen for Looks {
     fn is_valid(&self, ppn: Ppn) -> bool {
@@ -22,6 +22,10 @@ impl PagesSeen for Looks {
 
     fn is_erased(&self, ppn: Ppn) -> bool {
         Looks::is_erased(self, ppn)
+    }
+
+    fn is_whole(&self, block: BlockAddr) -> bool {
+        Looks::is_whole(self, block)
     }
 
     fn is_believed(&self, ppn: Ppn) -> bool {

@@ -27,6 +27,7 @@
 pub(crate) mod choice;
 pub(crate) mod group_log;
 pub(crate) mod looks;
+mod needed;
 pub(crate) mod recovery;
 pub(crate) mod stripes;
 pub(crate) mod ways;
@@ -41,19 +42,18 @@ use crate::engine::Engine;
 use crate::power::cut::{READS_SAVED_EVERY, Remains};
 use crate::power::mount::choice::{Choice, Otherwise};
 use crate::power::mount::looks::Looks;
+use crate::power::mount::needed::NeededPages;
 use crate::power::outage::MemoryLoss;
 use crate::rules::SafetyRule;
 use crate::write::RebuiltBy;
 use crate::write::found;
 use crate::write::found::{Found, Lost, Newests};
 use crate::write::rows::Rows;
-use crate::write::rows::mount::Leaning;
 use crate::write::stripes::mount::StripeFound;
 use device::contents::HostPayload;
 use device::failed::FailedProgram;
 use ftl::UnitId;
 use nand::{Member, PageScan, Scan};
-use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Bytes, DieId, Lpn, Nanos, Ppn, Slot};
 
@@ -88,6 +88,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         self.mount_profiles(&mut looks, remains.profiles.take());
         // Ranks are never used twice, also where only power-safe memory knows of them.
         self.core.device.sequence = looks.newest.max(remains.newest());
+        self.core.safe.journal = std::mem::take(&mut remains.journal);
         let suspects = self.read_suspects(&mut looks);
         if remains.checkpoint.is_some() {
             let doubted = (self.steps().doubted)(self, &looks, &remains, &suspects);
@@ -99,7 +100,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         if self.writer.facts().rebuilt_by == RebuiltBy::Stripes {
             self.core.safe.lost = with.stripes.iter().flat_map(|found| found.lost.iter().copied()).collect();
         } else {
-            let stale = with.lose(&remains.journal);
+            let stale = with.lose(&self.core.safe.journal);
             [Some(&mut without), solved.as_mut()].into_iter().flatten().for_each(|otherwise| otherwise.keep(&stale));
             without.lose(&with, &known_lost);
             self.core.safe.lost = stale.into_iter().map(|page| (page.lpn, page.durable)).collect();
@@ -108,7 +109,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let (mut fallback, mut spare) = self.fallback(&with, &without, &suspects);
         let mut only_solved = Vec::new();
         if let Some(solved) = solved {
-            fallback.extend(self.solved_fallback(&with, &solved, &remains.journal));
+            fallback.extend(self.solved_fallback(&with, &solved, &self.core.safe.journal));
             only_solved = self.solved_copies(&with, &solved, &suspects);
         }
         if self.core.breaks(SafetyRule::Fallback) {
@@ -124,8 +125,9 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         (self.steps().take_over)(self, &looks, &with, &mut remains);
         self.host.buffer.restore(std::mem::take(&mut remains.buffer));
         let rewrites = !self.core.breaks(SafetyRule::Suspects);
-        let pages = if rewrites { self.pages_to_rewrite(&with, &suspects) } else { BTreeSet::new() };
-        let mut leaning = if rewrites { self.pages_beside_suspects(&with, &suspects) } else { Vec::new() };
+        let needed = NeededPages::of(&self.core, &looks, &with);
+        let pages = if rewrites { self.pages_to_rewrite(&needed, &suspects) } else { BTreeSet::new() };
+        let mut leaning = if rewrites { self.pages_beside_suspects(&needed, &suspects) } else { Vec::new() };
         leaning.retain(|ppn| !pages.contains(ppn));
         self.writer.stripes.unnamed = with.unnamed_stripes().collect();
         // Units that are erased in part stay so until they are erased again.
@@ -139,9 +141,9 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         self.core.safe.erasing = stays.map(|&block| (block, false)).collect();
         let others = if rewrites { self.other_copies(&with, &without, &suspects) } else { Vec::new() };
         let spare = SpareCopies { pins: spare, others, solved: only_solved };
-        self.begin_mounting((pages, leaning), (fallback, spare), with.found());
-        self.core.device.losses.remembered = suspects;
         let mapped = with.pages.iter().flatten().count() as u64;
+        self.begin_mounting((pages, leaning), (fallback, spare), with.into_found());
+        self.core.device.losses.remembered = suspects;
         let found = self.read_for_mount(&looks, remains.checkpoint.as_ref());
         Mounted { mapped, read_only: self.host.requests.read_only_since.is_some(), lost: remains.outage.memory, ..found }
     }
@@ -185,18 +187,17 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         self.care.profiles = Some(profiles);
     }
 
-    /// Takes over the journal; what was found lost for good was there, and so it is in it. A journal of that alone.
+    /// Completes the journal: what was found lost for good was there, and so it is in it. A journal of that alone.
     fn mount_journal(&mut self, remains: &mut Remains<P>) -> Journal {
         let mut known_lost = Journal::new(self.core.map.user_slots());
         if self.core.breaks(SafetyRule::Journal) || remains.journal == Journal::default() {
-            remains.journal = known_lost.clone();
+            remains.journal = Journal::new(self.core.map.user_slots());
         }
         for (&lpn, &rank) in &remains.lost {
             remains.journal.durable(lpn, rank);
             known_lost.durable(lpn, rank);
         }
         remains.journal.power_cut();
-        self.core.safe.journal = remains.journal.clone();
         self.core.safe.keeps_ranks = remains.keeps_ranks;
         known_lost
     }
@@ -250,7 +251,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     /// The newest consistent state.
     fn choose(&self, (looks, remains): (&Looks, &Remains<P>)) -> Choice {
         let (all, conditions) = (Newests::of_all(self.core.map.user_slots()), (&BTreeSet::new(), Lost::AreSolvedFor));
-        Choice::of((self.steps().choose)(self, (looks, remains), &remains.journal, conditions, all))
+        Choice::of((self.steps().choose)(self, (looks, remains), &self.core.safe.journal, conditions, all))
     }
 
     /// The state if suspects cannot be read, as the difference from `with`. `durable`: which contents were durable. `lost`: what rows and
@@ -406,10 +407,10 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
 
     /// Tells the map which units hold anything needed.
     fn mount_units(&mut self, looks: &Looks, with: &Choice, fallback: &[UnitId]) {
-        let mut needed: FxHashMap<UnitId, u64> = FxHashMap::default();
+        let mut needed: Vec<Option<u64>> = vec![None; self.core.map.units()];
         let mut need = |unit: UnitId, rank: u64| {
-            let newest = needed.entry(unit).or_default();
-            *newest = rank.max(*newest);
+            let newest = &mut needed[unit as usize];
+            *newest = Some(rank).max(*newest);
         };
         for newest in with.pages.iter().flatten() {
             if let Some(slot) = newest.slot {
@@ -424,7 +425,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             let slc: Vec<bool> = (0..self.core.map.units() as UnitId).map(is_slc).collect();
             self.core.map.mount_slc(|unit| slc[unit as usize]);
         }
-        self.core.map.mount(|unit| needed.get(&unit).copied());
+        self.core.map.mount(|unit| needed[unit as usize]);
         fallback.iter().for_each(|&unit| self.core.map.pin(unit));
         if self.core.breaks(SafetyRule::EraseAgain) {
             self.core.map.break_erase_again();
@@ -458,12 +459,12 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     }
 
     /// Pages that are read and written anew before the host is heard.
-    fn pages_to_rewrite(&self, with: &Choice, suspects: &BTreeSet<Ppn>) -> BTreeSet<Ppn> {
-        let page = |slot: Slot| self.core.device.grid.page_of(slot).0;
-        let mut pages: BTreeSet<Ppn> = with.slots().map(page).filter(|ppn| suspects.contains(ppn)).collect();
+    fn pages_to_rewrite(&self, needed: &NeededPages<'_>, suspects: &BTreeSet<Ppn>) -> BTreeSet<Ppn> {
+        let (core, with) = (&self.core, needed.with);
+        let page = |slot: Slot| core.device.grid.page_of(slot).0;
+        let mut pages: BTreeSet<Ppn> = suspects.iter().copied().filter(|&ppn| needed.has(core, ppn)).collect();
         if self.writer.facts().leans_on_rows {
-            let leaning = Leaning::on(&self.core, suspects);
-            pages.extend(with.slots().map(page).filter(|&ppn| leaning.has(&self.core, ppn)));
+            pages.extend(Rows::leaning(core, suspects).filter(|&ppn| needed.has(core, ppn)));
         }
         if self.writer.facts().keeps_copies {
             let solved: BTreeSet<Slot> = with.solved.iter().map(|member| member.slot).collect();
@@ -471,21 +472,20 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             pages.extend(leaning.filter(|&ppn| suspects.iter().any(|&suspect| self.shares_codeword(ppn, suspect))));
         }
         pages.extend(with.stripes.iter().filter_map(|found| found.unnamed).map(page));
-        if self.core.device.losses.dead().is_empty() {
-            pages.extend(with.slots().map(page).filter(|ppn| self.core.device.losses.failed_programs.contains_key(&ppn.0)));
+        if core.device.losses.dead().is_empty() && !core.device.losses.failed_programs.is_empty() {
+            pages.extend(with.slots().map(page).filter(|ppn| core.device.losses.failed_programs.contains_key(&ppn.0)));
         }
         pages
     }
 
     /// Pages of rows whose parity sums a suspect: the controller remembers that, but the next cut may take it, and then the
     /// first loss would be one too many.
-    fn pages_beside_suspects(&self, with: &Choice, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
+    fn pages_beside_suspects(&self, needed: &NeededPages<'_>, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
         if !self.writer.facts().leans_on_rows {
             return Vec::new();
         }
         let beside = Rows::summed_with(&self.core, suspects);
-        let pages = with.slots().map(|slot| self.core.device.grid.page_of(slot).0);
-        pages.filter(|ppn| beside.contains(ppn)).collect::<BTreeSet<Ppn>>().into_iter().collect()
+        beside.into_iter().filter(|&ppn| needed.has(&self.core, ppn)).collect()
     }
 
     /// See [`found::unreadable`].

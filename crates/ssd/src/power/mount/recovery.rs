@@ -125,10 +125,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let (ppn, index) = self.core.device.grid.page_of(member.slot);
             unreadable(&mut self.core, ppn).set(index as usize, member.tag, member.update);
             let Some(mounting) = &mut self.power.mounting else { continue };
-            if let Some(at) = mounting.found.there.iter().position(|&(there, _)| there == lpn) {
-                let found = mounting.found.there.remove(at);
-                mounting.found.solved.push(found);
-            }
+            mounting.found.only_solved(lpn);
         }
         copies.into_iter().map(|(lpn, member)| (lpn, member.slot)).collect()
     }
@@ -179,7 +176,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.writer.stripes.held.all_settled();
         }
         // The host may read all of it from now on.
-        mounting.found.there.iter().for_each(|&(lpn, rank)| self.core.safe.journal.found(lpn, rank));
+        mounting.found.there().for_each(|(lpn, rank)| self.core.safe.journal.found(lpn, rank));
         mounting.found.solved.iter().for_each(|&(lpn, rank)| self.core.safe.journal.solved(lpn, rank));
         self.core.retry = true;
         // Those that found no room until now move with all that their units hold.
@@ -219,6 +216,7 @@ mod tests {
     use super::*;
     use crate::config::{BufferKind, Pace};
     use crate::core::journal::Journal;
+    use crate::core::newest::Newest;
     use crate::core::testing::tiny_setup;
     use crate::engine::testing::{TinyDrive as Drive, tiny_drive};
     use nand::{Member, OobTag};
@@ -228,6 +226,11 @@ mod tests {
     fn write() -> HostCommand {
         let stream = vocab::StreamId::default();
         HostCommand { at: SimTime::ZERO, op: HostOp::Write(Fua::No), lba: Lba(0), sectors: 8, stream }
+    }
+
+    /// Page 0 was found, with contents of rank 7.
+    fn one_page_found() -> PagesFound {
+        PagesFound::new(vec![Some(Newest { update: 7, sequence: 7, slot: None })], |_| false)
     }
 
     /// A drive that has written page 0, and where that lies.
@@ -249,11 +252,7 @@ mod tests {
         drive.core.map.pin(older);
         while !has_room && drive.core.map.take_page(log, Stream::Gc).is_some() {}
         assert_eq!(drive.core.map.has_room(log, Stream::Gc), has_room);
-        drive.begin_mounting(
-            ([suspect].into(), vec![]),
-            (vec![older], SpareCopies::default()),
-            PagesFound { there: vec![(Lpn(0), 7)], solved: vec![] },
-        );
+        drive.begin_mounting(([suspect].into(), vec![]), (vec![older], SpareCopies::default()), one_page_found());
         drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         assert!(drive.power.mounting.is_none(), "the host is heard");
         older
@@ -344,7 +343,7 @@ mod tests {
             }
             let member = Member { slot: copy, tag: OobTag::data(Lpn(0)), update: 7 };
             let copies = SpareCopies { solved: vec![(Lpn(0), member)], ..SpareCopies::default() };
-            let found = PagesFound { there: vec![(Lpn(0), 7)], solved: vec![] };
+            let found = one_page_found();
             drive.begin_mounting(([suspect].into(), vec![]), (vec![], copies), found);
             drive.mount_on();
             let Place::At(slot) = drive.core.map.lookup(Lpn(0)) else { panic!("it is there") };

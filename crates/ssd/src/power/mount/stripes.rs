@@ -35,7 +35,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     }
 
     pub(crate) fn doubted_in_stripes(&self, looks: &Looks, remains: &Remains<P>, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
-        let evidence = self.evidence_of_stripes(looks, remains, &remains.journal);
+        let evidence = self.evidence_of_stripes(looks, remains, &self.core.safe.journal);
         self.writer.stripes.doubted(&self.core, &evidence, suspects, |ppn| looks.is_believed(ppn))
     }
 

@@ -50,8 +50,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             Way::Rows => Steps {
                 doubted: |drive, looks, _, suspects| drive.doubted_in_rows(looks, suspects),
                 // What was durable is, whatever the suspects are: it needs no parity that is one of them.
-                choose: |drive, (looks, remains), _, (but, lost), sought| {
-                    drive.choose_in_rows(looks, but, (&remains.journal, lost), sought)
+                choose: |drive, (looks, _), _, (but, lost), sought| {
+                    drive.choose_in_rows(looks, but, (&drive.core.safe.journal, lost), sought)
                 },
                 may_change: |drive, looks, suspects| drive.rows_in_parts(looks, suspects),
                 take_over: |drive, looks, _, _| drive.mount_rows(looks),

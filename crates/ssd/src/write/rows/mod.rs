@@ -10,6 +10,7 @@ pub(crate) mod loss;
 pub(crate) mod mount;
 pub(crate) mod scrub;
 pub(crate) mod solve;
+mod whole;
 pub(crate) mod write;
 
 use crate::core::ids::{CoverId, OfCover};

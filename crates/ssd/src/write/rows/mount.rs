@@ -8,16 +8,23 @@ use crate::core::{Core, data_of};
 use crate::rules::SafetyRule;
 use crate::write::found::{Found, Lost, Newests, PagesSeen, data_in, unreadable};
 use crate::write::rows::Rows;
+use crate::write::rows::whole::WholeSuperblock;
 use device::contents::HostPayload;
 use nand::{FlashArray, Member, PageRole};
 use std::collections::BTreeSet;
-use vocab::{DieId, Lpn, Ppn, StripSet};
+use vocab::{DieId, Lpn, Ppn, StripSet, SuperblockId};
 
 /// A parity page of a row.
-struct Parity {
+pub(super) struct Parity {
     ppn: Ppn,
-    die: DieId,
-    covers: StripSet,
+    pub die: DieId,
+    pub covers: StripSet,
+}
+
+/// The parity in a readable page, if there is one.
+pub(super) fn parity_at<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, die: DieId, ppn: Ppn) -> Option<Parity> {
+    let is_parity = matches!(core.device.array.tags(ppn)[0].role(), PageRole::Parity(_));
+    is_parity.then(|| Parity { ppn, die, covers: core.device.array.page(ppn).oob.coverage })
 }
 
 /// A mount's view of rows: what the scan saw, without some pages that are taken for lost.
@@ -60,11 +67,16 @@ impl<P: HostPayload> Rows<P> {
         (durable, lost): (&Journal, Lost),
         sought: Newests,
     ) -> Found {
-        let mut choice = Found::new(sought);
-        for row in all_rows(core) {
-            if has_sought(core, view, row, &choice.pages) {
-                offer_row(core, view, (durable, lost), row, &mut choice);
+        let (seeks_all, mut choice) = (matches!(sought, Newests::All(_)), Found::new(sought));
+        for superblock in all_superblocks(core) {
+            let whole = WholeSuperblock::of(core, view, superblock);
+            if let Some(whole) = whole.as_ref().filter(|_| seeks_all) {
+                whole.offer(durable, &mut choice);
+                continue;
             }
+            let in_parts = || rows_of(core, superblock).filter(|&row| has_sought(core, view, row, &choice.pages)).collect();
+            let rows: BTreeSet<u32> = whole.map_or_else(in_parts, |whole| whole.rows_with(&choice.pages));
+            rows.into_iter().for_each(|row| offer_row(core, view, (durable, lost), row, &mut choice));
         }
         choice
     }
@@ -81,7 +93,8 @@ impl<P: HostPayload> Rows<P> {
             let members = core.device.array.members(ppn).iter().filter_map(|member| data_of(member.tag));
             members.chain(data_in(core, ppn).map(|(lpn, _)| lpn))
         };
-        let rows = all_rows(core).filter(|&row| is_in_parts(core, view, row));
+        let superblocks = all_superblocks(core).filter(|&superblock| WholeSuperblock::of(core, view, superblock).is_none());
+        let rows = superblocks.flat_map(|superblock| rows_of(core, superblock)).filter(|&row| is_in_parts(core, view, row));
         let pages = rows.flat_map(|row| row_pages(core, row)).map(|(_, ppn)| ppn).filter(|&ppn| seen.is_valid(ppn));
         core.device.losses.dead().is_empty().then(|| pages.flat_map(of_page).collect())
     }
@@ -90,20 +103,31 @@ impl<P: HostPayload> Rows<P> {
     /// be bad, and left over from what the superblock held before.
     pub fn mount<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, seen: &dyn PagesSeen) {
         let view = RowsSeen { seen, without: &BTreeSet::new() };
-        for row in all_rows(core) {
-            let parities = readable_parities(core, view, row);
-            for parity in parities {
-                if is_sound(core, view, row, &parity) {
-                    core.map.rows_mut().cover(row, parity.covers, parity.die);
-                }
-                // Of a parity that is not sound, too: nothing may be read for it that was never programmed.
-                let covered = parity.covers.iter().map(|die| core.map.rows().page(row, DieId(die as u16)));
-                let missing: Vec<Ppn> = covered.filter(|&ppn| !seen.is_valid(ppn)).collect();
-                missing.into_iter().for_each(|ppn| _ = unreadable(core, ppn));
-            }
-            let lost: Vec<Ppn> = row_pages(core, row).map(|(_, ppn)| ppn).filter(|&ppn| view.is_unreadable(ppn)).collect();
-            lost.into_iter().for_each(|ppn| _ = unreadable(core, ppn));
+        for superblock in all_superblocks(core) {
+            let Some(whole) = WholeSuperblock::of(core, view, superblock) else {
+                rows_of(core, superblock).for_each(|row| mount_row(core, view, row));
+                continue;
+            };
+            let parities: Vec<(u32, Parity)> = whole.parities().collect();
+            parities.into_iter().for_each(|(row, parity)| core.map.rows_mut().cover(row, parity.covers, parity.die));
         }
+    }
+
+    /// Pages that no parity covers, or only one that may be lost with the suspects.
+    pub fn leaning<'a, A: FlashArray<P>>(core: &'a Core<P, A>, suspects: &BTreeSet<Ppn>) -> impl Iterator<Item = Ppn> + 'a {
+        let (weak, rows) = (rows_with_weak_parity(core, suspects), core.map.rows());
+        let bare_lean = core.device.losses.dead().is_empty() && !core.breaks(SafetyRule::Coverage);
+        let of_row = move |row: u32| {
+            let (covered, parity) = rows
+                .coverage(row)
+                .map_or((StripSet::EMPTY, StripSet::EMPTY), |(covered, die)| (covered, StripSet::one(u32::from(die.0))));
+            let dies = rows.dies(row);
+            let bare = StripSet::first(dies.end).minus(StripSet::first(dies.start)).minus(covered).minus(parity);
+            let lean = if weak.contains(&row) { covered } else { StripSet::EMPTY };
+            let lean = if bare_lean { lean.or(bare) } else { lean };
+            lean.iter().map(move |die| rows.page(row, DieId(die as u16)))
+        };
+        all_rows(core).flat_map(of_row)
     }
 
     /// Pages of which the parity that covers them sums another one that is a suspect.
@@ -119,40 +143,48 @@ impl<P: HostPayload> Rows<P> {
     }
 }
 
-/// Which pages no parity covers, or only one that may be lost with suspects.
-pub(crate) struct Leaning {
-    /// Of each row, whether its parity may be.
-    weak: Vec<bool>,
-    /// Whether pages that no parity covers are among them.
-    bare: bool,
-}
-
-impl Leaning {
-    /// A parity may be lost with the suspects if it is one of them, or other pages that it covers are missing, or two of these
-    /// are suspects.
-    pub fn on<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, suspects: &BTreeSet<Ppn>) -> Self {
-        let losses = &core.device.losses;
-        let is_missing = |ppn: Ppn| losses.dead().is_empty() && losses.failed_programs.contains_key(&ppn.0);
-        let is_weak = |row| {
-            let Some((covered, die)) = core.map.rows().coverage(row) else { return false };
-            let page = |die: u32| core.map.rows().page(row, DieId(die as u16));
-            let suspected = covered.iter().filter(|&die| suspects.contains(&page(die))).count();
-            suspects.contains(&page(u32::from(die.0))) || suspected > 1 || covered.iter().any(|die| is_missing(page(die)))
-        };
-        Self { weak: all_rows(core).map(is_weak).collect(), bare: losses.dead().is_empty() && !core.breaks(SafetyRule::Coverage) }
-    }
-
-    /// Whether a page is one of them.
-    pub fn has<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
-        let (row, of) = core.map.rows().row_of(ppn);
-        let is_covered = core.map.rows().coverage(row).is_some_and(|(covered, _)| covered.contains(u32::from(of.0)));
-        if is_covered { self.weak[row as usize] } else { self.bare }
-    }
-}
-
 fn row_pages<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, row: u32) -> impl Iterator<Item = (DieId, Ppn)> + '_ {
     let dies = core.map.rows().dies(row).map(|die| DieId(die as u16));
     dies.map(move |die| (die, core.map.rows().page(row, die)))
+}
+
+/// Rows whose parity may be lost with the suspects: it is one of them, or other pages that it covers are missing, or two of these
+/// are suspects.
+fn rows_with_weak_parity<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, suspects: &BTreeSet<Ppn>) -> BTreeSet<u32> {
+    let (losses, rows) = (&core.device.losses, core.map.rows());
+    let is_missing = |ppn: Ppn| losses.dead().is_empty() && losses.failed_programs.contains_key(&ppn.0);
+    let is_weak = |row: &u32| {
+        let Some((covered, die)) = rows.coverage(*row) else { return false };
+        let page = |die: u32| rows.page(*row, DieId(die as u16));
+        let suspected = covered.iter().filter(|&die| suspects.contains(&page(die))).count();
+        suspects.contains(&page(u32::from(die.0))) || suspected > 1 || covered.iter().any(|die| is_missing(page(die)))
+    };
+    let doubtful = suspects.iter().copied().chain(losses.failed_programs.keys().map(|&ppn| Ppn(ppn)));
+    let touched: BTreeSet<u32> = doubtful.map(|ppn| rows.row_of(ppn).0).collect();
+    touched.into_iter().filter(is_weak).collect()
+}
+
+/// Takes over the coverage of a row.
+fn mount_row<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, view: RowsSeen<'_>, row: u32) {
+    for parity in readable_parities(core, view, row) {
+        if is_sound(core, view, row, &parity) {
+            core.map.rows_mut().cover(row, parity.covers, parity.die);
+        }
+        // Of a parity that is not sound, too: nothing may be read for it that was never programmed.
+        let covered = parity.covers.iter().map(|die| core.map.rows().page(row, DieId(die as u16)));
+        let missing: Vec<Ppn> = covered.filter(|&ppn| !view.seen.is_valid(ppn)).collect();
+        missing.into_iter().for_each(|ppn| _ = unreadable(core, ppn));
+    }
+    let lost: Vec<Ppn> = row_pages(core, row).map(|(_, ppn)| ppn).filter(|&ppn| view.is_unreadable(ppn)).collect();
+    lost.into_iter().for_each(|ppn| _ = unreadable(core, ppn));
+}
+
+fn all_superblocks<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>) -> impl Iterator<Item = SuperblockId> + use<P, A> {
+    (0..core.device.grid.blocks_per_die()).map(SuperblockId)
+}
+
+fn rows_of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, superblock: SuperblockId) -> std::ops::Range<u32> {
+    core.map.rows().row(superblock, 0)..core.map.rows().row(SuperblockId(superblock.0 + 1), 0)
 }
 
 fn all_rows<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>) -> std::ops::Range<u32> {
@@ -168,12 +200,7 @@ fn lacks_a_member<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, seen: &dy
 /// Readable parity pages of a row.
 fn readable_parities<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32) -> Vec<Parity> {
     let readable = row_pages(core, row).filter(|(_, ppn)| view.is_there(*ppn));
-    let parity = |(die, ppn): (DieId, Ppn)| {
-        let page = core.device.array.page(ppn);
-        let is_parity = matches!(page.tags[0].role(), PageRole::Parity(_));
-        is_parity.then_some(Parity { ppn, die, covers: page.oob.coverage })
-    };
-    readable.filter_map(parity).collect()
+    readable.filter_map(|(die, ppn)| parity_at(core, die, ppn)).collect()
 }
 
 /// Readable parity pages of a row that miss at most one member, which each of them gives.

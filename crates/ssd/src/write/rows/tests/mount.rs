@@ -6,6 +6,7 @@ use crate::write::found::{Found, Lost, Newests};
 use crate::write::rows::mount::RowsSeen;
 use crate::write::testing::Seen;
 use std::collections::BTreeSet;
+use vocab::SuperblockId;
 
 /// A drive that is to be mounted, and the programs of a row of four pages and their parity, of which flash has those
 /// that are `there`.
@@ -104,4 +105,55 @@ fn summaries_are_doubted_in_rows_that_the_cut_left_in_parts() {
     let mut seen = Seen::of(&alone.core);
     seen.believed.extend(&pages[..3]);
     assert_eq!(doubted(&alone, &seen, &[]), 0, "no parity says what the row is to hold");
+}
+
+/// A superblock of four rows, in which pages 0 and 4 were written twice. What is found of it block by block is what is found row by
+/// row. Catches a page that is found under another row or die, older contents that count, coverage that no parity said, and a
+/// superblock that counts as whole though a suspect is in it.
+#[test]
+fn a_superblock_without_a_missing_page_says_the_same_block_by_block() {
+    let mut setup = log_setup("ds-raid", &[]);
+    setup.power.mountable = true;
+    let mut alone = Alone::with(&setup);
+    for lpns in [[0, 1, 2, 3], [4, 5, 6, 7], [8, 0, 9, 10], [4, 11, 12, 13]] {
+        let (_, commands) = alone.write(&lpns.map(|lpn| (lpn, 1)));
+        alone.end_all(&commands);
+    }
+    let (superblock, rows) = (alone.core.map.rows().superblock_of(0), alone.core.map.rows().row(SuperblockId(1), 0));
+    let blocks = (0..5).map(|die| alone.core.device.grid.block(DieId(die), superblock.0));
+    let mut whole = Seen::of(&alone.core);
+    whole.whole.extend(blocks);
+    let suspects = BTreeSet::from([alone.core.map.rows().page(0, DieId(1))]);
+    let all = || Newests::of_all(64);
+    let these = || Newests::of_these([Lpn(0), Lpn(12), Lpn(60)]);
+    let chosen = |seen: &Seen, without: &BTreeSet<Ppn>, sought: &dyn Fn() -> Newests| {
+        let view = RowsSeen { seen, without };
+        let found = alone.rows.choose(&alone.core, view, (&Journal::new(64), Lost::AreLeftOut), sought());
+        let newest = |lpn: u32| match &found.pages {
+            Newests::All(pages) => pages[lpn as usize],
+            Newests::These(these) => these.pages.get(&Lpn(lpn)).copied().flatten(),
+        };
+        (0..64).map(newest).collect::<Vec<_>>()
+    };
+    let (one_by_one, none) = (Seen::of(&alone.core), BTreeSet::new());
+    for without in [&none, &suspects] {
+        for sought in [&all as &dyn Fn() -> Newests, &these] {
+            let found = chosen(&whole, without, sought);
+            assert_eq!(found, chosen(&one_by_one, without, sought));
+            assert_eq!(
+                found[0].map(|newest| alone.core.device.grid.page_of(newest.slot.unwrap()).0.0 % 4),
+                Some(2),
+                "the later one"
+            );
+        }
+    }
+    assert_ne!(chosen(&whole, &none, &all), chosen(&whole, &suspects, &all), "the suspect is left out");
+    let coverage = |seen: &Seen| {
+        let mut fresh = Alone::with(&setup);
+        fresh.core.device.array = alone.core.device.array.clone();
+        fresh.rows.mount(&mut fresh.core, seen);
+        (0..rows).map(|row| fresh.coverage(row)).collect::<Vec<_>>()
+    };
+    assert_eq!(coverage(&whole), (0..rows).map(|row| alone.coverage(row)).collect::<Vec<_>>());
+    assert_eq!(coverage(&whole), coverage(&one_by_one));
 }

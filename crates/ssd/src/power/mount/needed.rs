@@ -1,0 +1,42 @@
+//! Which flash pages the newest consistent state needs.
+
+use crate::core::{Core, data_of};
+use crate::power::mount::choice::Choice;
+use crate::power::mount::looks::Looks;
+use crate::write::stripes::mount::StripeFound;
+use device::contents::HostPayload;
+use nand::{FlashArray, OobTag, PageRole};
+use rustc_hash::FxHashSet;
+use vocab::{Ppn, Slot};
+
+/// Flash pages that have contents of the newest consistent state, or give them to their codewords. Few pages are asked for, so what
+/// a page holds is looked up instead of a table of all.
+pub(super) struct NeededPages<'a> {
+    looks: &'a Looks,
+    pub with: &'a Choice,
+    /// Pages that cannot be read and whose contents count: their codewords give them.
+    solved: FxHashSet<Ppn>,
+}
+
+impl<'a> NeededPages<'a> {
+    pub fn of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, looks: &'a Looks, with: &'a Choice) -> Self {
+        let counting = with.solved.iter().filter(|member| is_in(with, member.tag, member.slot));
+        Self { looks, with, solved: counting.map(|member| core.device.grid.page_of(member.slot).0).collect() }
+    }
+
+    /// Whether a page is one of them.
+    pub fn has<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
+        let is_in = |(index, &tag): (u32, &OobTag)| is_in(self.with, tag, core.device.grid.slot(ppn, index));
+        let holds_any = || (0..).zip(core.device.array.tags(ppn)).any(is_in);
+        self.looks.is_valid(ppn) && holds_any() || self.solved.contains(&ppn)
+    }
+}
+
+/// Whether a slot with this tag has contents of the state.
+fn is_in(with: &Choice, tag: OobTag, slot: Slot) -> bool {
+    let counting = match tag.role() {
+        PageRole::Parity(stripe) => with.stripes.get(stripe.index()).and_then(StripeFound::parity_slot),
+        _ => data_of(tag).and_then(|lpn| with.page(lpn)).and_then(|newest| newest.slot),
+    };
+    counting == Some(slot)
+}
