@@ -1,8 +1,8 @@
 //! Flash in a file: `docs/spec/image.md`.
 //!
 //! The file is written with `pwrite` and read with `pread`: a mapping would turn a full disk or a
-//! bad sector into a signal, and needs `unsafe`. OOB is kept in memory, contents are read when
-//! they are asked for, and checked against the checksums beside them.
+//! bad sector into a signal, and needs `unsafe`. OOB is kept in memory. Contents, and the members that
+//! pages name, are read when they are asked for, and checked against the checksums beside them.
 //!
 //! **The process dies** (SIGKILL). What was written stays with the operating system. The bytes of
 //! a page are written in ascending order, its OOB last, so a program that did not end left

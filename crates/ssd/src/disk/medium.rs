@@ -56,7 +56,7 @@ pub(super) use on_engine_mut;
 
 impl Medium {
     pub fn in_memory(setup: &Setup) -> Result<Self, DiskError> {
-        let Inner::Page(mut prepared) = Session::new(setup)?.0 else { unreachable!("its payload is that of pages") };
+        let Inner::Page(mut prepared) = Session::new(setup)?.into_inner() else { unreachable!("its payload is that of pages") };
         let is_empty = setup.precondition.fill == 0.0;
         prepared.engine.take_client(setup, is_empty);
         Ok(Self::Memory(prepared))

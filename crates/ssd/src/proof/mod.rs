@@ -133,7 +133,7 @@ impl Session {
         pace: Pace,
         each: &mut dyn FnMut(u64, &mut dyn FnMut() -> Session),
     ) -> RunResult {
-        match &mut self.0 {
+        match self.inner_mut() {
             Inner::None(prepared) => prepared.forks(commands, pace, each, |prepared| Inner::None(prepared.into())),
             Inner::Tag(prepared) => prepared.forks(commands, pace, each, |prepared| Inner::Tag(prepared.into())),
             Inner::Page(prepared) => prepared.forks(commands, pace, each, |prepared| Inner::Page(prepared.into())),
@@ -142,12 +142,12 @@ impl Session {
 
     /// Loses a part of the flash, for good.
     pub fn fail(&mut self, failure: Failure) {
-        inside!(&mut self.0, prepared => prepared.engine.fail(failure));
+        inside!(self.inner_mut(), prepared => prepared.engine.fail(failure));
     }
 
     /// Starts nothing more of a rebuild; what is in flight still completes.
     pub fn stop_rebuild(&mut self) {
-        inside!(&mut self.0, prepared => prepared.engine.stop_rebuild());
+        inside!(self.inner_mut(), prepared => prepared.engine.stop_rebuild());
     }
 
     /// Completes what is in flight, background work included, without new host commands.
@@ -157,16 +157,16 @@ impl Session {
 
     /// Reads every logical page, one after the other.
     pub fn read_back(&mut self) -> ReadBack {
-        let (lost, stuck) = inside!(&mut self.0, prepared => prepared.engine.read_back());
+        let (lost, stuck) = inside!(self.inner_mut(), prepared => prepared.engine.read_back());
         ReadBack { lost, wrong: self.first_mismatch().map(Into::into), stuck }
     }
 
     /// As [`Self::read_back`]; what is found is what every later read must find, unless it is written
     /// anew: after a power cut a page may have one of several versions, but it has one.
     pub fn take_stock(&mut self) -> ReadBack {
-        inside!(&mut self.0, prepared => prepared.engine.host.observation.settles_versions = true);
+        inside!(self.inner_mut(), prepared => prepared.engine.host.observation.settles_versions = true);
         let mut found = self.read_back();
-        inside!(&mut self.0, prepared => {
+        inside!(self.inner_mut(), prepared => {
             prepared.engine.host.observation.settles_versions = false;
             let oracle = &prepared.engine.host.oracle;
             found.lost.retain(|&lpn| !oracle.floor(lpn).discarded);
@@ -182,19 +182,19 @@ impl Session {
     /// # Errors
     /// Says what differs.
     pub fn scrub(&self) -> Result<Scrub, String> {
-        inside!(&self.0, prepared => prepared.engine.scrub())
+        inside!(self.inner(), prepared => prepared.engine.scrub())
     }
 
     /// What reads in progress use beyond what they want.
     #[must_use]
     pub fn alternatives_in_flight(&self) -> AlternativesInFlight {
-        inside!(&self.0, prepared => prepared.engine.alternatives_in_flight())
+        inside!(self.inner(), prepared => prepared.engine.alternatives_in_flight())
     }
 
     /// Which page each PPN holds.
     #[must_use]
     pub fn inventory(&self) -> Inventory {
-        inside!(&self.0, prepared => prepared.engine.inventory())
+        inside!(self.inner(), prepared => prepared.engine.inventory())
     }
 }
 
@@ -212,7 +212,7 @@ impl<P: SessionPayload> Prepared<P> {
             let (setup, pe_before) = (&setup, &pe_before);
             each(number, &mut || {
                 let (engine, setup, pe_before) = (engine.clone(), setup.clone(), pe_before.clone());
-                Session(wrap(Prepared { engine, setup, steady, pe_before }))
+                Session::over(wrap(Prepared { engine, setup, steady, pe_before }))
             });
             number += 1;
             true

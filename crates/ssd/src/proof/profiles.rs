@@ -24,7 +24,7 @@ impl Session {
     /// Page profiles, on a drive that flushes them.
     #[must_use]
     pub fn page_profiles(&self) -> PageProfiles {
-        inside!(&self.0, prepared => {
+        inside!(self.inner(), prepared => {
             let engine = &prepared.engine;
             let policy = engine.core.device.ecc.as_ref().map(|ecc| &ecc.policy);
             let in_ram = policy.map(|policy| policy.partials().into_iter().collect()).unwrap_or_default();

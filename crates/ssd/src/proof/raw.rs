@@ -42,7 +42,7 @@ impl Session {
     /// What flash holds, read past the engine and its page ECC.
     #[must_use]
     pub fn raw_flash(&self) -> RawFlash {
-        inside!(&self.0, prepared => prepared.engine.raw_flash())
+        inside!(self.inner(), prepared => prepared.engine.raw_flash())
     }
 }
 

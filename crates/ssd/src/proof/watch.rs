@@ -24,7 +24,7 @@ impl Session {
     /// Blocks recycled because a limit came near, since the drive was aged.
     #[must_use]
     pub fn recycled(&self) -> Recycled {
-        inside!(&self.0, prepared => prepared.engine.core.limits.recycled)
+        inside!(self.inner(), prepared => prepared.engine.core.limits.recycled)
     }
 
     /// Replays as [`Session::run`] does and shows every programmed block before every event;
@@ -35,7 +35,7 @@ impl Session {
         pace: Pace,
         each: &mut dyn FnMut(BlockView),
     ) -> crate::result::RunResult {
-        inside!(&mut self.0, prepared => prepared.watched(commands, pace, each))
+        inside!(self.inner_mut(), prepared => prepared.watched(commands, pace, each))
     }
 }
 

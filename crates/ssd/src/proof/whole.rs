@@ -14,7 +14,7 @@ impl Session {
     /// well. False under schemes that bring nothing back. The drive must be at rest.
     #[must_use]
     pub fn is_whole(&mut self) -> bool {
-        inside!(&mut self.0, prepared => {
+        inside!(self.inner_mut(), prepared => {
             let engine = &mut prepared.engine;
             let is_at_rest = engine.core.device.is_idle() && !engine.is_recovering();
             is_at_rest && engine.is_rebuilt() && (0..engine.core.map.user_slots()).all(|lpn| engine.survives_loss_of(Lpn(lpn)))
@@ -24,7 +24,7 @@ impl Session {
     /// What would make one loss two: a static stripe with two strips on one die that answers, in words.
     #[must_use]
     pub fn doubled_stripe(&self) -> Option<String> {
-        inside!(&self.0, prepared => prepared.engine.doubled_stripe())
+        inside!(self.inner(), prepared => prepared.engine.doubled_stripe())
     }
 }
 
@@ -52,7 +52,7 @@ impl Session {
     /// What the drive would survive as it stands: each page is asked where it lies and what brings it back. Nothing changes.
     #[must_use]
     pub fn standing(&self) -> Standing {
-        inside!(&self.0, prepared => prepared.engine.standing())
+        inside!(self.inner(), prepared => prepared.engine.standing())
     }
 }
 

@@ -14,7 +14,7 @@ impl Session {
         go_on: &mut dyn FnMut(u64) -> bool,
     ) -> u64 {
         let mut number = 0;
-        inside!(&mut self.0, prepared => {
+        inside!(self.inner_mut(), prepared => {
             let engine = &mut prepared.engine;
             let before = engine.core.device.folds.checked;
             engine.replay_stepwise(commands, pace, &mut |_, _| {}, |_| {

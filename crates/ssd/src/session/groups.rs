@@ -15,7 +15,7 @@ impl Session {
     /// What was written to block groups so far; all zero under other schemes.
     #[must_use]
     pub fn group_stats(&self) -> GroupStats {
-        inside!(&self.0, prepared => prepared.engine.group_stats())
+        inside!(self.inner(), prepared => prepared.engine.group_stats())
     }
 
     /// Gives groups opened from now on the code of the option `then`. Groups of the code before
@@ -24,7 +24,7 @@ impl Session {
     /// # Errors
     /// A scheme without a code to change to.
     pub fn change_code(&mut self) -> Result<(), SetupError> {
-        inside!(&mut self.0, prepared => prepared.change_code())
+        inside!(self.inner_mut(), prepared => prepared.change_code())
     }
 
     /// The drive, opened again with `channels` channels: cards were added. Old groups keep their
@@ -35,7 +35,7 @@ impl Session {
     /// A scheme that cannot grow, fewer channels than before, or a code that does not fit the
     /// new number of dies.
     pub fn grown(self, channels: u32) -> Result<Self, SetupError> {
-        Ok(Self(match self.0 {
+        Ok(Self::over(match self.into_inner() {
             Inner::None(prepared) => Inner::None(prepared.grown(channels)?.into()),
             Inner::Tag(prepared) => Inner::Tag(prepared.grown(channels)?.into()),
             Inner::Page(prepared) => Inner::Page(prepared.grown(channels)?.into()),

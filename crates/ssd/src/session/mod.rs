@@ -25,8 +25,36 @@ use vocab::{BlockAddr, DieId, HostCommand, SimTime, Streams};
 
 /// A drive in its initial state: built, preconditioned, aged. A clone is a fork: it goes its
 /// own way from here.
-#[derive(Clone)]
-pub struct Session(pub(crate) Inner);
+pub struct Session(Box<dyn Hidden>);
+
+/// What a session consists of. Copying and dropping it are functions of this crate: others, tests among them, would compile the
+/// engine's once more for each payload.
+trait Hidden: Send + Sync {
+    fn inner(&self) -> &Inner;
+    fn inner_mut(&mut self) -> &mut Inner;
+    fn into_inner(self: Box<Self>) -> Inner;
+}
+
+impl Hidden for Inner {
+    fn inner(&self) -> &Inner {
+        self
+    }
+
+    fn inner_mut(&mut self) -> &mut Inner {
+        self
+    }
+
+    fn into_inner(self: Box<Self>) -> Inner {
+        *self
+    }
+}
+
+impl Clone for Session {
+    #[inline(never)]
+    fn clone(&self) -> Self {
+        Self::over(self.inner().clone())
+    }
+}
 
 #[derive(Clone)]
 pub(crate) enum Inner {
@@ -76,11 +104,27 @@ impl Session {
     /// # Errors
     /// As [`Self::new`].
     pub fn watched(setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Self, SetupError> {
-        Ok(Self(match setup.payload {
+        Ok(Self::over(match setup.payload {
             PayloadKind::None => Inner::None(Prepared::new(setup, hear)?.into()),
             PayloadKind::Tag => Inner::Tag(Prepared::new(setup, hear)?.into()),
             PayloadKind::Page => Inner::Page(Prepared::new(setup, hear)?.into()),
         }))
+    }
+
+    pub(crate) fn over(inner: Inner) -> Self {
+        Self(Box::new(inner))
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        self.0.inner()
+    }
+
+    pub(crate) fn inner_mut(&mut self) -> &mut Inner {
+        self.0.inner_mut()
+    }
+
+    pub(crate) fn into_inner(self) -> Inner {
+        self.0.into_inner()
     }
 
     /// Replays host commands and says what that gave. `progress` hears the number of requests
@@ -91,7 +135,7 @@ impl Session {
         pace: Pace,
         progress: &mut dyn FnMut(u64),
     ) -> RunResult {
-        inside!(&mut self.0, prepared => prepared.run(commands, pace, progress))
+        inside!(self.inner_mut(), prepared => prepared.run(commands, pace, progress))
     }
 
     /// As [`Self::run`], with the waits that each response consists of, and their means in the result. `log` hears of
@@ -103,7 +147,7 @@ impl Session {
         progress: &mut dyn FnMut(u64),
         log: Option<RequestLog<'_>>,
     ) -> RunResult {
-        inside!(&mut self.0, prepared => prepared.run_explained(commands, pace, progress, log))
+        inside!(self.inner_mut(), prepared => prepared.run_explained(commands, pace, progress, log))
     }
 
     /// Replays as [`Self::run`] does and stops before the event for which `go_on`, which hears its
@@ -119,20 +163,20 @@ impl Session {
             number += 1;
             go_on(number - 1)
         };
-        inside!(&mut self.0, prepared => prepared.run_stepwise(commands, pace, &mut |_| {}, |_| step()))
+        inside!(self.inner_mut(), prepared => prepared.run_stepwise(commands, pace, &mut |_| {}, |_| step()))
     }
 
     /// Under code zones: chooses zones and encodes them, between two runs, and off the clock. Under other
     /// schemes nothing happens.
     pub fn go_off_line(&mut self) {
-        inside!(&mut self.0, prepared => prepared.engine.go_off_line());
+        inside!(self.inner_mut(), prepared => prepared.engine.go_off_line());
     }
 
     /// What these commands would ask of the drive: executed in order, without time, on a fork. A die that is to die in the
     /// run dies there, too, and what it held is restored.
     #[must_use]
     pub fn demand(&self, commands: &mut dyn Iterator<Item = HostCommand>) -> Demand {
-        inside!(&mut self.clone().0, prepared => {
+        inside!(self.clone().inner_mut(), prepared => {
             let mut doomed = Doomed::of(&prepared.setup);
             prepared.engine.dry_run(commands, &mut |engine, request| doomed.kill_at(engine, request))
         })
@@ -143,25 +187,25 @@ impl Session {
     /// # Panics
     /// If one is off.
     pub fn check_counts(&self) {
-        inside!(&self.0, prepared => prepared.engine.check_counts())
+        inside!(self.inner(), prepared => prepared.engine.check_counts())
     }
 
     /// P/E cycles of every block, as the drive knows them, in block order.
     #[must_use]
     pub fn pe_cycles(&self) -> Vec<u32> {
-        inside!(&self.0, prepared => prepared.engine.pe_cycles())
+        inside!(self.inner(), prepared => prepared.engine.pe_cycles())
     }
 
     /// The first wrong read so far, in words.
     #[must_use]
     pub fn first_mismatch(&self) -> Option<&str> {
-        inside!(&self.0, prepared => prepared.engine.host.first_mismatch.as_deref())
+        inside!(self.inner(), prepared => prepared.engine.host.first_mismatch.as_deref())
     }
 
     /// Since when the drive is read-only; `None`: it takes writes.
     #[must_use]
     pub fn read_only_since(&self) -> Option<SimTime> {
-        inside!(&self.0, prepared => prepared.engine.host.requests.read_only_since)
+        inside!(self.inner(), prepared => prepared.engine.host.requests.read_only_since)
     }
 }
 

@@ -14,7 +14,7 @@ impl Session {
     /// nothing behind, and a program is begun when its page has been transferred.
     #[must_use]
     pub fn begun(&self) -> Vec<Begun> {
-        inside!(&self.0, prepared => prepared.engine.begun().into_iter().map(|(begun, _)| begun).collect())
+        inside!(self.inner(), prepared => prepared.engine.begun().into_iter().map(|(begun, _)| begun).collect())
     }
 
     /// Cuts the power between two events of a run that [`Session::run_until`] left, and mounts the
@@ -32,14 +32,14 @@ impl Session {
     /// # Panics
     /// As [`Self::cut_power`].
     pub fn cut_power_with(&mut self, fates: &[Fate], outage: Outage) -> Mounted {
-        inside!(&mut self.0, prepared => prepared.cut_power(fates, outage))
+        inside!(self.inner_mut(), prepared => prepared.cut_power(fates, outage))
     }
 
     /// Whether the drive still recovers from a cut: what the cut left without redundancy gets it back
     /// first.
     #[must_use]
     pub fn is_recovering(&mut self) -> bool {
-        inside!(&mut self.0, prepared => prepared.engine.is_recovering())
+        inside!(self.inner_mut(), prepared => prepared.engine.is_recovering())
     }
 }
 

@@ -33,12 +33,12 @@ impl Session {
 
     /// The next run also records what happens when, until [`Self::end_series`]; its result is the same.
     pub fn begin_series(&mut self) {
-        inside!(&mut self.0, prepared => prepared.engine.begin_series());
+        inside!(self.inner_mut(), prepared => prepared.engine.begin_series());
     }
 
     /// What happened when in the run since [`Self::begin_series`]; `None` where that was not asked for.
     pub fn end_series(&mut self) -> Option<RunSeries> {
-        inside!(&mut self.0, prepared => {
+        inside!(self.inner_mut(), prepared => {
             let engine = &mut prepared.engine;
             let series = engine.end_series()?;
             let geometry = engine.core.device.grid.geometry();

@@ -555,7 +555,9 @@ mod tests {
     fn what_a_mount_finds_lost_is_kept_as_lost() {
         let mut setup = tiny_setup("raid5", BufferKind::Off);
         (setup.user_slots, setup.power.mountable) = (40, true);
-        let Inner::Tag(mut prepared) = Session::new(&setup).expect("a tiny drive").0 else { panic!("its payload is tags") };
+        let Inner::Tag(mut prepared) = Session::new(&setup).expect("a tiny drive").into_inner() else {
+            panic!("its payload is tags")
+        };
         let (stream, op) = (vocab::StreamId::default(), HostOp::Write(Fua::No));
         let write = HostCommand { at: SimTime::ZERO, op, lba: Lba(0), sectors: 32, stream };
         prepared.engine.replay(&mut [write].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
@@ -579,7 +581,9 @@ mod tests {
         (setup.user_slots, setup.power.mountable, setup.drive.geometry.oob_size.0) = (40, true, 224);
         (setup.ecc.policy, setup.errors.model) = ("flares".into(), "flares".into());
         setup.ecc.flush = vocab::Nanos(1_000_000);
-        let Inner::Tag(mut prepared) = Session::new(&setup).expect("a tiny drive").0 else { panic!("its payload is tags") };
+        let Inner::Tag(mut prepared) = Session::new(&setup).expect("a tiny drive").into_inner() else {
+            panic!("its payload is tags")
+        };
         let core = &mut prepared.engine.core;
         let reserved = prepared.engine.care.profiles.as_ref().expect("it flushes them").blocks()[0];
         for block in (0..core.device.grid.geometry().blocks()).map(BlockAddr) {
