@@ -4,6 +4,7 @@
 //! commands. What it wants of another component it leaves in [`Core::out`]; the engine hands that on.
 
 #[cfg(unix)]
+pub(crate) mod apart;
 pub(crate) mod bytes;
 pub(crate) mod checkpoint;
 pub(crate) mod effects;

@@ -3,6 +3,7 @@
 use super::climate::Climate;
 use super::medium::{Medium, on_engine, on_engine_mut};
 use super::{Control, Disk, DiskAnswer, DiskError, DiskRequest, Failed};
+use crate::core::apart::Apart;
 use crate::engine::online::Turn;
 use crate::power::cut::Fate;
 use crate::power::mount::Mounted;
@@ -36,14 +37,23 @@ pub struct Snapshot {
     celsius: f64,
 }
 
-#[derive(Clone)]
 enum State {
-    Memory(Box<Prepared<PageBuf>>),
+    Memory(Apart<Prepared<PageBuf>>),
     /// The climate is that of the process that made the copy, if it is this one.
     Files {
         name: String,
         climate: Option<Climate>,
     },
+}
+
+impl Clone for State {
+    #[inline(never)]
+    fn clone(&self) -> Self {
+        match self {
+            Self::Memory(prepared) => Self::Memory(Apart::new(Prepared::clone(prepared))),
+            Self::Files { name, climate } => Self::Files { name: name.clone(), climate: climate.clone() },
+        }
+    }
 }
 
 /// Events that recovery takes at most before something is wrong.
@@ -207,7 +217,7 @@ impl Disk {
             return Err(DiskError::control("not supported: forks of a drive in files"));
         };
         Ok(Self {
-            medium: Medium::Memory(prepared.clone()),
+            medium: Medium::Memory(Apart::new(Prepared::clone(prepared))),
             setup: self.setup.clone(),
             waiting: self.waiting.clone(),
             next: self.next,
@@ -234,7 +244,7 @@ impl Disk {
         self.come_to_rest()?;
         let climate = Some(self.medium.climate());
         let state = match &mut self.medium {
-            Medium::Memory(prepared) => State::Memory(prepared.clone()),
+            Medium::Memory(prepared) => State::Memory(Apart::new(Prepared::clone(prepared))),
             Medium::Files(session) => {
                 session.snapshot(name)?;
                 State::Files { name: name.to_owned(), climate }
@@ -266,7 +276,7 @@ impl Disk {
         let failed = |request| DiskAnswer { request, result: Err(Failed::PowerCut), at: now, response: Nanos(0) };
         let answers = taken.into_iter().chain(untaken).map(failed).collect();
         match (&snapshot.state, &mut self.medium) {
-            (State::Memory(prepared), Medium::Memory(own)) => own.clone_from(prepared),
+            (State::Memory(prepared), Medium::Memory(own)) => **own = Prepared::clone(prepared),
             (State::Files { name, climate }, Medium::Files(session)) => {
                 session.restore(&self.setup, name)?;
                 session.drive.take_client(&self.setup, false);

@@ -2,6 +2,7 @@
 
 use super::DiskError;
 use crate::config::{BufferKind, Setup};
+use crate::core::apart::Apart;
 use crate::engine::Engine;
 use crate::engine::online::Turn;
 use crate::files::{DriveFiles, ImageSession};
@@ -16,8 +17,8 @@ use vocab::SimTime;
 
 /// In memory or in files.
 pub(super) enum Medium {
-    Memory(Box<Prepared<PageBuf>>),
-    Files(Box<ImageSession>),
+    Memory(Apart<Prepared<PageBuf>>),
+    Files(Apart<ImageSession>),
 }
 
 /// `$body` with `$engine` being that of the drive.
@@ -59,7 +60,7 @@ impl Medium {
         let Inner::Page(mut prepared) = Session::new(setup)?.into_inner() else { unreachable!("its payload is that of pages") };
         let is_empty = setup.precondition.fill == 0.0;
         prepared.engine.take_client(setup, is_empty);
-        Ok(Self::Memory(prepared))
+        Ok(Self::Memory(Apart::new(*prepared)))
     }
 
     pub fn create(setup: &Setup, path: &Path, files: Option<DriveFiles>) -> Result<Self, DiskError> {
@@ -70,7 +71,7 @@ impl Medium {
         session.withstand_machine_failures(true);
         let is_empty = setup.precondition.fill == 0.0;
         session.drive.take_client(setup, is_empty);
-        Ok(Self::Files(Box::new(session)))
+        Ok(Self::Files(Apart::new(session)))
     }
 
     /// The drive is mounted; it has not recovered yet.
@@ -81,7 +82,7 @@ impl Medium {
         };
         session.withstand_machine_failures(true);
         session.drive.take_client(setup, false);
-        Ok(Self::Files(Box::new(session)))
+        Ok(Self::Files(Apart::new(session)))
     }
 
     pub fn is_in_files(&self) -> bool {

@@ -10,6 +10,7 @@ use crate::boot;
 use crate::boot::demand::Demand;
 use crate::boot::precondition::{HearHistory, HistoryProgress, Steady};
 use crate::config::{Pace, PayloadKind, Setup, SetupError};
+use crate::core::apart::Apart;
 use crate::core::flash::SessionPayload;
 use crate::engine::{Drive, Engine};
 use crate::fit::check_setup;
@@ -25,29 +26,7 @@ use vocab::{BlockAddr, DieId, HostCommand, SimTime, Streams};
 
 /// A drive in its initial state: built, preconditioned, aged. A clone is a fork: it goes its
 /// own way from here.
-pub struct Session(Box<dyn Hidden>);
-
-/// What a session consists of. Copying and dropping it are functions of this crate: others, tests among them, would compile the
-/// engine's once more for each payload.
-trait Hidden: Send + Sync {
-    fn inner(&self) -> &Inner;
-    fn inner_mut(&mut self) -> &mut Inner;
-    fn into_inner(self: Box<Self>) -> Inner;
-}
-
-impl Hidden for Inner {
-    fn inner(&self) -> &Inner {
-        self
-    }
-
-    fn inner_mut(&mut self) -> &mut Inner {
-        self
-    }
-
-    fn into_inner(self: Box<Self>) -> Inner {
-        *self
-    }
-}
+pub struct Session(Apart<Inner>);
 
 impl Clone for Session {
     #[inline(never)]
@@ -112,19 +91,19 @@ impl Session {
     }
 
     pub(crate) fn over(inner: Inner) -> Self {
-        Self(Box::new(inner))
+        Self(Apart::new(inner))
     }
 
     pub(crate) fn inner(&self) -> &Inner {
-        self.0.inner()
+        &self.0
     }
 
     pub(crate) fn inner_mut(&mut self) -> &mut Inner {
-        self.0.inner_mut()
+        &mut self.0
     }
 
     pub(crate) fn into_inner(self) -> Inner {
-        self.0.into_inner()
+        self.0.into_value()
     }
 
     /// Replays host commands and says what that gave. `progress` hears the number of requests
