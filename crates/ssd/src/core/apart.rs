@@ -1,9 +1,10 @@
-//! A value that other crates hold without compiling how it is dropped.
+//! Values that other crates own without compiling how they are dropped.
 
 use std::ops::{Deref, DerefMut};
 
-/// A value behind a table of functions. Crates that use a drive, tests among them, drop it with the code of this crate; else each of
-/// them would compile that once more for each payload, as it would with a copy that is not a function of this crate.
+/// A value behind a trait object. A crate that owns a drive, as most tests do, drops it by a call into this crate; with a plain field it
+/// would compile the drop of a whole engine once more, for each payload. For the same reason what holds such a value has a `clone`
+/// that is not derived: derived ones are inlined.
 pub(crate) struct Apart<T: 'static>(Box<dyn Hidden<T>>);
 
 trait Hidden<T>: Send + Sync {

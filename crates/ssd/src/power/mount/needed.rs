@@ -9,8 +9,8 @@ use nand::{FlashArray, OobTag, PageRole};
 use rustc_hash::FxHashSet;
 use vocab::{Ppn, Slot};
 
-/// Flash pages that have contents of the newest consistent state, or give them to their codewords. Few pages are asked for, so what
-/// a page holds is looked up instead of a table of all.
+/// Flash pages with contents that count in the newest consistent state, whether they can be read or their codewords give them. A
+/// mount asks for few pages, so it looks up what these hold, and makes no table of all.
 pub(super) struct NeededPages<'a> {
     looks: &'a Looks,
     pub with: &'a Choice,

@@ -1,5 +1,5 @@
-//! Superblocks of which a mount can read every page, as most are. Nothing is missing in their rows, so all parities count, and
-//! what they hold is looked at block by block: that is how the OOB bytes lie in memory.
+//! Superblocks of which a mount can read every page, as of most. No page of their rows is missing, so all parities count, and the
+//! pages are looked at block by block, in the order in which their OOB bytes lie in memory.
 
 use crate::core::journal::Journal;
 use crate::core::{Core, data_of};
@@ -22,7 +22,7 @@ impl<'a, P: HostPayload, A: FlashArray<P>> WholeSuperblock<'a, P, A> {
         let grid = &core.device.grid;
         let is_whole = |die: u32| view.seen.is_whole(grid.block(DieId(die as u16), superblock.0));
         let is_elsewhere = |&ppn: &Ppn| core.map.rows().superblock_of(core.map.rows().row_of(ppn).0) != superblock;
-        // Pages of a dead die are neither valid nor sought.
+        // Rows of a drive with a dead die are looked at with it in mind.
         let is = core.device.losses.dead().is_empty() && (0..grid.dies()).all(is_whole) && view.without.iter().all(is_elsewhere);
         is.then_some(Self { core, superblock })
     }
