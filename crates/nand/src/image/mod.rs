@@ -101,7 +101,7 @@ pub struct FileArray<P, S = File> {
     /// `None`: a fork, or flash that never was in a file.
     file: Option<S>,
     loaded: Loaded<P>,
-    /// What a page holds that cannot be read.
+    /// Given for a page that cannot be read.
     blank: Box<[P]>,
     /// A mark that could not be written.
     unmarked: Option<io::Error>,
