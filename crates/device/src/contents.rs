@@ -1,8 +1,8 @@
 //! What pages carry (decision D1): nothing, a tag, or all their bytes. One code path serves all
 //! three, because a byte-wise linear code treats a tag exactly as it treats a page.
 
+use crate::page_bytes::PageBytes;
 use coding::gf256::mul_add;
-use coding::xor_into;
 use nand::Payload;
 use std::sync::Arc;
 use vocab::{Lpn, SECTOR_BYTES};
@@ -52,6 +52,11 @@ pub trait HostPayload: Payload {
     }
     /// Adds `other` over GF(2).
     fn add(&mut self, other: &Self);
+    /// As [`Self::add`], of a page that is in flash for as long as the sum is, so that the sum may share its bytes and add them up
+    /// when somebody looks at it.
+    fn add_member(&mut self, other: &Self) {
+        self.add(other);
+    }
     /// Adds `c` times `other` over GF(2^8), byte by byte; `c = 1` is [`Self::add`].
     fn add_scaled(&mut self, other: &Self, c: u8);
     /// Whether the contents are those of an unwritten page: all zeros.
@@ -164,42 +169,44 @@ impl Payload for PageBuf {
     #[inline]
     fn prefetch(&self) {
         // The count of those who share the bytes is in front of them.
-        self.0.iter().filter_map(|bytes| bytes.first()).for_each(vocab::prefetch);
+        if let PageBytes::Bytes(bytes) = &self.0 {
+            bytes.iter().filter_map(|bytes| bytes.first()).for_each(vocab::prefetch);
+        }
     }
 }
 
 /// All bytes of a page; `None` is all zeros. Forks and moves share the bytes.
 #[derive(Clone, Default, Debug)]
-pub struct PageBuf(Option<Arc<[u8]>>);
+pub struct PageBuf(PageBytes);
 
 impl From<Option<Box<[u8]>>> for PageBuf {
     fn from(bytes: Option<Box<[u8]>>) -> Self {
-        PageBuf(bytes.map(Into::into))
+        PageBuf(PageBytes::Bytes(bytes.map(Into::into)))
     }
 }
 
 #[cfg(unix)]
 impl nand::StoredPayload for PageBuf {
     fn store(&self, slot: &mut [u8]) {
-        if let Some(bytes) = &self.0 {
+        if let Some(bytes) = self.0.get() {
             slot.copy_from_slice(bytes);
         }
     }
 
     fn load(slot: &[u8]) -> Self {
-        PageBuf(Some(slot.into()))
+        PageBuf(PageBytes::Bytes(Some(slot.into())))
     }
 }
 
 /// All bytes that version `version` of a logical page gives it: each sector says whose it is.
 #[must_use]
 pub fn page_contents(lpn: Lpn, version: u32, sectors: u32) -> Vec<u8> {
-    PageBuf::stamp(lpn, version, sectors).0.as_deref().unwrap_or_default().to_vec()
+    PageBuf::stamp(lpn, version, sectors).bytes().unwrap_or_default().to_vec()
 }
 
 impl PartialEq for PageBuf {
     fn eq(&self, other: &Self) -> bool {
-        match (&self.0, &other.0) {
+        match (self.0.get(), other.0.get()) {
             // An `Arc` of a slice compares all bytes, also with itself.
             (Some(mine), Some(theirs)) => Arc::ptr_eq(mine, theirs) || mine == theirs,
             _ => self.is_zero() && other.is_zero(),
@@ -232,15 +239,15 @@ impl HostPayload for PageBuf {
     const BYTES: bool = true;
 
     fn bytes(&self) -> Option<&[u8]> {
-        self.0.as_deref()
+        self.0.get().map(|bytes| &**bytes)
     }
 
     fn of_host(bytes: &[u8]) -> Self {
-        PageBuf(Some(bytes.into()))
+        PageBuf(PageBytes::Bytes(Some(bytes.into())))
     }
 
     fn of_host_page(bytes: &Arc<[u8]>) -> Self {
-        PageBuf(Some(bytes.clone()))
+        PageBuf(PageBytes::Bytes(Some(bytes.clone())))
     }
 
     fn stamp(lpn: Lpn, version: u32, sectors: u32) -> Self {
@@ -248,19 +255,19 @@ impl HostPayload for PageBuf {
         for (sector, part) in bytes.chunks_exact_mut(SECTOR).enumerate() {
             fill_sector(part, lpn, version, sector as u32);
         }
-        PageBuf(Some(bytes.into()))
+        PageBuf(PageBytes::Bytes(Some(bytes.into())))
     }
 
     fn spoil_outside(&mut self, from: u32, to: u32) {
-        let bytes = Arc::make_mut(self.0.as_mut().expect("a host write has bytes"));
+        let bytes = Arc::make_mut(self.0.change().as_mut().expect("a host write has bytes"));
         bytes[..from as usize * SECTOR].fill(SPOILT);
         bytes[to as usize * SECTOR..].fill(SPOILT);
     }
 
     fn merge(&mut self, old: &Self, from: u32, to: u32) {
-        let bytes = Arc::make_mut(self.0.as_mut().expect("a host write has bytes"));
+        let bytes = Arc::make_mut(self.0.change().as_mut().expect("a host write has bytes"));
         let all = bytes.len();
-        let mut keep = |range: std::ops::Range<usize>| match &old.0 {
+        let mut keep = |range: std::ops::Range<usize>| match old.0.get() {
             Some(old) => bytes[range.clone()].copy_from_slice(&old[range]),
             None => bytes[range].fill(0),
         };
@@ -269,31 +276,31 @@ impl HostPayload for PageBuf {
     }
 
     fn add(&mut self, other: &Self) {
-        match (&mut self.0, &other.0) {
-            (_, None) => {}
-            (mine @ None, Some(theirs)) => *mine = Some(theirs.clone()),
-            (Some(mine), Some(theirs)) => xor_into(Arc::make_mut(mine), theirs),
-        }
+        other.0.get().into_iter().for_each(|bytes| self.0.add(bytes));
+    }
+
+    fn add_member(&mut self, other: &Self) {
+        other.0.get().into_iter().for_each(|bytes| self.0.collect(bytes));
     }
 
     fn add_scaled(&mut self, other: &Self, c: u8) {
-        match (c, &other.0) {
+        match (c, other.0.get()) {
             (0, _) | (_, None) => {}
             (1, _) => self.add(other),
             (_, Some(theirs)) => {
-                let mine = self.0.get_or_insert_with(|| vec![0; theirs.len()].into());
+                let mine = self.0.change().get_or_insert_with(|| vec![0; theirs.len()].into());
                 mul_add(Arc::make_mut(mine), theirs, c);
             }
         }
     }
 
     fn is_zero(&self) -> bool {
-        self.0.as_ref().is_none_or(|bytes| bytes.iter().all(|&byte| byte == 0))
+        self.0.get().is_none_or(|bytes| bytes.iter().all(|&byte| byte == 0))
     }
 
     fn verify(&self, lpn: Lpn, window: &Window<'_>) -> Result<(), String> {
         let empty;
-        let bytes: &[u8] = match &self.0 {
+        let bytes: &[u8] = match self.0.get() {
             Some(bytes) => bytes,
             None => {
                 empty = vec![0u8; window.sectors.len() * SECTOR];
@@ -331,7 +338,7 @@ impl HostPayload for PageBuf {
     }
 
     fn version(&self) -> u32 {
-        let stamps = self.0.iter().flat_map(|bytes| bytes.chunks_exact(SECTOR));
+        let stamps = self.0.get().into_iter().flat_map(|bytes| bytes.chunks_exact(SECTOR));
         stamps.map(|part| u64::from_le_bytes(part[..8].try_into().expect("8 bytes")) as u32).max().unwrap_or(0)
     }
 }

@@ -19,6 +19,7 @@ pub mod image;
 pub mod ladder;
 mod ldpc;
 pub mod losses;
+mod page_bytes;
 pub mod queue;
 pub mod sense;
 pub mod series;

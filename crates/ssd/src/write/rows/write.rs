@@ -209,7 +209,8 @@ impl<P: HostPayload> Rows<P> {
         let cover = self.cover(frontier);
         self.covers[cover].pins.extend(published.pinned);
         let row = &mut self.open[frontier];
-        row.sum[index as usize].add(&contents.payload);
+        // Members stay in flash until the superblock is erased, and their parity with it.
+        row.sum[index as usize].add_member(&contents.payload);
         if core.is_mountable() {
             row.members.push(Member { slot, tag: contents.tag, update: contents.update });
         }
