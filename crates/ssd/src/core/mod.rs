@@ -3,8 +3,8 @@
 //! A component's handler takes `&mut Core`: it looks up and changes the map, takes jobs, submits flash
 //! commands. What it wants of another component it leaves in [`Core::out`]; the engine hands that on.
 
-#[cfg(unix)]
 pub(crate) mod apart;
+#[cfg(unix)]
 pub(crate) mod bytes;
 pub(crate) mod checkpoint;
 pub(crate) mod effects;

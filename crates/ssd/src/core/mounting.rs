@@ -50,7 +50,8 @@ pub(crate) struct PagesFound {
 }
 
 impl PagesFound {
-    /// The newest contents of all logical pages, of which codewords bring back those in the slots that `is_solved` names.
+    /// `pages` has the newest contents of each logical page. `is_solved` says of which slots a codeword computes the contents, as
+    /// flash cannot read them.
     pub fn new(pages: Vec<Option<Newest>>, is_solved: impl Fn(Slot) -> bool) -> Self {
         let of_codewords = |(_, newest): &(Lpn, &Option<Newest>)| newest.and_then(|newest| newest.slot).is_some_and(&is_solved);
         let solved: Vec<Lpn> = (0..).map(Lpn).zip(&pages).filter(of_codewords).map(|(lpn, _)| lpn).collect();
