@@ -170,18 +170,18 @@ impl Payload for PageBuf {
     fn prefetch(&self) {
         // The count of those who share the bytes is in front of them.
         if let PageBytes::Bytes(bytes) = &self.0 {
-            bytes.iter().filter_map(|bytes| bytes.first()).for_each(vocab::prefetch);
+            bytes.first().into_iter().for_each(vocab::prefetch);
         }
     }
 }
 
-/// All bytes of a page; `None` is all zeros. Forks and moves share the bytes.
+/// All bytes of a page. Forks and moves share them.
 #[derive(Clone, Default, Debug)]
 pub struct PageBuf(PageBytes);
 
 impl From<Option<Box<[u8]>>> for PageBuf {
     fn from(bytes: Option<Box<[u8]>>) -> Self {
-        PageBuf(PageBytes::Bytes(bytes.map(Into::into)))
+        bytes.map_or_else(Self::default, |bytes| PageBuf(PageBytes::Bytes(bytes.into())))
     }
 }
 
@@ -194,7 +194,7 @@ impl nand::StoredPayload for PageBuf {
     }
 
     fn load(slot: &[u8]) -> Self {
-        PageBuf(PageBytes::Bytes(Some(slot.into())))
+        PageBuf(PageBytes::Bytes(slot.into()))
     }
 }
 
@@ -243,11 +243,11 @@ impl HostPayload for PageBuf {
     }
 
     fn of_host(bytes: &[u8]) -> Self {
-        PageBuf(PageBytes::Bytes(Some(bytes.into())))
+        PageBuf(PageBytes::Bytes(bytes.into()))
     }
 
     fn of_host_page(bytes: &Arc<[u8]>) -> Self {
-        PageBuf(PageBytes::Bytes(Some(bytes.clone())))
+        PageBuf(PageBytes::Bytes(bytes.clone()))
     }
 
     fn stamp(lpn: Lpn, version: u32, sectors: u32) -> Self {
@@ -255,17 +255,17 @@ impl HostPayload for PageBuf {
         for (sector, part) in bytes.chunks_exact_mut(SECTOR).enumerate() {
             fill_sector(part, lpn, version, sector as u32);
         }
-        PageBuf(PageBytes::Bytes(Some(bytes.into())))
+        PageBuf(PageBytes::Bytes(bytes.into()))
     }
 
     fn spoil_outside(&mut self, from: u32, to: u32) {
-        let bytes = Arc::make_mut(self.0.change().as_mut().expect("a host write has bytes"));
+        let bytes = self.0.change().expect("a host write has bytes");
         bytes[..from as usize * SECTOR].fill(SPOILT);
         bytes[to as usize * SECTOR..].fill(SPOILT);
     }
 
     fn merge(&mut self, old: &Self, from: u32, to: u32) {
-        let bytes = Arc::make_mut(self.0.change().as_mut().expect("a host write has bytes"));
+        let bytes = self.0.change().expect("a host write has bytes");
         let all = bytes.len();
         let mut keep = |range: std::ops::Range<usize>| match old.0.get() {
             Some(old) => bytes[range.clone()].copy_from_slice(&old[range]),
@@ -288,8 +288,10 @@ impl HostPayload for PageBuf {
             (0, _) | (_, None) => {}
             (1, _) => self.add(other),
             (_, Some(theirs)) => {
-                let mine = self.0.change().get_or_insert_with(|| vec![0; theirs.len()].into());
-                mul_add(Arc::make_mut(mine), theirs, c);
+                if self.0.get().is_none() {
+                    self.0 = PageBytes::Bytes(vec![0; theirs.len()].into());
+                }
+                mul_add(self.0.change().expect("it has bytes now"), theirs, c);
             }
         }
     }

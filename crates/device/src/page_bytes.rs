@@ -3,13 +3,14 @@
 use coding::xor_into;
 use std::sync::{Arc, OnceLock};
 
-/// The bytes of a page, or pages whose sum they are.
+/// The bytes of a page, or pages whose sum they are; each slot of flash in memory has one, of two words.
 #[derive(Clone, Debug)]
 pub(crate) enum PageBytes {
-    /// `None`: all zeros.
-    Bytes(Option<Arc<[u8]>>),
-    /// Those of a parity, which nobody looks at unless a page is lost: they are added up then.
-    Sum(Arc<Sum>),
+    /// Its bytes.
+    Bytes(Arc<[u8]>),
+    /// Those of a parity, which nobody looks at unless a page is lost: they are added up then. `None`: the sum of no pages, all
+    /// zeros.
+    Sum(Option<Arc<Sum>>),
 }
 
 /// A sum over GF(2).
@@ -21,6 +22,10 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
+    fn of(a: Arc<[u8]>, b: Arc<[u8]>) -> PageBytes {
+        PageBytes::Sum(Some(Arc::new(Self { terms: vec![a, b], bytes: OnceLock::new() })))
+    }
+
     fn bytes(&self) -> &Arc<[u8]> {
         self.bytes.get_or_init(|| {
             let mut sum = self.terms[0].clone();
@@ -32,7 +37,7 @@ impl Sum {
 
 impl Default for PageBytes {
     fn default() -> Self {
-        Self::Bytes(None)
+        Self::Sum(None)
     }
 }
 
@@ -41,47 +46,41 @@ impl PageBytes {
     #[inline]
     pub fn get(&self) -> Option<&Arc<[u8]>> {
         match self {
-            Self::Bytes(bytes) => bytes.as_ref(),
-            Self::Sum(sum) => Some(sum.bytes()),
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Sum(sum) => sum.as_ref().map(|sum| sum.bytes()),
         }
     }
 
-    /// The bytes, to be changed.
-    pub fn change(&mut self) -> &mut Option<Arc<[u8]>> {
-        if let Self::Sum(sum) = self {
-            *self = Self::Bytes(Some(sum.bytes().clone()));
+    /// The bytes, to be changed, as a copy of its own where others share them; `None`: all zeros.
+    pub fn change(&mut self) -> Option<&mut [u8]> {
+        if let Self::Sum(Some(sum)) = self {
+            *self = Self::Bytes(sum.bytes().clone());
         }
         match self {
-            Self::Bytes(bytes) => bytes,
-            Self::Sum(_) => unreachable!("replaced above"),
+            Self::Bytes(bytes) => Some(Arc::make_mut(bytes)),
+            Self::Sum(_) => None,
         }
     }
 
     /// Adds bytes.
     pub fn add(&mut self, theirs: &Arc<[u8]>) {
         match self.change() {
-            Some(mine) => xor_into(Arc::make_mut(mine), theirs),
-            mine @ None => *mine = Some(theirs.clone()),
+            Some(mine) => xor_into(mine, theirs),
+            None => *self = Self::Bytes(theirs.clone()),
         }
     }
 
     /// As [`Self::add`], but they are added up when somebody looks at the sum. It keeps them until then.
     pub fn collect(&mut self, theirs: &Arc<[u8]>) {
         match self {
-            Self::Bytes(None) => *self = Self::Bytes(Some(theirs.clone())),
-            Self::Bytes(Some(mine)) => *self = Self::Sum(Arc::new(Sum::of(mine.clone(), theirs.clone()))),
-            Self::Sum(sum) => match Arc::get_mut(sum).filter(|sum| sum.bytes.get().is_none()) {
+            Self::Sum(None) => *self = Self::Bytes(theirs.clone()),
+            Self::Bytes(mine) => *self = Sum::of(mine.clone(), theirs.clone()),
+            Self::Sum(Some(sum)) => match Arc::get_mut(sum).filter(|sum| sum.bytes.get().is_none()) {
                 Some(sum) => sum.terms.push(theirs.clone()),
                 // Others share it, or have looked at it.
-                None => *self = Self::Sum(Arc::new(Sum::of(sum.bytes().clone(), theirs.clone()))),
+                None => *self = Sum::of(sum.bytes().clone(), theirs.clone()),
             },
         }
-    }
-}
-
-impl Sum {
-    fn of(a: Arc<[u8]>, b: Arc<[u8]>) -> Self {
-        Self { terms: vec![a, b], bytes: OnceLock::new() }
     }
 }
 
@@ -117,6 +116,12 @@ mod tests {
             sum.add(&page(0b1101));
             assert_eq!((bytes(&sum), bytes(&copies[4].0)), (Some(0), Some(0b1101)));
         }
+    }
+
+    /// Catches a third word, which every slot of every drive in memory would have.
+    #[test]
+    fn it_takes_two_words() {
+        assert_eq!(size_of::<PageBytes>(), 2 * size_of::<usize>());
     }
 
     /// Terms are shared with the pages that have them. Catches a sum that changes one of them, or copies it.
