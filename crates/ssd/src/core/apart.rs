@@ -37,6 +37,12 @@ impl<T: Send + Sync> Apart<T> {
     }
 }
 
+impl<T: Clone + Send + Sync> Clone for Apart<T> {
+    fn clone(&self) -> Self {
+        Self::new(T::clone(self))
+    }
+}
+
 impl<T> Deref for Apart<T> {
     type Target = T;
 

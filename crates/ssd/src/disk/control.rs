@@ -50,7 +50,7 @@ impl Clone for State {
     #[inline(never)]
     fn clone(&self) -> Self {
         match self {
-            Self::Memory(prepared) => Self::Memory(Apart::new(Prepared::clone(prepared))),
+            Self::Memory(prepared) => Self::Memory(prepared.clone()),
             Self::Files { name, climate } => Self::Files { name: name.clone(), climate: climate.clone() },
         }
     }
@@ -217,7 +217,7 @@ impl Disk {
             return Err(DiskError::control("not supported: forks of a drive in files"));
         };
         Ok(Self {
-            medium: Medium::Memory(Apart::new(Prepared::clone(prepared))),
+            medium: Medium::Memory(prepared.clone()),
             setup: self.setup.clone(),
             waiting: self.waiting.clone(),
             next: self.next,
@@ -244,7 +244,7 @@ impl Disk {
         self.come_to_rest()?;
         let climate = Some(self.medium.climate());
         let state = match &mut self.medium {
-            Medium::Memory(prepared) => State::Memory(Apart::new(Prepared::clone(prepared))),
+            Medium::Memory(prepared) => State::Memory(prepared.clone()),
             Medium::Files(session) => {
                 session.snapshot(name)?;
                 State::Files { name: name.to_owned(), climate }
@@ -276,7 +276,7 @@ impl Disk {
         let failed = |request| DiskAnswer { request, result: Err(Failed::PowerCut), at: now, response: Nanos(0) };
         let answers = taken.into_iter().chain(untaken).map(failed).collect();
         match (&snapshot.state, &mut self.medium) {
-            (State::Memory(prepared), Medium::Memory(own)) => **own = Prepared::clone(prepared),
+            (State::Memory(prepared), Medium::Memory(own)) => own.clone_from(prepared),
             (State::Files { name, climate }, Medium::Files(session)) => {
                 session.restore(&self.setup, name)?;
                 session.drive.take_client(&self.setup, false);

@@ -31,7 +31,7 @@ pub struct Session(Apart<Inner>);
 impl Clone for Session {
     #[inline(never)]
     fn clone(&self) -> Self {
-        Self::over(self.inner().clone())
+        Self(self.0.clone())
     }
 }
 
