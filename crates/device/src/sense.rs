@@ -257,6 +257,11 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let (t, die) = (read.t, self.grid.die_of(command.ppn));
         let bits = ecc.layout.codeword.bits(t);
         let stored = || self.array.payload(command.ppn).get(usize::from(slot)).and_then(P::bytes);
+        if errors == 0 && !ecc.is_ldpc() {
+            // It is as it was encoded: nothing is looked at.
+            words.time += ecc.decode_time(t, 0);
+            return false;
+        }
         let (failed, found) = if let Some((failed, time)) = ecc.decode_ldpc(read, errors, luck) {
             // The curve decides whatever pages carry, so that this changes no event; the decoder is held against it.
             words.time += time;
