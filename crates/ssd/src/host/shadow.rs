@@ -118,9 +118,12 @@ impl Shadow {
 
     /// A write of these sectors of the page is sent; their bytes.
     pub fn write_sent(&mut self, request: u64, lpn: Lpn, sectors: Range<u32>, bytes: &[u8]) {
-        let mut sums = self.newest(lpn);
-        for (sum, sector) in sums[sectors.start as usize..sectors.end as usize].iter_mut().zip(bytes.chunks_exact(SECTOR)) {
-            *sum = self.words.of(sector);
+        let mut sums = self.sums(Some(bytes));
+        if sums.len() < self.per_page {
+            // The other sectors stay.
+            let mut all = self.newest(lpn);
+            all[sectors.start as usize..sectors.end as usize].copy_from_slice(&sums);
+            sums = all;
         }
         self.push(lpn, State { request, sums, answered: NEVER, durable: false, is_discard: false });
     }
