@@ -4,6 +4,7 @@ use crate::events::Events;
 use crate::history::History;
 use crate::pace::Pace;
 use crate::record::Recorder;
+use crate::server::{Queue, locked};
 use lab::served::{Control, Disk, DiskAnswer, DiskRequest, Failed, Happened, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,7 @@ use vocab::{Fua, Nanos, SimTime};
 /// What a request came to.
 pub type Answer = Result<Vec<u8>, Failed>;
 
-/// Where the thread of a request waits. Made by that thread: a condition variable would ask the kernel to wake somebody with each
+/// Where a thread waits, for one request after the other. A condition variable would ask the kernel to wake somebody with each
 /// answer, also where its thread worked itself.
 pub(crate) struct Slot {
     state: Mutex<Waiting>,
@@ -38,8 +39,11 @@ pub(crate) enum Woken {
 
 impl Slot {
     /// Where this thread will wait.
-    pub fn of_this_thread() -> Self {
-        Self { state: Mutex::default(), thread: thread::current() }
+    pub fn of_this_thread() -> Arc<Self> {
+        thread_local! {
+            static SLOT: Arc<Slot> = Arc::new(Slot { state: Mutex::default(), thread: thread::current() });
+        }
+        SLOT.with(Arc::clone)
     }
 
     fn state(&self) -> MutexGuard<'_, Waiting> {
@@ -109,7 +113,10 @@ const LATE: Duration = Duration::from_micros(200);
 pub struct Core {
     /// The drive.
     pub disk: Disk,
-    pending: BTreeMap<u64, Pending>,
+    /// By their numbers, in the order in which they came.
+    pending: Vec<(u64, Pending)>,
+    /// Nothing, with room for what is taken next.
+    taken: Vec<Item>,
     /// Answered, and perhaps asleep: see [`Self::wake`].
     answered: Vec<Arc<Slot>>,
     /// Whether flushes make files durable against a failure of the machine, too.
@@ -137,7 +144,8 @@ impl Core {
             snapshots: disk.snapshots().into_iter().collect(),
             virtual_start: disk.now(),
             disk,
-            pending: BTreeMap::new(),
+            pending: Vec::new(),
+            taken: Vec::new(),
             answered: Vec::new(),
             syncs,
             pace,
@@ -158,12 +166,14 @@ impl Core {
 
     /// A thread that waits for an answer.
     pub(crate) fn someone_waiting(&self) -> Option<Arc<Slot>> {
-        self.pending.values().next().map(|pending| pending.slot.clone())
+        self.pending.first().map(|(_, pending)| pending.slot.clone())
     }
 
-    /// Takes what threads handed over.
-    pub(crate) fn take(&mut self, items: Vec<Item>) {
-        for item in items {
+    /// Takes what threads handed over, and leaves them room for as much again.
+    pub(crate) fn take(&mut self, queue: &Mutex<Queue>) {
+        let mut items = std::mem::take(&mut self.taken);
+        std::mem::swap(&mut items, &mut locked(queue).items);
+        for item in items.drain(..) {
             match item {
                 Item::Job(job, slot) => {
                     // It may take long.
@@ -178,13 +188,14 @@ impl Core {
                     }
                     let syncs = matches!(request, DiskRequest::Flush | DiskRequest::Write { fua: Fua::Yes, .. });
                     let number = self.disk.submit(request);
-                    self.pending.insert(number, Pending { slot, syncs: syncs && self.syncs });
+                    self.pending.push((number, Pending { slot, syncs: syncs && self.syncs }));
                     if let Some(history) = &mut self.history {
                         history.asked(self.pending.len());
                     }
                 }
             }
         }
+        self.taken = items;
     }
 
     /// Wall time that passed while nobody asked anything is idle time of the drive.
@@ -263,8 +274,8 @@ impl Core {
 
     /// Hands answers to those who wait.
     pub(crate) fn deliver(&mut self, answers: Vec<DiskAnswer>) {
-        let syncs = |answer: &DiskAnswer| answer.result.is_ok() && self.pending.get(&answer.request).is_some_and(|p| p.syncs);
-        if answers.iter().any(syncs) {
+        let syncs = |answer: &DiskAnswer| answer.result.is_ok() && self.of(answer).is_some_and(|at| self.pending[at].1.syncs);
+        if self.syncs && answers.iter().any(syncs) {
             self.wake();
             if let Err(error) = self.disk.sync() {
                 self.fail(&error.to_string());
@@ -281,10 +292,16 @@ impl Core {
                 self.lateness.answers += 1;
                 self.lateness.late += u64::from(wall > due + LATE.as_nanos() as f64);
             }
-            if let Some(pending) = self.pending.remove(&answer.request) {
+            if let Some(at) = self.of(&answer) {
+                let (_, pending) = self.pending.remove(at);
                 self.answer(pending.slot, answer.result);
             }
         }
+    }
+
+    /// Where the request is that was answered; mostly it is among the oldest.
+    fn of(&self, answer: &DiskAnswer) -> Option<usize> {
+        self.pending.iter().position(|(number, _)| *number == answer.request)
     }
 
     fn answer(&mut self, slot: Arc<Slot>, answer: Answer) {

@@ -28,9 +28,10 @@ pub struct Shape {
     pub page: u32,
 }
 
+/// What threads hand to the one that leads.
 #[derive(Default)]
-struct Queue {
-    items: Vec<Item>,
+pub(crate) struct Queue {
+    pub items: Vec<Item>,
     /// Whether a thread leads.
     is_led: bool,
     /// Whether requests are kept from the drive.
@@ -48,7 +49,7 @@ pub struct Server {
     shape: Shape,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic of the engine is a defect, and was told; others that wait are to hear of it, too.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -86,7 +87,7 @@ impl Server {
     /// # Errors
     /// Why the request failed.
     pub fn call(&self, request: DiskRequest) -> Answer {
-        let slot = Arc::new(Slot::of_this_thread());
+        let slot = Slot::of_this_thread();
         let item = Item::Request(request, slot.clone());
         let mut queue = locked(&self.queue);
         while queue.hangs {
@@ -97,7 +98,7 @@ impl Server {
 
     /// Does something with the drive between two requests.
     pub fn job<T: Send + 'static>(&self, job: impl FnOnce(&mut Core) -> T + Send + 'static) -> Option<T> {
-        let slot = Arc::new(Slot::of_this_thread());
+        let slot = Slot::of_this_thread();
         let result = Arc::new(Mutex::new(None));
         let into = result.clone();
         let run = move |core: &mut Core| *locked(&into) = Some(job(core));
@@ -143,8 +144,7 @@ impl Server {
         core.rest();
         let mut own_answered = None;
         loop {
-            let items = std::mem::take(&mut locked(&self.queue).items);
-            core.take(items);
+            core.take(&self.queue);
             core.work();
             self.hang_as(&mut core);
             if !own.is_answered() {
@@ -187,11 +187,10 @@ fn keep_time(server: &Weak<Server>, factor: f64) {
         if queue.items.is_empty() && !wait.is_zero() {
             queue = server.arrived.wait_timeout(queue, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
-        let items = std::mem::take(&mut queue.items);
         drop(queue);
         let mut core = locked(&server.core);
         core.keep_up(factor);
-        core.take(items);
+        core.take(&server.queue);
         wait = core.keep_up(factor);
         core.wake();
         server.hang_as(&mut core);
