@@ -4,8 +4,7 @@
 use crate::page_bytes::PageBytes;
 use coding::gf256::mul_add;
 use nand::Payload;
-use std::sync::Arc;
-use vocab::{Lpn, SECTOR_BYTES};
+use vocab::{Lpn, SECTOR_BYTES, SharedBytes};
 
 /// What a read of a page may legally return, given the writes the host has sent.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +33,7 @@ pub trait HostPayload: Payload {
         Self::default()
     }
     /// As [`Self::of_host`], of bytes that are shared instead of copied, where contents are kept like that.
-    fn of_host_page(bytes: &Arc<[u8]>) -> Self {
+    fn of_host_page(bytes: &SharedBytes) -> Self {
         Self::of_host(bytes)
     }
     /// Spoils all sectors outside `from..to`: what is not merged is never taken for data.
@@ -163,17 +162,7 @@ impl HostPayload for Tag {
     }
 }
 
-impl Payload for PageBuf {
-    const IS_APART: bool = true;
-
-    #[inline]
-    fn prefetch(&self) {
-        // The count of those who share the bytes is in front of them.
-        if let PageBytes::Bytes(bytes) = &self.0 {
-            bytes.first().into_iter().for_each(vocab::prefetch);
-        }
-    }
-}
+impl Payload for PageBuf {}
 
 /// All bytes of a page. Forks and moves share them.
 #[derive(Clone, Default, Debug)]
@@ -181,7 +170,7 @@ pub struct PageBuf(PageBytes);
 
 impl From<Option<Box<[u8]>>> for PageBuf {
     fn from(bytes: Option<Box<[u8]>>) -> Self {
-        bytes.map_or_else(Self::default, |bytes| PageBuf(PageBytes::Bytes(bytes.into())))
+        bytes.map_or_else(Self::default, |bytes| PageBuf(PageBytes::Bytes((&*bytes).into())))
     }
 }
 
@@ -207,8 +196,7 @@ pub fn page_contents(lpn: Lpn, version: u32, sectors: u32) -> Vec<u8> {
 impl PartialEq for PageBuf {
     fn eq(&self, other: &Self) -> bool {
         match (self.0.get(), other.0.get()) {
-            // An `Arc` of a slice compares all bytes, also with itself.
-            (Some(mine), Some(theirs)) => Arc::ptr_eq(mine, theirs) || mine == theirs,
+            (Some(mine), Some(theirs)) => mine == theirs,
             _ => self.is_zero() && other.is_zero(),
         }
     }
@@ -246,16 +234,16 @@ impl HostPayload for PageBuf {
         PageBuf(PageBytes::Bytes(bytes.into()))
     }
 
-    fn of_host_page(bytes: &Arc<[u8]>) -> Self {
+    fn of_host_page(bytes: &SharedBytes) -> Self {
         PageBuf(PageBytes::Bytes(bytes.clone()))
     }
 
     fn stamp(lpn: Lpn, version: u32, sectors: u32) -> Self {
-        let mut bytes = vec![0u8; sectors as usize * SECTOR];
-        for (sector, part) in bytes.chunks_exact_mut(SECTOR).enumerate() {
-            fill_sector(part, lpn, version, sector as u32);
-        }
-        PageBuf(PageBytes::Bytes(bytes.into()))
+        let fill = |bytes: &mut [u8]| {
+            let parts = bytes.chunks_exact_mut(SECTOR).zip(0..);
+            parts.for_each(|(part, sector)| fill_sector(part, lpn, version, sector));
+        };
+        PageBuf(PageBytes::Bytes(SharedBytes::filled(sectors as usize * SECTOR, fill)))
     }
 
     fn spoil_outside(&mut self, from: u32, to: u32) {

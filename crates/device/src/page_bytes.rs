@@ -2,12 +2,13 @@
 
 use coding::xor_into;
 use std::sync::{Arc, OnceLock};
+use vocab::SharedBytes;
 
 /// The bytes of a page, or pages whose sum they are; each slot of flash in memory has one, of two words.
 #[derive(Clone, Debug)]
 pub(crate) enum PageBytes {
     /// Its bytes.
-    Bytes(Arc<[u8]>),
+    Bytes(SharedBytes),
     /// Those of a parity, which nobody looks at unless a page is lost: they are added up then. `None`: the sum of no pages, all
     /// zeros.
     Sum(Option<Arc<Sum>>),
@@ -17,19 +18,24 @@ pub(crate) enum PageBytes {
 #[derive(Debug)]
 pub(crate) struct Sum {
     /// At least one.
-    terms: Vec<Arc<[u8]>>,
-    bytes: OnceLock<Arc<[u8]>>,
+    terms: Vec<SharedBytes>,
+    bytes: OnceLock<SharedBytes>,
 }
 
+/// Pages of a row, for which there is room at once.
+const USUAL_TERMS: usize = 8;
+
 impl Sum {
-    fn of(a: Arc<[u8]>, b: Arc<[u8]>) -> PageBytes {
-        PageBytes::Sum(Some(Arc::new(Self { terms: vec![a, b], bytes: OnceLock::new() })))
+    fn of(a: SharedBytes, b: SharedBytes) -> PageBytes {
+        let mut terms = Vec::with_capacity(USUAL_TERMS);
+        terms.extend([a, b]);
+        PageBytes::Sum(Some(Arc::new(Self { terms, bytes: OnceLock::new() })))
     }
 
-    fn bytes(&self) -> &Arc<[u8]> {
+    fn bytes(&self) -> &SharedBytes {
         self.bytes.get_or_init(|| {
             let mut sum = self.terms[0].clone();
-            self.terms[1..].iter().for_each(|term| xor_into(Arc::make_mut(&mut sum), term));
+            self.terms[1..].iter().for_each(|term| xor_into(sum.make_mut(), term));
             sum
         })
     }
@@ -44,7 +50,7 @@ impl Default for PageBytes {
 impl PageBytes {
     /// The bytes; `None`: all zeros.
     #[inline]
-    pub fn get(&self) -> Option<&Arc<[u8]>> {
+    pub fn get(&self) -> Option<&SharedBytes> {
         match self {
             Self::Bytes(bytes) => Some(bytes),
             Self::Sum(sum) => sum.as_ref().map(|sum| sum.bytes()),
@@ -57,13 +63,13 @@ impl PageBytes {
             *self = Self::Bytes(sum.bytes().clone());
         }
         match self {
-            Self::Bytes(bytes) => Some(Arc::make_mut(bytes)),
+            Self::Bytes(bytes) => Some(bytes.make_mut()),
             Self::Sum(_) => None,
         }
     }
 
     /// Adds bytes.
-    pub fn add(&mut self, theirs: &Arc<[u8]>) {
+    pub fn add(&mut self, theirs: &SharedBytes) {
         match self.change() {
             Some(mine) => xor_into(mine, theirs),
             None => *self = Self::Bytes(theirs.clone()),
@@ -71,7 +77,7 @@ impl PageBytes {
     }
 
     /// As [`Self::add`], but they are added up when somebody looks at the sum. It keeps them until then.
-    pub fn collect(&mut self, theirs: &Arc<[u8]>) {
+    pub fn collect(&mut self, theirs: &SharedBytes) {
         match self {
             Self::Sum(None) => *self = Self::Bytes(theirs.clone()),
             Self::Bytes(mine) => *self = Sum::of(mine.clone(), theirs.clone()),
@@ -89,7 +95,7 @@ mod tests {
     use super::*;
 
     /// A page of which all bytes are alike.
-    fn page(byte: u8) -> Arc<[u8]> {
+    fn page(byte: u8) -> SharedBytes {
         [byte; 16].into()
     }
 
@@ -130,7 +136,7 @@ mod tests {
         let (a, b) = (page(1), page(2));
         let mut sum = PageBytes::default();
         [&a, &b].into_iter().for_each(|term| sum.collect(term));
-        assert_eq!((Arc::strong_count(&a), Arc::strong_count(&b)), (2, 2));
+        assert_eq!((a.holders(), b.holders()), (2, 2));
         assert_eq!((bytes(&sum), a[0], b[0]), (Some(3), 1, 2));
     }
 }

@@ -174,8 +174,10 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let (mut encoding, mut transfer, mut cells, mut phase) = (Nanos(0), overhead, Nanos(0), Phase::Ending);
         let mut begins = granted;
         if !self.losses.is_dead(die) {
-            // When it ends they are shared, or given up for others.
-            self.array.prefetch_contents(ppn);
+            if P::BYTES {
+                // When it ends they are shared, or given up for others.
+                self.array.prefetch(ppn);
+            }
             match verb {
                 // The controller has it, or takes it, in the memory where its unit is gathered: the die has nothing to do.
                 Verb::Read if self.is_gathered(ppn) => (begins, transfer) = (self.now + behind, Nanos(0)),

@@ -13,14 +13,7 @@ use std::collections::BTreeMap;
 use vocab::{BlockAddr, Capability, Geometry, Grid, Ppn, SimTime, StripSet};
 
 /// What a slot carries. Flash stores it and never looks inside.
-pub trait Payload: Clone + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {
-    /// Whether a slot only says where its contents are.
-    const IS_APART: bool = false;
-
-    /// Starts to bring contents that are apart into the processor's cache: who shares them, and their first bytes.
-    #[inline]
-    fn prefetch(&self) {}
-}
+pub trait Payload: Clone + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {}
 
 /// What became of a page read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -156,9 +149,6 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     /// As [`Self::prefetch`], for what page ECC asks of a page that was read.
     #[inline]
     fn prefetch_oob(&self, _ppn: Ppn) {}
-    /// As [`Self::prefetch`], for contents that are apart: those of a page that will be read, or programmed again.
-    #[inline]
-    fn prefetch_contents(&self, _ppn: Ppn) {}
     /// The OOB bytes of a page as they were programmed; the page is not sensed. Slots beyond the given ones were fillers.
     fn page(&self, ppn: Ppn) -> PageView<'_>;
     /// As [`Self::page`]: the tags alone.
@@ -517,16 +507,6 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         let (block, page) = self.grid.split(ppn);
         if let Some(Some(stored)) = self.contents.get(block.index()) {
             stored.get().prefetch_oob(page as usize);
-        }
-    }
-
-    #[inline]
-    fn prefetch_contents(&self, ppn: Ppn) {
-        let (block, page) = self.grid.split(ppn);
-        if P::IS_APART
-            && let Some(Some(stored)) = self.contents.get(block.index())
-        {
-            stored.get().payload.get(self.slots_of(page as usize)).into_iter().flatten().for_each(P::prefetch);
         }
     }
 

@@ -377,11 +377,6 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
     }
 
     #[inline]
-    fn prefetch_contents(&self, ppn: Ppn) {
-        self.inner.prefetch_contents(ppn);
-    }
-
-    #[inline]
     fn page(&self, ppn: Ppn) -> PageView<'_> {
         self.inner.page(ppn)
     }

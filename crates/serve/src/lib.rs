@@ -31,7 +31,7 @@ pub use launch::{Launch, PLUGIN};
 pub use pace::Pace;
 pub use recording::{Recorded, Recording};
 pub use server::Server;
-pub use vocab::{Fua, Nanos};
+pub use vocab::{Fua, Nanos, SharedBytes};
 
 /// The experiment of a file.
 ///

@@ -96,8 +96,8 @@ impl Pair {
             Asked::Flush => DiskRequest::Flush,
             Asked::Discard(sector, sectors) => DiskRequest::Discard { sector, sectors },
             Asked::Write(sector, count, write, fua) => {
-                let data = (sector..sector + u64::from(count)).flat_map(|sector| bytes_of(write, sector)).collect();
-                DiskRequest::Write { sector, data, fua }
+                let data: Vec<u8> = (sector..sector + u64::from(count)).flat_map(|sector| bytes_of(write, sector)).collect();
+                DiskRequest::Write { sector, data: data.into(), fua }
             }
         }
     }

@@ -12,6 +12,7 @@ mod nearest;
 mod normal;
 mod quantity;
 mod random;
+mod shared_bytes;
 mod table;
 
 /// The source file of this crate's settings: `flashkeep settings` prints the doc comment of each field.
@@ -26,4 +27,5 @@ pub use nearest::nearest;
 pub use normal::normal_below;
 pub use quantity::{BusRate, Bytes, Capability, Nanojoules, Nanos, PeCycles, QuantityError, SimTime};
 pub use random::{Stream, Streams};
+pub use shared_bytes::SharedBytes;
 pub use table::{Table, prefetch};

@@ -468,11 +468,6 @@ impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
     }
 
     #[inline]
-    fn prefetch_contents(&self, ppn: Ppn) {
-        self.memory.prefetch_contents(ppn);
-    }
-
-    #[inline]
     fn page(&self, ppn: Ppn) -> PageView<'_> {
         self.memory.page(ppn)
     }

@@ -38,8 +38,7 @@ use medium::{Medium, on_engine, on_engine_mut};
 use schedule::Schedule;
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
-use std::sync::Arc;
-use vocab::{Fua, HostCommand, HostOp, Lba, Lpn, Nanos, SimTime, Stream, StreamId, Streams};
+use vocab::{Fua, HostCommand, HostOp, Lba, Lpn, Nanos, SharedBytes, SimTime, Stream, StreamId, Streams};
 
 /// Bytes of a sector.
 pub const SECTOR: usize = vocab::SECTOR_BYTES as usize;
@@ -62,7 +61,7 @@ pub enum DiskRequest {
         /// The first.
         sector: u64,
         /// What they get: a whole number of sectors, at least one. The drive keeps a page that is written alone without a copy.
-        data: Arc<[u8]>,
+        data: SharedBytes,
         /// Whether they must be durable when that is answered.
         fua: Fua,
     },
@@ -95,7 +94,7 @@ pub struct DiskAnswer {
 #[derive(Clone)]
 struct Waiting {
     command: HostCommand,
-    data: Option<Arc<[u8]>>,
+    data: Option<SharedBytes>,
     since: SimTime,
 }
 
@@ -435,7 +434,7 @@ impl Disk {
     ///
     /// # Errors
     /// A drive that has no room or is read-only, a range that is not there, or files that cannot be written.
-    pub fn write(&mut self, sector: u64, data: impl Into<Arc<[u8]>>, fua: Fua) -> Result<(), DiskError> {
+    pub fn write(&mut self, sector: u64, data: impl Into<SharedBytes>, fua: Fua) -> Result<(), DiskError> {
         self.ask(DiskRequest::Write { sector, data: data.into(), fua }).map(drop)
     }
 

@@ -6,8 +6,7 @@ use device::contents::HostPayload;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
-use vocab::{Lpn, Nanos, SimTime};
+use vocab::{Lpn, Nanos, SharedBytes, SimTime};
 
 /// Bytes of a sector.
 const SECTOR: usize = vocab::SECTOR_BYTES as usize;
@@ -60,7 +59,7 @@ struct Reading {
 pub(crate) struct Client {
     per_page: u32,
     pub shadow: Shadow,
-    writes: FxHashMap<u64, Bytes<Arc<[u8]>>>,
+    writes: FxHashMap<u64, Bytes<SharedBytes>>,
     /// By the last 32 bits of the request's number.
     reads: FxHashMap<u32, Reading>,
     /// Requests under way, from the oldest on: whether they were answered.
@@ -87,7 +86,7 @@ impl Client {
     }
 
     /// A request arrives next that brings these bytes, for sectors from `first` on.
-    pub fn brings(&mut self, request: u64, first: u64, bytes: Arc<[u8]>) {
+    pub fn brings(&mut self, request: u64, first: u64, bytes: SharedBytes) {
         self.writes.insert(request, Bytes { first, bytes });
     }
 
