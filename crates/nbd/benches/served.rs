@@ -108,26 +108,32 @@ fn main() {
     let file = words.iter().find_map(|word| word.strip_prefix("settings="));
     let settings = file.map_or_else(|| SETTINGS.to_owned(), |file| std::fs::read_to_string(file).expect("a file of settings"));
     let only = words.iter().find(|word| word.parse::<usize>().is_err() && !word.contains('='));
-    let served = Served::new("speed", Kept::Memory, &settings);
+    let drives = [
+        ("served drive", Served::new("speed", Kept::Memory, &settings)),
+        ("with one thread", Served::with_one_thread("speed-alone", Kept::Memory, &settings)),
+    ];
     let reference = Reference::new();
-    // A drive that was written once.
-    fio(&served.file("nbd.sock"), served.pid(), "--rw=write --bs=1m --iodepth=4 --number_ios=256");
+    for (_, drive) in &drives {
+        // A drive that was written once.
+        fio(&drive.file("nbd.sock"), drive.pid(), "--rw=write --bs=1m --iodepth=4 --number_ios=256");
+    }
     println!("load of the machine: {}; medians of {rounds} rounds in turns", load());
-    let heads = ["nbdkit memory", "served drive", "ratio", "more", "CPU", "of theirs"];
-    println!("{:<28} {:>17} {:>17} {:>7} {:>10} {:>10} {:>10}", "", heads[0], heads[1], heads[2], heads[3], heads[4], heads[5]);
+    println!("{:<28} {:<16} {:>14} {:>7} {:>11} {:>11}", "", "", "requests/s", "ratio", "longer", "CPU");
     for (name, options) in WORKLOADS.iter().filter(|(name, _)| only.is_none_or(|only| name.contains(only.as_str()))) {
-        let mut pairs = Vec::new();
+        let mut turns = Vec::new();
         for _ in 0..rounds {
             let theirs = fio(&reference.1, reference.0.id(), options);
-            pairs.push((theirs, fio(&served.file("nbd.sock"), served.pid(), options)));
+            turns.push((theirs, drives.each_ref().map(|(_, drive)| fio(&drive.file("nbd.sock"), drive.pid(), options))));
         }
-        let of = |what: fn(Speed, Speed) -> f64| median(pairs.iter().map(|&(theirs, ours)| what(theirs, ours)).collect());
-        let (theirs, ours) = (of(|theirs, _| theirs.rate), of(|_, ours| ours.rate));
-        let (ratio, more) = (of(|theirs, ours| ours.rate / theirs.rate), of(|theirs, ours| ours.us - theirs.us));
-        let (cpu, their_cpu) = (of(|_, ours| ours.cpu), of(|theirs, _| theirs.cpu));
-        print!("{name:<28} {theirs:>14.0} /s {ours:>14.0} /s {ratio:>7.2} {more:>+7.1} us");
-        println!(" {cpu:>7.1} us {their_cpu:>7.1} us");
+        let of = |what: fn(Speed) -> f64| median(turns.iter().map(|&(theirs, _)| what(theirs)).collect());
+        println!("{name:<28} {:<16} {:>12.0}/s {:>32.1} us", "nbdkit memory", of(|theirs| theirs.rate), of(|theirs| theirs.cpu));
+        for (at, (drive, _)) in drives.iter().enumerate() {
+            let of = |what: fn(Speed, Speed) -> f64| median(turns.iter().map(|&(theirs, ours)| what(theirs, ours[at])).collect());
+            let (rate, ratio) = (of(|_, ours| ours.rate), of(|theirs, ours| ours.rate / theirs.rate));
+            let (longer, cpu) = (of(|theirs, ours| ours.us - theirs.us), of(|_, ours| ours.cpu));
+            println!("{:<28} {drive:<16} {rate:>12.0}/s {ratio:>7.2} {longer:>+8.1} us {cpu:>8.1} us", "");
+        }
     }
     println!("load of the machine: {}", load());
-    served.check();
+    drives.iter().for_each(|(_, drive)| drive.check());
 }

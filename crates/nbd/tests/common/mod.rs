@@ -53,8 +53,17 @@ impl Served {
         Self::with_pace(name, kept, settings, Pace::None)
     }
 
+    /// As [`Self::new`], with one thread of nbdkit for each connection.
+    pub fn with_one_thread(name: &str, kept: Kept, settings: &str) -> Self {
+        Self::with(name, kept, settings, |launch| launch.more.push("--threads=1".to_owned()))
+    }
+
     /// As [`Self::new`], with a clock.
     pub fn with_pace(name: &str, kept: Kept, settings: &str, pace: Pace) -> Self {
+        Self::with(name, kept, settings, |launch| launch.pace = pace)
+    }
+
+    fn with(name: &str, kept: Kept, settings: &str, change: impl FnOnce(&mut Launch)) -> Self {
         // Paths of Unix sockets are short.
         static MADE: AtomicU32 = AtomicU32::new(0);
         // Each has its own: the directory of an earlier drive of this name may still be in use by what mounts it.
@@ -67,7 +76,8 @@ impl Served {
         let experiment = serve::experiment(&file).unwrap_or_else(|error| panic!("{error}"));
         std::fs::remove_file(&file).expect("it was written");
         drive.create(&experiment, false, kept).unwrap_or_else(|error| panic!("{error}"));
-        let launch = Launch { kept, pace, plugin: Some(plugin()), syncs: false, ..Launch::of(drive) };
+        let mut launch = Launch { kept, plugin: Some(plugin()), syncs: false, ..Launch::of(drive) };
+        change(&mut launch);
         let mut served = Self { directory, launch, nbdkit: None };
         served.start();
         served
