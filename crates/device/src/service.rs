@@ -175,7 +175,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let mut begins = granted;
         if !self.losses.is_dead(die) {
             if P::BYTES {
-                // When it ends they are shared, or given up for others.
+                // The bytes of the page are shared when the command ends, or given up for others.
                 self.array.prefetch(ppn);
             }
             match verb {

@@ -4,7 +4,6 @@ use crate::events::Events;
 use crate::history::History;
 use crate::pace::Pace;
 use crate::record::Recorder;
-use crate::server::{Queue, locked};
 use lab::served::{Control, Disk, DiskAnswer, DiskRequest, Failed, Happened, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -115,7 +114,7 @@ pub struct Core {
     pub disk: Disk,
     /// By their numbers, in the order in which they came.
     pending: Vec<(u64, Pending)>,
-    /// Nothing, with room for what is taken next.
+    /// The list of what was taken last, emptied.
     taken: Vec<Item>,
     /// Answered, and perhaps asleep: see [`Self::wake`].
     answered: Vec<Arc<Slot>>,
@@ -169,10 +168,13 @@ impl Core {
         self.pending.first().map(|(_, pending)| pending.slot.clone())
     }
 
-    /// Takes what threads handed over, and leaves them room for as much again.
-    pub(crate) fn take(&mut self, queue: &Mutex<Queue>) {
-        let mut items = std::mem::take(&mut self.taken);
-        std::mem::swap(&mut items, &mut locked(queue).items);
+    /// An empty list with room for what threads hand over next.
+    pub(crate) fn room(&mut self) -> Vec<Item> {
+        std::mem::take(&mut self.taken)
+    }
+
+    /// Takes what threads handed over.
+    pub(crate) fn take(&mut self, mut items: Vec<Item>) {
         for item in items.drain(..) {
             match item {
                 Item::Job(job, slot) => {

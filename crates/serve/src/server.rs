@@ -28,10 +28,9 @@ pub struct Shape {
     pub page: u32,
 }
 
-/// What threads hand to the one that leads.
 #[derive(Default)]
-pub(crate) struct Queue {
-    pub items: Vec<Item>,
+struct Queue {
+    items: Vec<Item>,
     /// Whether a thread leads.
     is_led: bool,
     /// Whether requests are kept from the drive.
@@ -49,7 +48,7 @@ pub struct Server {
     shape: Shape,
 }
 
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic of the engine is a defect, and was told; others that wait are to hear of it, too.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -144,7 +143,8 @@ impl Server {
         core.rest();
         let mut own_answered = None;
         loop {
-            core.take(&self.queue);
+            let items = std::mem::replace(&mut locked(&self.queue).items, core.room());
+            core.take(items);
             core.work();
             self.hang_as(&mut core);
             if !own.is_answered() {
@@ -187,10 +187,11 @@ fn keep_time(server: &Weak<Server>, factor: f64) {
         if queue.items.is_empty() && !wait.is_zero() {
             queue = server.arrived.wait_timeout(queue, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
+        let items = std::mem::take(&mut queue.items);
         drop(queue);
         let mut core = locked(&server.core);
         core.keep_up(factor);
-        core.take(&server.queue);
+        core.take(items);
         wait = core.keep_up(factor);
         core.wake();
         server.hang_as(&mut core);

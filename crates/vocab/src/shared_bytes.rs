@@ -11,7 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes that several hold, as an `Arc<[u8]>` does it; but the count of holders is not in front of the bytes. Counts of all pages
 /// of one size lie side by side, sixteen in a line of the cache, so that to share a page, or to give it up, misses no cache where
-/// the bytes themselves are not looked at. Pages that were given up are handed out again; the heap sees only thousands at once.
+/// the bytes themselves are not looked at. Pages that were given up are handed out again; the system is asked for memory of many
+/// pages at once.
 pub struct SharedBytes {
     chunk: NonNull<Chunk>,
     place: u32,
