@@ -211,3 +211,44 @@ fn a_request_that_waits_meets_what_is_due_before_its_answer() {
     assert_eq!(disk.now().since(start), Nanos(1_000_100_000));
     assert_eq!(disk.status().power_cuts, 0);
 }
+
+/// A drive in files of an age has each die's mean P/E cycles, the most worn block and the time of the same drive in memory, also once
+/// the files were opened again before anything was written; after that erases count from there. Catches an age that files forget, and
+/// erased blocks that are taken for as worn as the most worn one.
+#[test]
+fn drives_in_files_keep_the_age_that_they_were_made_with() {
+    const SINCE: Nanos = Nanos(30 * 24 * 3_600 * SECOND.0);
+    let age =
+        Age { pe_cycles: PeCycles(1000), pe_deviation: 90.0, worn_blocks: 0.2, worn_pe_cycles: PeCycles(2500), ..Age::default() };
+    let setup = Setup { age: Age { retention: SINCE, ..age }, ..plain("ds-raid") };
+    let worn = |disk: &Disk| {
+        let status = disk.status();
+        (status.dies.iter().map(|die| die.pe_mean).collect::<Vec<_>>(), status.pe_max, status.pe_mean)
+    };
+    let new = Disk::in_memory(&setup).expect("a drive");
+    assert!(worn(&new).1 > 2000 && (1000.0..1700.0).contains(&worn(&new).2), "{:?}", worn(&new));
+    let path = std::env::temp_dir().join(format!("flashkeep-aged-{}", std::process::id()));
+    let mut disk = Disk::create(&setup, &path).expect("files");
+    assert_eq!((worn(&disk), disk.now()), (worn(&new), new.now()));
+    drop(disk);
+    disk = Disk::open(&setup, &path).expect("the files");
+    assert_eq!((worn(&disk), disk.now() >= new.now()), (worn(&new), true));
+    (0..3).for_each(|_| drop(fill(&mut disk)));
+    let erases = worn(&disk).2 - worn(&new).2;
+    assert!((0.5..8.0).contains(&erases), "{erases} cycles more");
+    let before = worn(&disk);
+    drop(disk);
+    disk = Disk::open(&setup, &path).expect("the files");
+    let (dies, most, mean) = worn(&disk);
+    // Erases that may have been under way count.
+    let kept = |now: f64, before: f64| (before..=before + 1.0).contains(&now);
+    assert!(
+        dies.into_iter().zip(&before.0).all(|(now, &before)| kept(now, before)) && kept(mean, before.2),
+        "{:?} {before:?}",
+        worn(&disk)
+    );
+    assert!((before.1..=before.1 + 1).contains(&most), "{most} {before:?}");
+    drop(disk);
+    let beside = path.with_file_name(format!("flashkeep-aged-{}.memory", std::process::id()));
+    [path, beside].iter().for_each(|file| std::fs::remove_file(file).expect("a file of the drive"));
+}

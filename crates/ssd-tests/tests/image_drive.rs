@@ -279,7 +279,7 @@ fn what_files_do_not_keep_is_refused_by_name() {
     assert!(said(&|setup| setup.power.mountable = false).starts_with("a drive in files: power.mountable: "));
     assert!(said(&|setup| setup.power.checkpoint = true).starts_with("a drive in files: power.checkpoint: "));
     assert!(said(&|setup| setup.faults.uncorrectable_reads = 0.1).starts_with("a drive in files: faults: "));
-    assert!(said(&|setup| setup.age.reads = 7).starts_with("a drive in files: age: "));
+    assert!(said(&|setup| setup.age.reads = 7).starts_with("a drive in files: age.reads: "));
     let free = |setup: &mut Setup| {
         setup.scheme = SchemeChoice::named("code-zones");
         setup.scheme.options.insert("offline_cost".into(), "free".into());

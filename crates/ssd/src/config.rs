@@ -255,6 +255,13 @@ impl Default for Age {
     }
 }
 
+impl Age {
+    /// Whether blocks have P/E cycles that no program or erase of the drive gave them.
+    pub(crate) fn adds_cycles(&self) -> bool {
+        self.pe_cycles.0 > 0 || self.pe_deviation > 0.0 || self.worn_blocks > 0.0
+    }
+}
+
 /// Faults injected while the workload runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

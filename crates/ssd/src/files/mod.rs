@@ -15,7 +15,7 @@ pub(crate) mod snapshot;
 use crate::boot;
 use crate::boot::age::mark_bad_blocks;
 use crate::config::SetupError;
-use crate::config::{Age, Faults, Pace, PayloadKind, Setup};
+use crate::config::{Faults, Pace, PayloadKind, Setup};
 use crate::core::bytes::{Malformed, Writer};
 use crate::core::flash::FlashFile;
 use crate::core::scrub::Scrub;
@@ -175,6 +175,7 @@ impl ImageSession {
         mark_bad_blocks(&mut flash, setup, &protection, &Streams::new(setup.seed));
         let mut drive = Engine::new(setup, protection, whole(flash, setup))?;
         boot::bring_up(&mut drive, setup, (None, Remains::default()), boot::new_drive(), &mut |_| {})?;
+        drive.core.safe.wear_was_added = setup.age.adds_cycles();
         drive.host.requests.journal = Some(Journal::default());
         let saved = Kept::all(&mut drive, 0);
         let state = fields::all(&saved.list(), saved::slot_of(&drive));
@@ -483,8 +484,8 @@ fn check_for_files(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
     {
         return refuse("faults: no file keeps which parts have failed");
     }
-    if setup.age != (Age { bad_blocks: setup.age.bad_blocks, ..Age::default() }) {
-        return refuse("age: wear is what pages say, and they would say less");
+    if setup.age.reads != 0 {
+        return refuse("age.reads: no file keeps how often blocks were read");
     }
     if grid.dies() > MOST_DIES && Way::of(&protection).facts().brings_pages_back {
         return refuse(&format!(

@@ -316,8 +316,10 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
                 PageScan::Valid(page) => Some((page.pe, page.slc_cycles, remains.outage.seen(page.first_program))),
                 _ => None,
             });
-            let (pe, slc_cycles, first_program) = told.unwrap_or((bound, 0, self.core.device.now));
-            let pe = pe.max(remains.wear.get(block.index()).copied().unwrap_or(0));
+            // Where cycles were added, those of all blocks were kept; an erase may have begun since.
+            let kept = remains.wear.get(block.index()).map(|&pe| pe + u32::from(remains.erasing.contains(&block)));
+            let (pe, slc_cycles, first_program) = told.unwrap_or((kept.unwrap_or(bound), 0, self.core.device.now));
+            let pe = pe.max(kept.unwrap_or(0));
             let saved = remains.reads.get(block.index()).map_or(0, |&saved| saved + step);
             self.core.device.array.set_age(block, |info| {
                 (info.pe, info.slc_cycles, info.first_program) = (pe, slc_cycles, first_program);
