@@ -34,3 +34,10 @@ const BOTH: &[&str] = &["cut", "wear-out"];
 fn cuts_at_the_end_of_life_cost_pages() {
     assert_broken(2, BOTH, &[], 154_881, "code-zones", Rule::Lost, "lpn25 cannot be read");
 }
+
+/// A cut takes the sums of a drive with partial parities; at rest one page is in no parity of its stripe. Nothing is lost.
+#[test]
+fn a_cut_that_takes_the_sums_leaves_a_page_without_parity() {
+    let scope = Scope::named(1901, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
+    assert_broken_in(&scope, 14_488, "ppc", Rule::Scrub, "no parity in flash is the sum of lpn49");
+}
