@@ -170,7 +170,7 @@ pub struct PageBuf(PageBytes);
 
 impl From<Option<Box<[u8]>>> for PageBuf {
     fn from(bytes: Option<Box<[u8]>>) -> Self {
-        bytes.map_or_else(Self::default, |bytes| PageBuf(PageBytes::Bytes((&*bytes).into())))
+        bytes.map_or_else(Self::default, |bytes| Self::of_host(&bytes))
     }
 }
 
@@ -183,7 +183,7 @@ impl nand::StoredPayload for PageBuf {
     }
 
     fn load(slot: &[u8]) -> Self {
-        PageBuf(PageBytes::Bytes(slot.into()))
+        Self::of_host(slot)
     }
 }
 
@@ -277,7 +277,7 @@ impl HostPayload for PageBuf {
             (1, _) => self.add(other),
             (_, Some(theirs)) => {
                 if self.0.get().is_none() {
-                    self.0 = PageBytes::Bytes(vec![0; theirs.len()].into());
+                    self.0 = PageBytes::Bytes(SharedBytes::filled(theirs.len(), |bytes| bytes.fill(0)));
                 }
                 mul_add(self.0.change().expect("it has bytes now"), theirs, c);
             }

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::files::remove;
 use common::{drive, setup};
 use flashkeep_ssd as ssd;
 use ssd::disk::{Control, Disk, DiskError, DiskRequest, Failed, Happened, Part, Planned, SECTOR, When};
@@ -251,6 +252,5 @@ fn drives_in_files_keep_the_age_that_they_were_made_with() {
     );
     assert!((before.1..=before.1 + 1).contains(&most), "{most} {before:?}");
     drop(disk);
-    let beside = path.with_file_name(format!("flashkeep-aged-{}.memory", std::process::id()));
-    [path, beside].iter().for_each(|file| std::fs::remove_file(file).expect("a file of the drive"));
+    remove(&path);
 }

@@ -91,14 +91,22 @@ const PLACES_FIRST: u32 = 8;
 const CHUNK_MAX: usize = 8 << 20;
 
 /// Longer ones have memory of their own: they are requests of clients, of any size.
-const POOLED_MAX: usize = 64 << 10;
+const POOLED_MAX: usize = 16 << 10;
 
 /// Pages begin where lines of the cache do.
 const LINE: usize = 64;
 
-/// Pages that a thread takes from a pool, or gives back, at once: threads ask the pool for few of their pages. It keeps twice as many
-/// at most.
+/// Pages that a thread takes from a pool, or gives back, at once, if they are small: threads ask the pool for few of their pages. It
+/// keeps twice as many at most.
 const AT_ONCE: usize = 16;
+
+/// Bytes that a thread takes or gives back at once, at most.
+const BYTES_AT_ONCE: usize = 64 << 10;
+
+/// Pages of so many bytes that a thread takes or gives back at once.
+fn at_once(length: usize) -> usize {
+    (BYTES_AT_ONCE / length).clamp(1, AT_ONCE)
+}
 
 /// Pools by the size of their pages. A drive has one size.
 static POOLS: Mutex<BTreeMap<usize, Pool>> = Mutex::new(BTreeMap::new());
@@ -121,7 +129,7 @@ impl Spares {
     fn of(&mut self, length: usize) -> &mut Vec<Spare> {
         let known = self.0.iter().position(|(size, _)| *size == length);
         let at = known.unwrap_or_else(|| {
-            self.0.push((length, Vec::with_capacity(2 * AT_ONCE)));
+            self.0.push((length, Vec::with_capacity(2 * at_once(length))));
             self.0.len() - 1
         });
         &mut self.0[at].1
@@ -132,15 +140,15 @@ impl Spares {
         if spares.is_empty() {
             let mut pools = pools();
             let pool = pools.entry(length).or_default();
-            spares.extend((0..AT_ONCE).map(|_| pool.take(length)));
+            spares.extend((0..at_once(length)).map(|_| pool.take(length)));
         }
         spares.pop().expect("some were taken")
     }
 
     fn put(&mut self, length: usize, spare: Spare) {
         let spares = self.of(length);
-        if spares.len() == 2 * AT_ONCE {
-            Pool::give_back(length, spares.drain(..AT_ONCE));
+        if spares.len() == 2 * at_once(length) {
+            Pool::give_back(length, spares.drain(..at_once(length)));
         }
         spares.push(spare);
     }
@@ -432,6 +440,14 @@ mod tests {
         assert!((1..=2 * AT_ONCE).contains(&left), "{left}");
         (0..10_000_u32).for_each(|page| assert_eq!(SharedBytes::from([page as u8; LENGTH])[LENGTH - 1], page as u8));
         assert_eq!(chunks(LENGTH), left);
+    }
+
+    /// Catches spares that are counted where their bytes matter: clients ask in many sizes, on many threads.
+    #[test]
+    fn a_thread_keeps_few_bytes_at_hand() {
+        drop((0..100_u8).map(|page| SharedBytes::from([page; POOLED_MAX])).collect::<Vec<_>>());
+        let kept = SPARES.with_borrow_mut(|spares| spares.of(POOLED_MAX).len());
+        assert!((1..=2 * BYTES_AT_ONCE / POOLED_MAX).contains(&kept), "{kept}");
     }
 
     /// Pages outlive the thread that made them, and go wherever they are dropped. Catches a page that is lost with a thread, and one
