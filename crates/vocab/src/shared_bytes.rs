@@ -13,9 +13,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// of one size lie side by side, sixteen in a line of the cache, so that to share a page, or to give it up, misses no cache where
 /// the bytes themselves are not looked at. Pages that were given up are handed out again; the system is asked for memory of many
 /// pages at once.
-pub struct SharedBytes {
+pub struct SharedBytes(Place);
+
+/// Where the bytes of a page are. Whoever has one knows that the chunk is there: the page is held, or a spare.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
     chunk: NonNull<Chunk>,
-    place: u32,
+    index: u32,
 }
 
 /// Memory for some pages of one size.
@@ -35,20 +39,32 @@ struct Chunk {
 
 // SAFETY: a holder only reads, unless it is the only one; counts are atomic, and all else of a chunk never changes.
 #[allow(unsafe_code)]
-unsafe impl Send for SharedBytes {}
+unsafe impl Send for Place {}
 // SAFETY: as above.
 #[allow(unsafe_code)]
-unsafe impl Sync for SharedBytes {}
+unsafe impl Sync for Place {}
 
-/// A page that nobody holds, and that no chunk counts as free: its place is its owner's alone.
-struct Spare {
-    chunk: NonNull<Chunk>,
-    place: u32,
+impl Place {
+    #[inline]
+    fn chunk(&self) -> &Chunk {
+        // SAFETY: a chunk is there while somebody has a place of it.
+        #[allow(unsafe_code)]
+        unsafe {
+            self.chunk.as_ref()
+        }
+    }
+
+    #[inline]
+    fn count(&self) -> &AtomicU32 {
+        &self.chunk().counts[self.index as usize]
+    }
+
+    #[inline]
+    fn first(&self) -> *mut u8 {
+        let chunk = self.chunk();
+        chunk.first.as_ptr().wrapping_add(self.index as usize * chunk.stride)
+    }
 }
-
-// SAFETY: it owns the page, and of the chunk it uses what is atomic or never changes.
-#[allow(unsafe_code)]
-unsafe impl Send for Spare {}
 
 /// Chunks with pages of one size.
 #[derive(Default)]
@@ -68,7 +84,7 @@ struct Room {
     used: u32,
 }
 
-/// A chunk of a pool, until it is dropped.
+/// A chunk, which ends when this is dropped: then nobody has a page of it.
 struct Owned(NonNull<Chunk>);
 
 // SAFETY: it owns the chunk, of which all parts may change their thread.
@@ -77,7 +93,9 @@ unsafe impl Send for Owned {}
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        Chunk::end(self.0);
+        // SAFETY: it came from a box, and nobody has a page of it any more.
+        #[allow(unsafe_code)]
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
 
@@ -117,7 +135,7 @@ thread_local! {
 }
 
 /// Pages at hand, by their size.
-struct Spares(Vec<(usize, Vec<Spare>)>);
+struct Spares(Vec<(usize, Vec<Place>)>);
 
 impl Drop for Spares {
     fn drop(&mut self) {
@@ -126,7 +144,7 @@ impl Drop for Spares {
 }
 
 impl Spares {
-    fn of(&mut self, length: usize) -> &mut Vec<Spare> {
+    fn of(&mut self, length: usize) -> &mut Vec<Place> {
         let known = self.0.iter().position(|(size, _)| *size == length);
         let at = known.unwrap_or_else(|| {
             self.0.push((length, Vec::with_capacity(2 * at_once(length))));
@@ -135,7 +153,7 @@ impl Spares {
         &mut self.0[at].1
     }
 
-    fn take(&mut self, length: usize) -> Spare {
+    fn take(&mut self, length: usize) -> Place {
         let spares = self.of(length);
         if spares.is_empty() {
             let mut pools = pools();
@@ -145,7 +163,7 @@ impl Spares {
         spares.pop().expect("some were taken")
     }
 
-    fn put(&mut self, length: usize, spare: Spare) {
+    fn put(&mut self, length: usize, spare: Place) {
         let spares = self.of(length);
         if spares.len() == 2 * at_once(length) {
             Pool::give_back(length, spares.drain(..at_once(length)));
@@ -162,43 +180,26 @@ impl Chunk {
         let counts = (1..=places).map(|next| AtomicU32::new(if next == places { NONE } else { next })).collect();
         NonNull::from(Box::leak(Box::new(Self { counts, first, stride, length, at, _memory: memory })))
     }
-
-    /// Ends a chunk of which nobody has a page.
-    fn end(chunk: NonNull<Self>) {
-        // SAFETY: it came from a box, and nobody has it but the caller.
-        #[allow(unsafe_code)]
-        drop(unsafe { Box::from_raw(chunk.as_ptr()) });
-    }
 }
 
 fn pools() -> MutexGuard<'static, BTreeMap<usize, Pool>> {
     POOLS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Room {
-    fn count(&self, place: u32) -> &AtomicU32 {
-        // SAFETY: a pool has a chunk for as long as it says so.
-        #[allow(unsafe_code)]
-        let chunk = unsafe { self.chunk.0.as_ref() };
-        &chunk.counts[place as usize]
-    }
-}
-
 impl Pool {
-    fn take(&mut self, length: usize) -> Spare {
+    fn take(&mut self, length: usize) -> Place {
         if self.with_room.is_empty() {
             self.grow(length);
         }
         let at = *self.with_room.last().expect("a chunk has room");
         let room = self.rooms[at].as_mut().expect("chunks with room are there");
-        let place = room.free;
-        room.free = room.count(place).load(Ordering::Relaxed);
+        let place = Place { chunk: room.chunk.0, index: room.free };
+        room.free = place.count().load(Ordering::Relaxed);
         room.used += 1;
-        let (chunk, is_full) = (room.chunk.0, room.free == NONE);
-        if is_full {
+        if room.free == NONE {
             self.with_room.pop();
         }
-        Spare { chunk, place }
+        place
     }
 
     fn grow(&mut self, length: usize) {
@@ -214,21 +215,19 @@ impl Pool {
         self.with_room.push(at);
     }
 
-    fn give_back(length: usize, spares: impl IntoIterator<Item = Spare>) {
+    fn give_back(length: usize, spares: impl IntoIterator<Item = Place>) {
         let mut pools = pools();
         let pool = pools.entry(length).or_default();
-        spares.into_iter().for_each(|spare| pool.put(&spare));
+        spares.into_iter().for_each(|spare| pool.put(spare));
     }
 
     /// Takes a page back.
-    fn put(&mut self, spare: &Spare) {
-        // SAFETY: a chunk is there while somebody has a page of it.
-        #[allow(unsafe_code)]
-        let at = unsafe { spare.chunk.as_ref() }.at.expect("it is of a pool");
+    fn put(&mut self, spare: Place) {
+        let at = spare.chunk().at.expect("it is of a pool");
         let room = self.rooms[at].as_mut().expect("a chunk with a page");
         let was_full = room.free == NONE;
-        room.count(spare.place).store(room.free, Ordering::Relaxed);
-        room.free = spare.place;
+        spare.count().store(room.free, Ordering::Relaxed);
+        room.free = spare.index;
         room.used -= 1;
         let is_empty = room.used == 0;
         if was_full {
@@ -252,31 +251,11 @@ impl SharedBytes {
         let is_pooled = (1..=POOLED_MAX).contains(&length);
         // A thread that ends has nothing at hand any more.
         let spare = is_pooled.then(|| SPARES.try_with(|spares| spares.borrow_mut().take(length)).ok()).flatten();
-        let Spare { chunk, place } = spare.unwrap_or_else(|| Spare { chunk: Chunk::new(length, 1, None), place: 0 });
-        let mut new = Self { chunk, place };
-        new.count().store(1, Ordering::Relaxed);
+        let place = spare.unwrap_or_else(|| Place { chunk: Chunk::new(length, 1, None), index: 0 });
+        let mut new = Self(place);
+        place.count().store(1, Ordering::Relaxed);
         fill(new.get_mut().expect("nobody else has it"));
         new
-    }
-
-    #[inline]
-    fn chunk(&self) -> &Chunk {
-        // SAFETY: a chunk is there while somebody holds a page of it.
-        #[allow(unsafe_code)]
-        unsafe {
-            self.chunk.as_ref()
-        }
-    }
-
-    #[inline]
-    fn count(&self) -> &AtomicU32 {
-        &self.chunk().counts[self.place as usize]
-    }
-
-    #[inline]
-    fn first(&self) -> *mut u8 {
-        let chunk = self.chunk();
-        chunk.first.as_ptr().wrapping_add(self.place as usize * chunk.stride)
     }
 
     /// How many hold the bytes, this one included. Others may share them, or give them up, at any time.
@@ -284,7 +263,7 @@ impl SharedBytes {
     #[must_use]
     pub fn holders(&self) -> u32 {
         // What others did with the bytes before they gave them up has happened.
-        self.count().load(Ordering::Acquire)
+        self.0.count().load(Ordering::Acquire)
     }
 
     /// The bytes, to be changed, where nobody else holds them.
@@ -295,7 +274,7 @@ impl SharedBytes {
         }
         // SAFETY: the memory is of `length` bytes, and the only holder is borrowed for writing.
         #[allow(unsafe_code)]
-        Some(unsafe { std::slice::from_raw_parts_mut(self.first(), self.chunk().length) })
+        Some(unsafe { std::slice::from_raw_parts_mut(self.0.first(), self.0.chunk().length) })
     }
 
     /// The bytes, to be changed: a copy where others hold them.
@@ -309,7 +288,7 @@ impl SharedBytes {
     /// Whether both are the same bytes in memory.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        (self.chunk, self.place) == (other.chunk, other.place)
+        self.0 == other.0
     }
 }
 
@@ -320,7 +299,7 @@ impl Deref for SharedBytes {
         // SAFETY: the memory is of `length` bytes, and only who holds them alone, and is borrowed for writing, writes.
         #[allow(unsafe_code)]
         unsafe {
-            std::slice::from_raw_parts(self.first(), self.chunk().length)
+            std::slice::from_raw_parts(self.0.first(), self.0.chunk().length)
         }
     }
 }
@@ -329,9 +308,9 @@ impl Clone for SharedBytes {
     #[inline]
     fn clone(&self) -> Self {
         // No one who has a holder can lose it meanwhile.
-        let before = self.count().fetch_add(1, Ordering::Relaxed);
+        let before = self.0.count().fetch_add(1, Ordering::Relaxed);
         assert!(before < u32::MAX / 2, "a page has too many holders");
-        Self { chunk: self.chunk, place: self.place }
+        Self(self.0)
     }
 }
 
@@ -339,17 +318,16 @@ impl Drop for SharedBytes {
     #[inline]
     fn drop(&mut self) {
         // What this holder did with the bytes has happened before the last one gives them up.
-        if self.count().fetch_sub(1, Ordering::Release) != 1 {
+        if self.0.count().fetch_sub(1, Ordering::Release) != 1 {
             return;
         }
         fence(Ordering::Acquire);
-        let Chunk { at, length, .. } = *self.chunk();
+        let Chunk { at, length, .. } = *self.0.chunk();
         if at.is_none() {
-            return Chunk::end(self.chunk);
+            return drop(Owned(self.0.chunk));
         }
-        let spare = || Spare { chunk: self.chunk, place: self.place };
-        if SPARES.try_with(|spares| spares.borrow_mut().put(length, spare())).is_err() {
-            Pool::give_back(length, [spare()]);
+        if SPARES.try_with(|spares| spares.borrow_mut().put(length, self.0)).is_err() {
+            Pool::give_back(length, [self.0]);
         }
     }
 }
