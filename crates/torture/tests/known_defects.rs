@@ -14,10 +14,6 @@ use flashkeep_torture::{Rule, Scope, quiet_panics};
 fn assert_broken(seed: u64, faults: &[&str], schemes: &[&str], number: u64, scheme: &str, rule: Rule, words: &str) {
     let own = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     let scope = Scope::apart(seed, &own(schemes), &own(faults), false).unwrap_or_else(|problem| panic!("{problem}"));
-    assert_broken_in(&scope, number, scheme, rule, words);
-}
-
-fn assert_broken_in(scope: &Scope, number: u64, scheme: &str, rule: Rule, words: &str) {
     quiet_panics();
     let (scenario, outcome) = scope.replay(number);
     let scenario = scenario.unwrap_or_else(|| panic!("scenario {number}: no drive"));
@@ -33,11 +29,4 @@ const BOTH: &[&str] = &["cut", "wear-out"];
 #[test]
 fn cuts_at_the_end_of_life_cost_pages() {
     assert_broken(2, BOTH, &[], 154_881, "code-zones", Rule::Lost, "lpn25 cannot be read");
-}
-
-/// A cut takes the sums of a drive with partial parities; at rest one page is in no parity of its stripe. Nothing is lost.
-#[test]
-fn a_cut_that_takes_the_sums_leaves_a_page_without_parity() {
-    let scope = Scope::named(1901, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
-    assert_broken_in(&scope, 14_488, "ppc", Rule::Scrub, "no parity in flash is the sum of lpn49");
 }

@@ -130,13 +130,15 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
         !missing.is_empty() && missing.iter().all(is_unknown) && self.is_durable(stripe, state, copies)
     }
 
-    /// Whether contents that are missing may have been in flash and were lost.
+    /// Whether contents that are missing may have been in flash and were lost. Those of a strip of which nothing was durable were not,
+    /// whatever its die has lost: the update that would have been the first was cut, or the host discarded it.
     fn may_be_lost(&self, stripe: StripeId, state: &State<'_, P>, strip: u32) -> bool {
         let die = self.stripes.scheme().die_of(stripe, strip);
-        let durable = self.durable_rank(stripe, strip);
-        self.core.device.is_dead(die)
-            || self.evidence.losing_dies.contains(&die)
-            || durable.is_some_and(|update| update >= state.versions[strip as usize])
+        match self.durable_rank(stripe, strip) {
+            Some(0) => false,
+            Some(durable) if durable >= state.versions[strip as usize] => true,
+            _ => self.core.device.is_dead(die) || self.evidence.losing_dies.contains(&die),
+        }
     }
 
     fn slot(&self, copy: &Copy) -> Slot {

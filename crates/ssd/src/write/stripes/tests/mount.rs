@@ -13,6 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// No page is known to be lost.
 static NONE_LOST: BTreeMap<Lpn, u64> = BTreeMap::new();
 
+/// A journal with these durable ranks of stripe 0.
+fn journal(durable: [u64; N as usize]) -> Journal {
+    let mut journal = Journal::new(64);
+    (0..).map(Lpn).zip(durable).for_each(|(lpn, rank)| journal.durable(lpn, rank));
+    journal
+}
+
 /// A drive that is to be mounted, with stripe 0 in version 1.
 fn mountable(scheme: &str) -> Drive {
     let power = Power { mountable: true, ..Power::default() };
@@ -54,9 +61,7 @@ impl Drive {
 
     /// What a mount chooses that cannot read the pages `gone` and whose journal says what was durable of stripe 0.
     fn choose_by(&self, durable: [u64; N as usize], gone: &[Ppn]) -> ChosenStripes {
-        let mut journal = Journal::new(64);
-        (0..).map(Lpn).zip(durable).for_each(|(lpn, rank)| journal.durable(lpn, rank));
-        self.choose_from(&self.evidence(gone, &journal, &[]), &[])
+        self.choose_from(&self.evidence(gone, &journal(durable), &[]), &[])
     }
 
     /// What a mount chooses where the `suspects` may not last.
@@ -154,9 +159,10 @@ fn a_durable_state_with_losses_is_chosen_where_nothing_older_is_whole() {
     let before: Vec<Ppn> = (0..=N).map(|strip| drive.page_of(strip)).collect();
     drive.write(&[(0, 2), (1, 2), (2, 2), (3, 2)]);
     let gone = [drive.page_of(1), drive.page_of(2)];
-    let losing = gone.map(|ppn| drive.core.device.grid.die_of(ppn));
-    let chosen = drive.choose(&[&before[..], &gone].concat(), &losing, false);
-    let new = drive.rank(0);
+    let losing_dies = gone.iter().map(|&ppn| drive.core.device.grid.die_of(ppn)).collect();
+    let (new, gone) = (drive.rank(0), [&before[..], &gone].concat());
+    let durable = journal([new; N as usize]);
+    let chosen = drive.choose_from(&Evidence { losing_dies, ..drive.evidence(&gone, &durable, &[]) }, &[]);
     drive.expect(&chosen, [(new, true), (new, false), (new, false), (new, true)]);
     assert_eq!(chosen.stripes[0].lost, [(Lpn(1), new), (Lpn(2), new)]);
 }
@@ -173,6 +179,22 @@ fn the_part_of_a_first_update_that_was_cut_is_a_stripe_without_the_rest() {
     assert_eq!(pages, [true, true, false, false]);
     assert!(chosen.pages[6].is_none() && chosen.stripes[1].lost.is_empty(), "it never was there");
     assert!(chosen.stripes[1].unnamed.is_some(), "its pages name four strips");
+}
+
+/// Catches pages of a first update that was cut and that are taken for losses because their dies lost others: they would answer with
+/// media errors though the host never had an answer, and no parity could be built for the rest of the stripe.
+#[test]
+fn a_first_update_that_was_cut_lost_nothing_whatever_its_dies_have_lost() {
+    let mut drive = mountable("raid5");
+    drive.begin(&[(4, 1), (5, 1), (6, 1), (7, 1)]);
+    drive.complete_some(2);
+    let all: Vec<DieId> = (0..drive.core.device.grid.dies()).map(|die| DieId(die as u16)).collect();
+    for lost_partials in [false, true] {
+        let chosen = drive.choose(&[], &all, lost_partials);
+        let found: Vec<bool> = chosen.pages[4..8].iter().map(Option::is_some).collect();
+        assert_eq!((found, &chosen.stripes[1].lost), (vec![true, true, false, false], &vec![]));
+        assert!(chosen.stripes[1].unnamed.is_some(), "its pages name four strips");
+    }
 }
 
 /// A cut update is undone in part: the mount goes back to the old contents of strip 0, and names that part. Catches a
