@@ -451,7 +451,8 @@ impl<P: Payload> MemoryArray<P> {
         for (info, contents) in self.blocks.iter_mut().zip(&mut self.contents) {
             // A sense of the first page in either mode tells which one it is.
             let slc = if info.next_page > 0 { contents.as_ref().map_or(0, |contents| contents.get().slc) } else { 0 };
-            *info = BlockInfo { next_page: info.next_page, bad: info.bad, slc, ..BlockInfo::default() };
+            let BlockInfo { next_page, bad, reads, recharges, .. } = *info;
+            *info = BlockInfo { next_page, bad, slc, reads, recharges, ..BlockInfo::default() };
             if let Some(contents) = contents.as_mut().filter(|_| self.keeps_ecc) {
                 let contents = contents.change();
                 contents.ecc.iter_mut().for_each(|ecc| ecc.written_s.fill(contents.first_program_s));

@@ -8,7 +8,7 @@
 //! | bad blocks | marked in flash |
 //! | how far a block is programmed | seen: up to the last page that does not read as erased |
 //! | P/E cycles of a block without a readable page | gone |
-//! | reads and recharges since the erase | gone |
+//! | reads and recharges since the erase | done to the cells; nobody can tell |
 //! | when a page was programmed or recharged | gone; no earlier than the first page of its block |
 //! | whether a page that reads as erased was begun, whether an erase ended | never known |
 
@@ -69,9 +69,9 @@ pub trait Scan<P: Payload>: FlashArray<P> {
     /// Looks at a page. A look is not counted as a read and does not use up a weak page.
     fn scan_page(&self, ppn: Ppn) -> PageScan<'_>;
 
-    /// Forgets what dies with power: of each [`crate::BlockInfo`] stays only the mark of a bad block and
-    /// what [`Self::scan_block`] finds as the next page. Recovery sets the rest anew
-    /// ([`FlashArray::set_age`]) from what the pages say, erring towards more wear and more age.
+    /// Forgets what dies with power: of each [`crate::BlockInfo`] stays the mark of a bad block,
+    /// what [`Self::scan_block`] finds as the next page, and what reads and recharges have done to the cells. Recovery sets
+    /// the rest anew ([`FlashArray::set_age`]) from what the pages say, erring towards more wear and more age.
     fn forget_volatile(&mut self);
 
     /// Looks at all pages of a block.

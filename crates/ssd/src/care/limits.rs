@@ -61,7 +61,12 @@ pub(crate) fn start<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, wri
 fn start_with<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, by_wear: ByWear) {
     let (grid, array) = (&core.device.grid, &core.device.array);
     let blocks = || (0..grid.geometry().blocks()).map(BlockAddr);
-    let mut limits = Limits::new(by_wear, blocks().map(|block| array.block(block).reads).collect(), core.map.logs());
+    let mut reads = std::mem::take(&mut core.limits.reads);
+    if reads.is_empty() {
+        // No mount: the drive is new, or of an age, and its controller has counted from the start.
+        reads = blocks().map(|block| array.block(block).reads).collect();
+    }
+    let mut limits = Limits::new(by_wear, reads, core.map.logs());
     for block in blocks().filter(|&block| array.block(block).next_page > 0) {
         let class = limits.classify(block, PeCycles(array.block(block).pe));
         let (at, reads) = (limits.of_block(block).expect("just classified"), limits.reads[block.index()]);

@@ -112,7 +112,7 @@ pub(crate) struct Limits {
     by_wear: Option<ByWear>,
     /// The wear class of each block since its first page.
     class_of: Vec<u16>,
-    /// Reads asked of each block since its erase.
+    /// Reads asked of each block since its erase. Before the limits are on: as a mount knows them, or empty.
     pub reads: Vec<u32>,
     pub regions: Vec<Region>,
     /// Whether something happened that may let a block be recycled.

@@ -295,7 +295,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         found::data_in(&self.core, ppn)
     }
 
-    /// Wear and age of blocks as their pages tell, and counts of reads as they were saved.
+    /// Wear and age of blocks as their pages tell, and counts of reads as they were saved: those of the controller, for its limits. How
+    /// often cells were read is a fact of the medium, which no mount changes.
     fn mount_wear(&mut self, looks: &Looks, remains: &Remains<P>) {
         let slc_cycles_a_cycle = self.core.slc_cycles_a_cycle;
         let step = if self.core.breaks(SafetyRule::ReadReserve) { 0 } else { READS_SAVED_EVERY };
@@ -320,12 +321,16 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             let kept = remains.wear.get(block.index()).map(|&pe| pe + u32::from(remains.erasing.contains(&block)));
             let (pe, slc_cycles, first_program) = told.unwrap_or((kept.unwrap_or(bound), 0, self.core.device.now));
             let pe = pe.max(kept.unwrap_or(0));
-            let saved = remains.reads.get(block.index()).map_or(0, |&saved| saved + step);
             self.core.device.array.set_age(block, |info| {
                 (info.pe, info.slc_cycles, info.first_program) = (pe, slc_cycles, first_program);
                 info.slc = if info.is_slc() { slc_cycles_a_cycle } else { 0 };
-                info.reads = if info.next_page > 0 { saved } else { 0 };
+                // Nobody can have read an erased block.
+                info.reads = if info.next_page > 0 { info.reads } else { 0 };
             });
+            if let Some(saved) = remains.reads.get(block.index()) {
+                let is_written = self.core.device.array.block(block).next_page > 0;
+                self.core.limits.reads.push(if is_written { saved + step } else { 0 });
+            }
             let unit = self.core.map.unit_of_block(block);
             if pe > self.core.map.unit(unit).pe {
                 self.core.map.set_pe(unit, pe);
@@ -573,6 +578,34 @@ mod tests {
         }
         prepared.cut_power(&[], Outage::default());
         assert_eq!(prepared.engine.core.safe.lost.keys().copied().collect::<Vec<_>>(), [Lpn(1), Lpn(2)]);
+    }
+
+    /// Catches a cut that heals what reads have done to cells, and a controller that knows more of that than it saved: only a drive
+    /// with limits counts reads, in steps.
+    #[test]
+    fn cells_stay_as_often_read_as_they_were_whatever_the_controller_counts() {
+        // Saved were 62 steps of 16, and one more counts as read.
+        for (scheme, counted) in [("none", None), ("da-raid5", Some(63 * 16))] {
+            let mut setup = tiny_setup(scheme, BufferKind::Off);
+            (setup.user_slots, setup.power.mountable, setup.age.reads) = (12, true, 1000);
+            setup.precondition.fill = 1.0;
+            let Inner::Tag(mut prepared) = Session::new(&setup).expect("a tiny drive").into_inner() else {
+                panic!("its payload is tags")
+            };
+            let grid = &prepared.engine.core.device.grid;
+            let blocks: Vec<BlockAddr> = (0..grid.geometry().blocks()).map(BlockAddr).collect();
+            let before: Vec<u32> = blocks.iter().map(|&block| prepared.engine.core.device.array.block(block).reads).collect();
+            prepared.cut_power(&[], Outage::default());
+            let core = &prepared.engine.core;
+            // The mount itself reads a few pages.
+            let now: Vec<u32> = blocks.iter().map(|&block| core.device.array.block(block).reads).collect();
+            let kept = now.iter().zip(&before).filter(|(now, before)| **before == 1000 && (1000..1020).contains(*now));
+            let written = before.iter().filter(|&&before| before == 1000).count();
+            assert!(written > 0 && kept.count() == written, "{scheme}: {before:?}, then {now:?}");
+            let known =
+                blocks.iter().filter(|block| before[block.index()] == 1000).map(|b| core.limits.reads().get(b.index()).copied());
+            assert!(known.clone().all(|known| known == counted), "{scheme}: {:?}", known.collect::<Vec<_>>());
+        }
     }
 
     /// Blocks for page profiles belong to no log, so that the mount leaves their pages out. Catches such a block that counts as
