@@ -91,6 +91,8 @@ pub struct FaultsFound {
     pub silent: Option<f64>,
     /// Pages whose program was reported done and did not happen.
     pub blank: BTreeSet<Ppn>,
+    /// The chance that the last command found its block worn out, at the end of life.
+    pub fatigue: Option<f64>,
 }
 
 impl<A> Faulty<A> {
@@ -104,12 +106,14 @@ impl<A> Faulty<A> {
             spoiled: self.spoiled.clone(),
             silent: self.silent.as_ref().map(Silent::chance),
             blank: self.silent.as_ref().map(|silent| silent.blank_pages().clone()).unwrap_or_default(),
+            fatigue: self.fatigue.as_ref().map(|fatigue| fatigue.chance),
         })
     }
 
-    /// What had failed of the array has failed. `draws` are those of silent misreads.
+    /// What had failed of the array has failed. `draws` are those of silent misreads. If it was at the end of its life, it is so again
+    /// once it is told ([`Self::tire`]), from the chance that it had.
     pub fn have(&mut self, faults: FaultsFound, draws: Stream) {
-        let FaultsFound { dies, blocks, pages, worn_out, spoiled, silent, blank } = faults;
+        let FaultsFound { dies, blocks, pages, worn_out, spoiled, silent, blank, fatigue: _ } = faults;
         dies.into_iter().for_each(|die| self.kill(die));
         self.any |= !blocks.is_empty() || !pages.is_empty() || !worn_out.is_empty() || silent.is_some();
         (self.lost_blocks, self.lost_pages, self.worn_out, self.spoiled) = (blocks, pages, worn_out, spoiled);
@@ -131,6 +135,11 @@ impl<A> Faulty<A> {
             uncorrectable,
             draws,
         }
+    }
+
+    /// Which reads fail for once is drawn from these from now on.
+    pub fn draw_from(&mut self, draws: Stream) {
+        self.draws = draws;
     }
 
     /// What is wrapped.
@@ -167,9 +176,9 @@ impl<A> Faulty<A> {
         self.any = true;
     }
 
-    /// From now on blocks wear out at random: with each command that writes the chance rises by `step`.
-    pub fn tire(&mut self, step: f64, draws: Stream) {
-        self.fatigue = Some(Fatigue { step, chance: 0.0, draws });
+    /// From now on blocks wear out at random: with each command that writes the chance rises by `step` from `chance`.
+    pub fn tire(&mut self, step: f64, chance: f64, draws: Stream) {
+        self.fatigue = Some(Fatigue { step, chance, draws });
         self.any = true;
     }
 
@@ -546,7 +555,7 @@ mod tests {
     #[test]
     fn the_end_of_life_comes_sooner_or_later_and_to_all_dies() {
         let mut array = small();
-        array.tire(1e-2, Streams::new(1).stream("test/wear"));
+        array.tire(1e-2, 0.0, Streams::new(1).stream("test/wear"));
         let mut failed = [0; 2];
         for _ in 0..200 {
             for block in 0..8 {

@@ -7,7 +7,7 @@ use common::files::remove;
 use common::{drive, setup};
 use flashkeep_ssd as ssd;
 use ssd::disk::{Control, Disk, DiskError, DiskRequest, Failed, Happened, Part, Planned, SECTOR, When};
-use ssd::{Age, Ecc, Errors, PayloadKind, Power, Precondition, Setup};
+use ssd::{Age, Ecc, Errors, Faults, PayloadKind, Power, Precondition, Setup};
 use vocab::{Bytes, DieId, Fua, Nanos, PeCycles, Streams};
 
 const HOUR: f64 = 3.6e12;
@@ -253,4 +253,50 @@ fn drives_in_files_keep_the_age_that_they_were_made_with() {
     assert!((before.1..=before.1 + 1).contains(&most), "{most} {before:?}");
     drop(disk);
     remove(&path);
+}
+
+/// Writes and reads all pages of the drive so many times; all answers.
+fn work(disk: &mut Disk, rounds: u32) -> Vec<ssd::disk::DiskAnswer> {
+    let mut answers = Vec::new();
+    for round in 0..rounds {
+        fill(disk);
+        for page in 0..disk.sectors() / 8 {
+            disk.submit(DiskRequest::Read { sector: page * 8, sectors: 8 });
+        }
+        answers.extend(disk.run_all().expect("a drive that works"));
+        assert_eq!(disk.first_mismatch(), None, "round {round}");
+    }
+    answers
+}
+
+/// A drive in files whose settings have faults fails as the same drive in memory does, request by request, and goes on to fail once its
+/// files were opened again. Catches faults that files forget.
+#[test]
+fn drives_in_files_fail_as_they_were_made_to() {
+    let path = std::env::temp_dir().join(format!("flashkeep-faults-{}", std::process::id()));
+    let tired = Faults { uncorrectable_reads: 5e-3, wear_out: 5e-7, ..Faults::default() };
+    for faults in [tired, Faults { dead_die: Some(1), ..Faults::default() }] {
+        let setup = Setup { faults, ..plain("ds-raid") };
+        let mut memory = Disk::in_memory(&setup).expect("a drive");
+        let mut disk = Disk::create(&setup, &path).expect("files");
+        assert_eq!(work(&mut memory, 6), work(&mut disk, 6));
+        let before = disk.status();
+        assert_eq!(format!("{:?}", memory.status()), format!("{before:?}"));
+        assert!(before.rebuilt_reads > 5 || faults != tired, "{before:?}");
+        assert_eq!((before.bad_blocks > 0, before.dies[1].alive), (true, faults == tired), "{before:?}");
+        drop(disk);
+        disk = Disk::open(&setup, &path).expect("the files");
+        // The controller finds blocks that take nothing once it writes to them.
+        work(&mut disk, 3);
+        let after = disk.status();
+        assert!(after.bad_blocks >= before.bad_blocks && after.dies[1].alive == (faults == tired), "{after:?}");
+        assert!(after.rebuilt_reads > 0 || faults != tired, "{after:?}");
+        drop(disk);
+        remove(&path);
+    }
+    let late = Setup { faults: Faults { dead_die: Some(1), dead_die_at_request: 9, ..Faults::default() }, ..plain("ds-raid") };
+    for refused in [Disk::in_memory(&late).err(), Disk::create(&late, &path).err()] {
+        let said = refused.expect("requests are not counted from the beginning").to_string();
+        assert!(said.contains("faults.dead_die_at_request: "), "{said}");
+    }
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod age;
 pub(crate) mod demand;
+pub(crate) mod faults;
 pub(crate) mod precondition;
 
 use crate::boot::precondition::{HearHistory, Steady};
@@ -76,6 +77,7 @@ pub(crate) fn reopened<'a, P: HostPayload, A: Scan<P>>() -> Vec<Step<'a, P, A>> 
     vec![
         Step { name: "mount", run: Boot::mount },
         Step { name: "page ECC and refresh", run: Boot::restart_ecc },
+        Step { name: "page profiles", run: Boot::restore_profiles },
         Step { name: "limits on reads and age", run: Boot::start_limits },
     ]
 }

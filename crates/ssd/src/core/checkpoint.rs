@@ -37,29 +37,51 @@ pub(crate) enum Summary {
 #[derive(Clone, Debug)]
 pub(crate) struct Checkpoint {
     of: Vec<Summary>,
+    /// Blocks whose summaries changed, where somebody saves them.
+    changed: Option<Vec<BlockAddr>>,
 }
 
 impl Checkpoint {
     /// All blocks are erased.
     pub fn fresh(blocks: u32) -> Self {
-        Self { of: vec![Summary::Erased; blocks as usize] }
+        Self::of_all(vec![Summary::Erased; blocks as usize])
+    }
+
+    /// These summaries, one for each block.
+    pub fn of_all(summaries: Vec<Summary>) -> Self {
+        Self { of: summaries, changed: None }
+    }
+
+    /// Somebody saves it: from now on it tells which summaries changed.
+    pub fn watch(&mut self) {
+        self.changed = Some(Vec::new());
+    }
+
+    /// Blocks whose summaries changed since this was last asked.
+    pub fn take_changed(&mut self) -> Vec<BlockAddr> {
+        self.changed.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn set(&mut self, block: BlockAddr, summary: Summary) {
+        self.of[block.index()] = summary;
+        self.changed.iter_mut().for_each(|changed| changed.push(block));
     }
 
     /// All pages of the block are programmed. Its erase may be waiting behind the last program already.
     pub fn sum_up<P: HostPayload, A: FlashArray<P>>(&mut self, block: BlockAddr, array: &A) {
         if self.of(block) != Summary::Struck {
-            self.of[block.index()] = Summary::Whole(array.block(block).pe);
+            self.set(block, Summary::Whole(array.block(block).pe));
         }
     }
 
     /// The block was erased.
     pub fn erased(&mut self, block: BlockAddr) {
-        self.of[block.index()] = Summary::Erased;
+        self.set(block, Summary::Erased);
     }
 
     /// The block is being programmed, or nothing is known of it.
     pub fn forget(&mut self, block: BlockAddr) {
-        self.of[block.index()] = Summary::None;
+        self.set(block, Summary::None);
     }
 
     /// Nothing is known of any block.
@@ -69,7 +91,7 @@ impl Checkpoint {
 
     /// The block is going to be erased, or a page of it cannot be read.
     pub fn strike_out(&mut self, block: BlockAddr) {
-        self.of[block.index()] = Summary::Struck;
+        self.set(block, Summary::Struck);
     }
 
     /// What is noted of a block.

@@ -320,7 +320,7 @@ impl Medium {
             Self::Files(session) => {
                 let (mut client, arrived) = (session.drive.host.client.take(), session.drive.host.requests.arrived);
                 let first_mismatch = session.drive.host.first_mismatch.take();
-                session.save()?;
+                session.save_to_the_last_read()?;
                 let withstands = session.withstands_machine_failures();
                 let path = session.path().to_owned();
                 let files = session.let_go().expect("this process has the files");

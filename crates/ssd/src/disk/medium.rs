@@ -1,7 +1,7 @@
 //! Where the drive's flash is.
 
 use super::DiskError;
-use crate::config::{BufferKind, Setup};
+use crate::config::{BufferKind, Setup, SetupError};
 use crate::core::apart::Apart;
 use crate::engine::Engine;
 use crate::engine::online::Turn;
@@ -57,7 +57,13 @@ pub(super) use on_engine_mut;
 
 impl Medium {
     pub fn in_memory(setup: &Setup) -> Result<Self, DiskError> {
+        if setup.faults.dead_die_at_request != 0 {
+            let what = "faults.dead_die_at_request: valid is 0; a plan has what happens to a drive later";
+            return Err(SetupError::new(what.to_owned()).into());
+        }
         let Inner::Page(mut prepared) = Session::new(setup)?.into_inner() else { unreachable!("its payload is that of pages") };
+        let dead = setup.faults.dead_dies(setup.drive.geometry.dies());
+        dead.into_iter().for_each(|die| prepared.engine.kill(die));
         let is_empty = setup.precondition.fill == 0.0;
         prepared.engine.take_client(setup, is_empty);
         Ok(Self::Memory(Apart::new(*prepared)))

@@ -6,16 +6,19 @@
 //! between two events, with all that was answered. That is a state after a power cut (`cut`), which a mount knows how to come back
 //! from (`mount`). A machine that fails leaves one as well, and of those that were synced the newest or a later one.
 
+mod blocks;
 mod fields;
 mod kept;
 mod memory;
 mod saved;
 pub(crate) mod snapshot;
+#[cfg(test)]
+mod testing;
 
 use crate::boot;
 use crate::boot::age::mark_bad_blocks;
 use crate::config::SetupError;
-use crate::config::{Faults, Pace, PayloadKind, Setup};
+use crate::config::{Pace, PayloadKind, Setup};
 use crate::core::bytes::{Malformed, Writer};
 use crate::core::flash::FlashFile;
 use crate::core::scrub::Scrub;
@@ -34,14 +37,14 @@ use fields::Value;
 use kept::Kept;
 pub use memory::MemoryError;
 use memory::{Memory, Opened};
-use nand::{Faulty, FileArray, FlashArray, ImageError, Logged, PageScan, Scan, Store};
+use nand::{FaultsFound, Faulty, FileArray, FlashArray, ImageError, Logged, PageScan, Scan, Store};
 use protect::Protection;
 use protect::code_zones::CodeZones;
 use saved::Saved;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use vocab::{BlockAddr, Grid, HostCommand, HostOp, Lba, Lpn, Nanos, SimTime, StreamId, Streams};
+use vocab::{BlockAddr, Grid, HostCommand, HostOp, Lba, Lpn, SimTime, StreamId, Streams};
 
 /// Flash with all bytes of its pages, which may lose some.
 pub(crate) type Flash = Faulty<FlashFile>;
@@ -61,8 +64,8 @@ const UNSAVED_MAX: u64 = 1 << 20;
 
 /// Flash that has lost nothing so far.
 fn whole(flash: FileArray<PageBuf, Logged<Box<dyn Store>>>, setup: &Setup) -> Flash {
-    let dies = setup.drive.geometry.dies();
-    Faulty::new(flash, dies, 0.0, Streams::new(setup.seed).stream("nand/uncorrectable"))
+    let draws = Streams::new(setup.seed).stream("nand/uncorrectable");
+    Faulty::new(flash, setup.drive.geometry.dies(), setup.faults.uncorrectable_reads, draws)
 }
 
 /// Why a drive in files could not be made, opened or used.
@@ -175,6 +178,8 @@ impl ImageSession {
         mark_bad_blocks(&mut flash, setup, &protection, &Streams::new(setup.seed));
         let mut drive = Engine::new(setup, protection, whole(flash, setup))?;
         boot::bring_up(&mut drive, setup, (None, Remains::default()), boot::new_drive(), &mut |_| {})?;
+        boot::faults::begin(&mut drive.core.device.array, &setup.faults, &Streams::new(setup.seed));
+        setup.faults.dead_dies(grid.dies()).into_iter().for_each(|die| drive.kill(die));
         drive.core.safe.wear_was_added = setup.age.adds_cycles();
         drive.host.requests.journal = Some(Journal::default());
         let saved = Kept::all(&mut drive, 0);
@@ -257,11 +262,10 @@ impl ImageSession {
         let saved = saved::decode(&found, &drive).map_err(|malformed| memory.refuse(malformed))?;
         let place = found.place_of(saved::RANK);
         is_as_new_as_flash(&saved, &drive, place).map_err(|malformed| memory.refuse(malformed))?;
-        let Saved { opened, now, remains, faults, .. } = saved;
-        if let Some(faults) = faults {
-            // Draws of another life are not drawn again.
-            let draws = Streams::new(setup.seed).stream_of("nand/silent", opened + 1);
-            drive.core.device.array.have(faults, draws);
+        let Saved { opened, now, remains, faults, cells, .. } = saved;
+        have_faults(&mut drive.core.device.array, setup, faults, opened + 1);
+        for (block, cells) in (0..).map(BlockAddr).zip(cells) {
+            drive.core.device.array.set_age(block, |info| blocks::have_cells(info, cells));
         }
         let mounted = mount(&mut drive, setup, now, remains);
         drive.host.requests.journal = Some(Journal::default());
@@ -319,6 +323,12 @@ impl ImageSession {
         *broken = done.is_err();
         *bytes_saved += done?;
         Ok(())
+    }
+
+    /// As [`Self::save`], to the last read of each block: the process lets go of the files.
+    pub(crate) fn save_to_the_last_read(&mut self) -> Result<(), ImageSessionError> {
+        self.saved.blocks.look_again();
+        self.save()
     }
 
     /// As [`Self::save`], if flash has taken much since the last time.
@@ -473,19 +483,8 @@ fn check_for_files(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
     if !setup.power.mountable {
         return refuse("power.mountable: a drive that cannot be mounted cannot be opened");
     }
-    if setup.power.checkpoint {
-        return refuse("power.checkpoint: all pages are looked at when the image is opened");
-    }
-    if setup.ecc.flush != Nanos(0) {
-        return refuse("ecc.flush: what reserved pages hold is not in the image");
-    }
-    if setup.faults
-        != (Faults { rebuild: setup.faults.rebuild, rebuild_at_once: setup.faults.rebuild_at_once, ..Faults::default() })
-    {
-        return refuse("faults: no file keeps which parts have failed");
-    }
-    if setup.age.reads != 0 {
-        return refuse("age.reads: no file keeps how often blocks were read");
+    if setup.faults.dead_die_at_request != 0 {
+        return refuse("faults.dead_die_at_request: valid is 0; a plan has what happens to a drive later");
     }
     if grid.dies() > MOST_DIES && Way::of(&protection).facts().brings_pages_back {
         return refuse(&format!(
@@ -499,6 +498,18 @@ fn check_for_files(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
         return refuse("scheme code-zones, offline_cost: found free, valid is charged: what takes no time cannot be cut short");
     }
     Ok((grid, protection))
+}
+
+/// Flash has of its earlier lives what has failed, and goes on to fail as the settings say.
+fn have_faults(flash: &mut Flash, setup: &Setup, faults: Option<FaultsFound>, opened: u64) {
+    // Draws of another life are not drawn again.
+    let draws = |name| Streams::new(setup.seed).stream_of(name, opened);
+    flash.draw_from(draws("nand/uncorrectable"));
+    let chance = faults.as_ref().and_then(|faults| faults.fatigue).unwrap_or(0.0);
+    if let Some(faults) = faults {
+        flash.have(faults, draws("nand/silent"));
+    }
+    boot::faults::tire(flash, &setup.faults, chance, draws("nand/wear-out"));
 }
 
 /// Whether code is written without taking time.

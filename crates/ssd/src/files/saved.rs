@@ -1,8 +1,11 @@
 //! Power-safe memory as fields, and back: `docs/spec/memory.md`. Ways of writing write and read what is theirs. What the controller
 //! cannot know, what has failed of its flash, is kept beside it.
 
+use super::blocks::{SUMMARY_END, summary_of};
 use super::fields::{Fields, Found, Key, Value, whole};
+use crate::care::profiles::{ProfileCopy, Profiles, saved as saved_profiles};
 use crate::core::bytes::{Limits, Malformed, Read, Reader, Writer};
+use crate::core::checkpoint::{Checkpoint, Summary};
 use crate::core::journal::Journal;
 use crate::engine::Engine;
 use crate::files::Flash;
@@ -27,6 +30,8 @@ pub(super) struct Saved {
     pub remains: Remains<PageBuf>,
     /// What has failed.
     pub faults: Option<FaultsFound>,
+    /// What was done to the cells of each block.
+    pub cells: Vec<u64>,
 }
 
 /// The field that says nothing of what changed.
@@ -57,7 +62,12 @@ const WEAR: u8 = 19;
 pub(super) const RANKS: u8 = 20;
 /// Apart from the pages: a page that leaves for flash changes its age alone.
 pub(super) const BUFFER_AGES: u8 = 21;
-const KINDS: u8 = 22;
+/// How often cells were read and recharged.
+pub(super) const CELLS: u8 = 22;
+pub(super) const SUMMARIES: u8 = 23;
+const FATIGUE: u8 = 24;
+pub(super) const PROFILES: u8 = 25;
+const KINDS: u8 = 26;
 
 pub(super) type Drive = Engine<PageBuf, Flash>;
 
@@ -102,6 +112,17 @@ pub(super) fn fields(drive: &Drive, opened: u64) -> Fields {
     to
 }
 
+/// Whole copies of page profiles, by their times; those that are among `known` are taken from there.
+pub(super) fn profiles(drive: &Drive, known: &Fields) -> Fields {
+    let copies = drive.care.profiles.iter().flat_map(|profiles| profiles.copies());
+    let field = |copy: &ProfileCopy| {
+        let key = (PROFILES, copy.at.0);
+        let known = known.iter().find(|(of, _)| *of == key).cloned();
+        known.unwrap_or_else(|| (key, written(slot_of(drive), |to| saved_profiles::put(to, copy))))
+    };
+    copies.map(field).collect()
+}
+
 fn written(slot: usize, write: impl FnOnce(&mut Writer)) -> Value {
     let mut to = Writer::new(slot);
     write(&mut to);
@@ -109,7 +130,7 @@ fn written(slot: usize, write: impl FnOnce(&mut Writer)) -> Value {
 }
 
 fn put_faults(faults: &FaultsFound, number: &mut impl FnMut(u8, u64, u64)) {
-    let FaultsFound { dies, blocks, pages, worn_out, spoiled, silent, blank } = faults;
+    let FaultsFound { dies, blocks, pages, worn_out, spoiled, silent, blank, fatigue } = faults;
     dies.iter().for_each(|die| number(DEAD, die.0.into(), 0));
     blocks.iter().for_each(|block| number(LOST_BLOCKS, block.0.into(), 0));
     worn_out.iter().for_each(|block| number(WORN_OUT, block.0.into(), 0));
@@ -117,6 +138,7 @@ fn put_faults(faults: &FaultsFound, number: &mut impl FnMut(u8, u64, u64)) {
         pages.iter().for_each(|ppn| number(kind, ppn.0.into(), 0));
     }
     silent.iter().for_each(|chance| number(SILENT, 0, chance.to_bits()));
+    fatigue.iter().for_each(|chance| number(FATIGUE, 0, chance.to_bits()));
 }
 
 fn put_groups(groups: &GroupRemains<PageBuf>, slot: usize, to: &mut Fields) {
@@ -165,6 +187,8 @@ pub(super) fn decode(found: &Found, drive: &Drive) -> Result<Saved, Malformed> {
         died: from.numbers(DIED, drive.core.device.grid.dies().into(), "die")?.map(|(_, die)| DieId(die as u16)).collect(),
         wear: from.wear()?,
         keeps_ranks: number(5, "whether ranks are kept")? != 0,
+        checkpoint: from.checkpoint()?,
+        profiles: from.profiles()?,
         ..Remains::default()
     };
     let journal =
@@ -175,6 +199,7 @@ pub(super) fn decode(found: &Found, drive: &Drive) -> Result<Saved, Malformed> {
         sequence: number(2, "rank")?,
         remains: Remains { journal, ..remains },
         faults: from.faults()?,
+        cells: from.cells()?,
     })
 }
 
@@ -269,6 +294,34 @@ impl<'a> From<'a> {
         self.of_blocks(WEAR, count, "P/E cycles of a block")
     }
 
+    fn cells(&self) -> Read<Vec<u64>> {
+        let mut all = vec![0; self.drive.core.device.grid.geometry().blocks() as usize];
+        for (block, mut from) in self.of(CELLS) {
+            let block = Self::below(&from, block, all.len() as u64, "block whose cells were read")?;
+            all[block as usize] = whole(&mut from, "reads and recharges of a block")?;
+        }
+        Ok(all)
+    }
+
+    fn checkpoint(&self) -> Read<Option<Checkpoint>> {
+        if self.drive.core.safe.checkpoint.is_none() {
+            return Ok(None);
+        }
+        let mut all = vec![Summary::None; self.drive.core.device.grid.geometry().blocks() as usize];
+        self.blocks(SUMMARIES, "block with a summary")?;
+        for (block, number) in self.numbers(SUMMARIES, SUMMARY_END, "summary of a block")? {
+            all[block as usize] = summary_of(number, BlockAddr(block as u32), self.drive);
+        }
+        Ok(Some(Checkpoint::of_all(all)))
+    }
+
+    fn profiles(&self) -> Read<Option<Profiles>> {
+        let Some(reserved) = &self.drive.care.profiles else { return Ok(None) };
+        let pages = self.drive.core.device.grid.geometry().pages();
+        let copies = self.of(PROFILES).map(|(_, mut from)| saved_profiles::get(&mut from, pages)).collect::<Read<_>>()?;
+        Ok(Some(reserved.with_copies(copies)))
+    }
+
     /// Ranks of logical pages.
     fn ranks(&self, kind: u8, field: &'static str) -> Read<impl Iterator<Item = (Lpn, u64)> + use<>> {
         for (lpn, from) in self.of(kind) {
@@ -288,6 +341,14 @@ impl<'a> From<'a> {
         self.of(kind).map(|(ppn, from)| Ok(Ppn(Self::below(&from, ppn, end, field)?))).collect()
     }
 
+    fn chance(&self, kind: u8, field: &'static str) -> Read<Option<f64>> {
+        let Some((_, mut from)) = self.of(kind).next() else { return Ok(None) };
+        match f64::from_bits(from.u64(field)?) {
+            chance if (0.0..=1.0).contains(&chance) => Ok(Some(chance)),
+            chance => from.refuse(8, field, format!("found {chance}, valid are 0 to 1")),
+        }
+    }
+
     fn faults(&self) -> Read<Option<FaultsFound>> {
         let end = u64::from(self.limits.dies);
         let dies = self.of(DEAD).map(|(die, from)| Ok(DieId(Self::below(&from, die, end, "dead die")? as u16)));
@@ -297,14 +358,9 @@ impl<'a> From<'a> {
             pages: self.pages(LOST_PAGES, "lost page of flash")?,
             worn_out: self.blocks(WORN_OUT, "worn-out block")?,
             spoiled: self.pages(SPOILED, "spoiled page")?,
-            silent: match self.of(SILENT).next() {
-                None => None,
-                Some((_, mut from)) => match f64::from_bits(from.u64("chance of a misread")?) {
-                    chance if (0.0..=1.0).contains(&chance) => Some(chance),
-                    chance => return from.refuse(8, "chance of a misread", format!("found {chance}, valid are 0 to 1")),
-                },
-            },
+            silent: self.chance(SILENT, "chance of a misread")?,
             blank: self.pages(BLANK, "page that was not programmed")?,
+            fatigue: self.chance(FATIGUE, "chance of a worn-out block")?,
         };
         Ok(Some(faults).filter(|faults| *faults != FaultsFound::default()))
     }

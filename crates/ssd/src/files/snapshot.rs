@@ -103,7 +103,7 @@ impl ImageSession {
     pub(crate) fn snapshot(&mut self, name: &str) -> Result<(), ImageSessionError> {
         check_name(name)?;
         self.refuse_foreign()?;
-        self.save()?;
+        self.save_to_the_last_read()?;
         let path = self.path.clone();
         let Self { drive, memory: Some(memory), saved, .. } = self else { return Err(super::not_saved()) };
         // The image has all, and the log is empty.

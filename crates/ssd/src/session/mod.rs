@@ -207,12 +207,7 @@ impl<P: SessionPayload> Prepared<P> {
         let mut engine = Engine::new(setup, protection, array)?;
         let none = (None, Remains::default());
         let steady = boot::bring_up(&mut engine, setup, none, boot::new_drive(), hear)?.steady;
-        if setup.faults.wear_out > 0.0 {
-            engine.core.device.array.tire(setup.faults.wear_out, streams.stream("nand/wear-out"));
-        }
-        if setup.faults.silent > 0.0 {
-            engine.core.device.array.hush(setup.faults.silent, streams.stream("nand/silent"));
-        }
+        boot::faults::begin(&mut engine.core.device.array, &setup.faults, &streams);
         let pe_before = engine.pe_cycles();
         // Those of the history before the workload.
         engine.writer.stripes.stages.clear();
@@ -313,7 +308,7 @@ impl Doomed {
 
 impl<P: HostPayload, F: FlashArray<P>> Engine<P, Faulty<F>> {
     /// The die stops answering, for good.
-    pub fn kill(&mut self, die: DieId) {
+    pub(crate) fn kill(&mut self, die: DieId) {
         self.core.device.array.kill(die);
         self.die_died(die);
     }

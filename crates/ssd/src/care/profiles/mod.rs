@@ -10,6 +10,8 @@
 //! The simulator's pages carry tags or the host's bytes; what reserved pages hold is kept here beside them, and counts only as
 //! far as the medium says that its pages can be read.
 
+pub(crate) mod saved;
+
 use crate::care::{Care, HostUse};
 use crate::config::{Setup, SetupError};
 use crate::core::owner::Owner;
