@@ -19,6 +19,11 @@ impl Slowness {
         }
     }
 
+    /// Dies that are slower than their kind, and by what their array times are multiplied.
+    pub fn slow_dies(&self) -> impl Iterator<Item = (DieId, f64)> {
+        (0..).map(DieId).zip(self.0.iter().copied()).filter(|(_, factor)| *factor != 1.0)
+    }
+
     /// By what the array times of the die are multiplied.
     #[must_use]
     pub fn of(&self, die: DieId) -> f64 {

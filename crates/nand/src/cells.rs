@@ -164,6 +164,11 @@ impl Cells {
         &self.warmth
     }
 
+    /// As [`Self::set_warmth`], of temperatures in degrees Celsius since some times on, in order.
+    pub fn had_temperatures(&mut self, spells: impl Iterator<Item = (SimTime, f64)>) {
+        self.set_warmth(Warmth::of(spells, |celsius| self.settings.acceleration_at(celsius)));
+    }
+
     /// The drive had these temperatures.
     pub fn set_warmth(&mut self, warmth: Warmth) {
         self.acceleration = warmth.now().map_or(self.acceleration, |(_, acceleration)| acceleration);

@@ -29,6 +29,16 @@ impl Warmth {
         self.0.last().map(|spell| (spell.celsius, spell.acceleration))
     }
 
+    /// Each temperature in degrees Celsius, and since when the drive had it.
+    pub fn spells(&self) -> impl Iterator<Item = (SimTime, f64)> {
+        self.0.iter().map(|spell| (spell.since, spell.celsius))
+    }
+
+    /// A drive that had these temperatures, in order.
+    pub(crate) fn of(spells: impl Iterator<Item = (SimTime, f64)>, acceleration_at: impl Fn(f64) -> f64) -> Self {
+        Self(spells.map(|(since, celsius)| Spell { since, celsius, acceleration: acceleration_at(celsius) }).collect())
+    }
+
     /// From now on it is this temperature and acceleration; until now it was that.
     pub(crate) fn change(&mut self, now: SimTime, before: (f64, f64), to: (f64, f64)) {
         let spell = |since, (celsius, acceleration)| Spell { since, celsius, acceleration };

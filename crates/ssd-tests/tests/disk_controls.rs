@@ -69,18 +69,27 @@ fn reads_of_a_slow_die_take_so_many_sensings_more() {
     assert!(matches!(disk.slow(DieId(0), 0.5), Err(DiskError::Control(_))));
 }
 
-/// Bits that page ECC corrects when an aged drive is read once.
-fn corrected(age: impl FnOnce(&mut Disk)) -> f64 {
+/// A worn drive whose pages have errors.
+fn worn() -> Setup {
     let mut setup = plain("none");
     setup.drive.geometry.oob_size = Bytes(224);
     setup.errors = Errors { model: "flares".into(), ..Errors::default() };
     setup.ecc = Ecc { policy: "fixed".into(), options: [("t".into(), "60".into())].into(), ..Ecc::default() };
     setup.age = Age { pe_cycles: PeCycles(8000), ..Age::default() };
-    let mut disk = Disk::in_memory(&setup).expect("a drive");
+    setup
+}
+
+/// Bits that page ECC corrects when an aged drive is read once.
+fn corrected(age: impl FnOnce(&mut Disk)) -> f64 {
+    let mut disk = Disk::in_memory(&worn()).expect("a drive");
     fill(&mut disk);
     age(&mut disk);
+    corrected_of(&mut disk)
+}
+
+fn corrected_of(disk: &mut Disk) -> f64 {
     let before = disk.status().corrected_bits;
-    responses(&mut disk);
+    responses(disk);
     let status = disk.status();
     assert_eq!(status.media_errors, 0);
     let of_reads: u64 = status.ecc_histogram.iter().map(|(_, reads)| reads).sum();
@@ -107,6 +116,25 @@ fn data_age_as_arrhenius_says_at_each_temperature_that_the_drive_had() {
     });
     assert!(!is_alike(short, long), "{short} and {long} bits");
     assert!(is_alike(hot, long), "{hot} and {long} bits");
+    // In files, which are opened again: what lay hot stays old, and cold now it ages slowly.
+    let path = std::env::temp_dir().join(format!("flashkeep-hot-{}", std::process::id()));
+    let mut disk = Disk::create(&worn(), &path).expect("files");
+    fill(&mut disk);
+    for celsius in [55.0, 25.0] {
+        disk.temperature(celsius).expect("a drive bears that");
+        drop(disk);
+        disk = Disk::open(&worn(), &path).expect("the files");
+        assert_eq!(disk.status().temperature, celsius);
+        disk.age(hours(if celsius > 30.0 { 200.0 } else { 1.0 })).expect("it lies");
+    }
+    disk.slow(DieId(2), 7.0).expect("a die that is there");
+    drop(disk);
+    disk = Disk::open(&worn(), &path).expect("the files");
+    let kept = corrected_of(&mut disk);
+    assert!(is_alike(kept, long), "{kept} and {long} bits");
+    assert_eq!(disk.status().dies.iter().map(|die| die.slow).collect::<Vec<_>>(), [1.0, 1.0, 7.0, 1.0]);
+    drop(disk);
+    remove(&path);
 }
 
 #[test]

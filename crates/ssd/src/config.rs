@@ -10,7 +10,14 @@ use protect::SchemeChoice;
 use protect::{SchemeError, Shape};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::ops::RangeInclusive;
 use vocab::{Bytes, DieId, Geometry, Nanos, PeCycles};
+
+/// Temperatures that drives are built for, in degrees Celsius.
+pub(crate) const CELSIUS: RangeInclusive<f64> = -40.0..=125.0;
+
+/// By what the array times of a slow die may be multiplied.
+pub(crate) const SLOWER: RangeInclusive<f64> = 1.0..=1000.0;
 
 /// A drive model: shape, timing, energy, endurance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

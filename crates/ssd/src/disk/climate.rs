@@ -26,6 +26,11 @@ impl Medium {
         })
     }
 
+    /// The temperature of the cells, in degrees Celsius; `None`: there is no error model that it matters to.
+    pub(super) fn celsius(&self) -> Option<f64> {
+        on_engine!(self, engine => engine.core.device.ecc.as_ref().map(|ecc| ecc.cells.celsius()))
+    }
+
     pub(super) fn set_climate(&mut self, climate: Climate) {
         on_engine_mut!(self, engine => engine.set_climate(climate));
     }
@@ -51,27 +56,26 @@ impl<A: FlashArray<PageBuf>> Engine<PageBuf, A> {
 
 impl Disk {
     /// From now on the drive has this temperature, in degrees Celsius: data age at its pace, and what was programmed at another
-    /// is read with references that fit less. Without an error model and page ECC nothing comes of it. Kept by the process only.
+    /// is read with references that fit less. Without an error model and page ECC nothing comes of it, and the process alone keeps it.
     ///
     /// # Errors
-    /// If no drive is built for it.
+    /// If no drive is built for it, or the files cannot be written.
     pub fn temperature(&mut self, celsius: f64) -> Result<(), DiskError> {
         self.check(&Control::Temperature(celsius))?;
         self.celsius = celsius;
         on_engine_mut!(&mut self.medium, engine => engine.warm(celsius));
-        Ok(())
+        self.medium.save()
     }
 
     /// From now on reads, programs and erases of this die take so many times as long; what it works on ends as it would have.
-    /// Kept by the process only.
     ///
     /// # Errors
-    /// If there is no such die, or no die is so slow.
+    /// If there is no such die, no die is so slow, or the files cannot be written.
     pub fn slow(&mut self, die: DieId, factor: f64) -> Result<(), DiskError> {
         self.check(&Control::Slow(die, factor))?;
         let dies = self.setup.drive.geometry.dies();
         on_engine_mut!(&mut self.medium, engine => engine.core.device.slowness.set(die, factor, dies));
-        Ok(())
+        self.medium.save()
     }
 
     /// The firmware does nothing for so long: what dies work on goes on, and whatever would have been answered is answered at

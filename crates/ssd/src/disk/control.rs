@@ -1,6 +1,5 @@
 //! What may happen to a drive beside requests: parts of it fail, the power goes, it ages, it is put back to an earlier state.
 
-use super::climate::Climate;
 use super::medium::{Medium, on_engine, on_engine_mut};
 use super::{Control, Disk, DiskAnswer, DiskError, DiskRequest, Failed};
 use crate::core::apart::Apart;
@@ -39,11 +38,8 @@ pub struct Snapshot {
 
 enum State {
     Memory(Apart<Prepared<PageBuf>>),
-    /// The climate is that of the process that made the copy, if it is this one.
-    Files {
-        name: String,
-        climate: Option<Climate>,
-    },
+    /// Copies of the files, by their name.
+    Files(String),
 }
 
 impl Clone for State {
@@ -51,7 +47,7 @@ impl Clone for State {
     fn clone(&self) -> Self {
         match self {
             Self::Memory(prepared) => Self::Memory(prepared.clone()),
-            Self::Files { name, climate } => Self::Files { name: name.clone(), climate: climate.clone() },
+            Self::Files(name) => Self::Files(name.clone()),
         }
     }
 }
@@ -242,12 +238,11 @@ impl Disk {
     /// If files cannot be written, or their names cannot have this one.
     pub fn snapshot(&mut self, name: &str) -> Result<Snapshot, DiskError> {
         self.come_to_rest()?;
-        let climate = Some(self.medium.climate());
         let state = match &mut self.medium {
             Medium::Memory(prepared) => State::Memory(prepared.clone()),
             Medium::Files(session) => {
                 session.snapshot(name)?;
-                State::Files { name: name.to_owned(), climate }
+                State::Files(name.to_owned())
             }
         };
         Ok(Snapshot { state, next: self.next, celsius: self.celsius })
@@ -259,7 +254,7 @@ impl Disk {
         let Medium::Files(session) = &self.medium else { return Vec::new() };
         let celsius = self.setup.errors.celsius;
         let found = |name: String| {
-            let state = State::Files { name: name.clone(), climate: None };
+            let state = State::Files(name.clone());
             (name, Snapshot { state, next: 0, celsius })
         };
         crate::files::snapshot::names(session.path()).into_iter().map(found).collect()
@@ -277,17 +272,16 @@ impl Disk {
         let answers = taken.into_iter().chain(untaken).map(failed).collect();
         match (&snapshot.state, &mut self.medium) {
             (State::Memory(prepared), Medium::Memory(own)) => own.clone_from(prepared),
-            (State::Files { name, climate }, Medium::Files(session)) => {
+            (State::Files(name), Medium::Files(session)) => {
                 session.restore(&self.setup, name)?;
                 session.drive.take_client(&self.setup, false);
-                climate.iter().for_each(|climate| self.medium.set_climate(climate.clone()));
             }
             _ => {
                 return Err(DiskError::control("not supported: a drive in files is not what one in memory was, nor the reverse"));
             }
         }
         self.waiting.clear();
-        self.celsius = snapshot.celsius;
+        self.celsius = self.medium.celsius().unwrap_or(snapshot.celsius);
         // Numbers of requests are not given twice.
         self.next = self.next.max(snapshot.next);
         let next = self.next;

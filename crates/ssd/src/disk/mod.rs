@@ -187,7 +187,7 @@ impl Disk {
     fn over(medium: Medium, setup: Setup) -> Self {
         let draws = Streams::new(setup.seed).stream("disk/cuts");
         let mut disk = Self {
-            celsius: setup.errors.celsius,
+            celsius: medium.celsius().unwrap_or(setup.errors.celsius),
             medium,
             setup,
             waiting: VecDeque::new(),

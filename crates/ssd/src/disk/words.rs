@@ -1,6 +1,7 @@
 //! What may happen to a drive, as words: those of the control socket and of schedules.
 
 use super::Part;
+use crate::config::{CELSIUS, SLOWER};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -48,12 +49,6 @@ pub const CONTROLS: &[(&str, &str)] = &[
 
 /// The longest pause.
 const PAUSE_MAX: Nanos = Nanos(60_000_000_000);
-
-/// Temperatures that drives are built for.
-const CELSIUS: RangeInclusive<f64> = -40.0..=125.0;
-
-/// By what array times may be multiplied.
-const SLOWER: RangeInclusive<f64> = 1.0..=1000.0;
 
 /// What was found, shortened: it may be anything.
 fn shown(text: &str) -> String {

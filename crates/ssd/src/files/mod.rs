@@ -262,12 +262,15 @@ impl ImageSession {
         let saved = saved::decode(&found, &drive).map_err(|malformed| memory.refuse(malformed))?;
         let place = found.place_of(saved::RANK);
         is_as_new_as_flash(&saved, &drive, place).map_err(|malformed| memory.refuse(malformed))?;
-        let Saved { opened, now, remains, faults, cells, .. } = saved;
+        let Saved { opened, now, remains, faults, cells, temperatures, slow, .. } = saved;
         have_faults(&mut drive.core.device.array, setup, faults, opened + 1);
         for (block, cells) in (0..).map(BlockAddr).zip(cells) {
             drive.core.device.array.set_age(block, |info| blocks::have_cells(info, cells));
         }
+        let dies = drive.core.device.grid.dies();
+        slow.into_iter().for_each(|(die, factor)| drive.core.device.slowness.set(die, factor, dies));
         let mounted = mount(&mut drive, setup, now, remains);
+        drive.had_temperatures(temperatures);
         drive.host.requests.journal = Some(Journal::default());
         let mut session = Self { mounted, ..Self::over(drive, memory, (opened + 1, Kept::default()), path) };
         session.saved = Kept::all(&mut session.drive, session.opened);
@@ -498,6 +501,16 @@ fn check_for_files(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
         return refuse("scheme code-zones, offline_cost: found free, valid is charged: what takes no time cannot be cut short");
     }
     Ok((grid, protection))
+}
+
+impl Engine<PageBuf, Flash> {
+    /// The drive had these temperatures, in order; none: always that of its settings.
+    fn had_temperatures(&mut self, temperatures: Vec<(SimTime, f64)>) {
+        if let Some(ecc) = self.core.device.ecc.as_mut().filter(|_| !temperatures.is_empty()) {
+            ecc.cells.had_temperatures(temperatures.into_iter());
+            self.care.note_warmed(&mut self.core);
+        }
+    }
 }
 
 /// Flash has of its earlier lives what has failed, and goes on to fail as the settings say.

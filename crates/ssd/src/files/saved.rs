@@ -4,6 +4,7 @@
 use super::blocks::{SUMMARY_END, summary_of};
 use super::fields::{Fields, Found, Key, Value, whole};
 use crate::care::profiles::{ProfileCopy, Profiles, saved as saved_profiles};
+use crate::config::{CELSIUS, SLOWER};
 use crate::core::bytes::{Limits, Malformed, Read, Reader, Writer};
 use crate::core::checkpoint::{Checkpoint, Summary};
 use crate::core::journal::Journal;
@@ -17,6 +18,7 @@ use crate::write::stripes::saved as saved_stripes;
 use device::contents::PageBuf;
 use nand::FaultsFound;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use vocab::{BlockAddr, DieId, Lpn, Ppn, SimTime};
 
 /// Everything that is saved.
@@ -32,6 +34,10 @@ pub(super) struct Saved {
     pub faults: Option<FaultsFound>,
     /// What was done to the cells of each block.
     pub cells: Vec<u64>,
+    /// Temperatures that the drive had, in order, if they changed.
+    pub temperatures: Vec<(SimTime, f64)>,
+    /// Dies that are slower than their kind, and by what.
+    pub slow: Vec<(DieId, f64)>,
 }
 
 /// The field that says nothing of what changed.
@@ -67,7 +73,9 @@ pub(super) const CELLS: u8 = 22;
 pub(super) const SUMMARIES: u8 = 23;
 const FATIGUE: u8 = 24;
 pub(super) const PROFILES: u8 = 25;
-const KINDS: u8 = 26;
+const TEMPERATURES: u8 = 26;
+const SLOW: u8 = 27;
+const KINDS: u8 = 28;
 
 pub(super) type Drive = Engine<PageBuf, Flash>;
 
@@ -100,7 +108,16 @@ pub(super) fn fields(drive: &Drive, opened: u64) -> Fields {
     if let Some(faults) = drive.core.device.array.found() {
         put_faults(&faults, &mut number);
     }
+    drive.core.device.slowness.slow_dies().for_each(|(die, factor)| number(SLOW, die.0.into(), factor.to_bits()));
     let slot = slot_of(drive);
+    let warmth = drive.core.device.ecc.as_ref().map(|ecc| ecc.cells.warmth().spells());
+    for (index, (since, celsius)) in (0..).zip(warmth.into_iter().flatten()) {
+        let spell = written(slot, |to| {
+            to.u64(since.0);
+            to.u64(celsius.to_bits());
+        });
+        to.push(((TEMPERATURES, index), spell));
+    }
     for (held, age) in remains.held.iter().zip(drive.writer.stripes.held.ages()) {
         to.push(((PARTIALS, age), written(slot, |to| saved_stripes::put(to, held))));
     }
@@ -200,6 +217,8 @@ pub(super) fn decode(found: &Found, drive: &Drive) -> Result<Saved, Malformed> {
         remains: Remains { journal, ..remains },
         faults: from.faults()?,
         cells: from.cells()?,
+        temperatures: from.temperatures()?,
+        slow: from.slow()?,
     })
 }
 
@@ -341,12 +360,41 @@ impl<'a> From<'a> {
         self.of(kind).map(|(ppn, from)| Ok(Ppn(Self::below(&from, ppn, end, field)?))).collect()
     }
 
-    fn chance(&self, kind: u8, field: &'static str) -> Read<Option<f64>> {
-        let Some((_, mut from)) = self.of(kind).next() else { return Ok(None) };
-        match f64::from_bits(from.u64(field)?) {
-            chance if (0.0..=1.0).contains(&chance) => Ok(Some(chance)),
-            chance => from.refuse(8, field, format!("found {chance}, valid are 0 to 1")),
+    /// A number that ends its field.
+    fn within(mut from: Reader<'_>, field: &'static str, valid: &RangeInclusive<f64>) -> Read<f64> {
+        let found = f64::from_bits(whole(&mut from, field)?);
+        if valid.contains(&found) {
+            return Ok(found);
         }
+        from.refuse(8, field, format!("found {found}, valid are {} to {}", valid.start(), valid.end()))
+    }
+
+    fn chance(&self, kind: u8, field: &'static str) -> Read<Option<f64>> {
+        self.of(kind).next().map(|(_, from)| Self::within(from, field, &(0.0..=1.0))).transpose()
+    }
+
+    fn temperatures(&self) -> Read<Vec<(SimTime, f64)>> {
+        let mut last = SimTime::ZERO;
+        let spell = |(_, mut from): (u64, Reader<'_>)| {
+            let since = SimTime(from.u64("since when a temperature was")?);
+            if since < std::mem::replace(&mut last, since) {
+                return from.refuse(
+                    8,
+                    "since when a temperature was",
+                    format!("found {} ns, one before it began later", since.0),
+                );
+            }
+            Ok((since, Self::within(from, "temperature", &CELSIUS)?))
+        };
+        self.of(TEMPERATURES).map(spell).collect()
+    }
+
+    fn slow(&self) -> Read<Vec<(DieId, f64)>> {
+        let die = |(die, from): (u64, Reader<'_>)| {
+            let die = DieId(Self::below(&from, die, self.limits.dies.into(), "slow die")? as u16);
+            Ok((die, Self::within(from, "slowness of a die", &SLOWER)?))
+        };
+        self.of(SLOW).map(die).collect()
     }
 
     fn faults(&self) -> Read<Option<FaultsFound>> {
