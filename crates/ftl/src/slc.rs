@@ -174,9 +174,14 @@ impl Ftl {
         self.units[unit as usize].slc
     }
 
-    /// Whether the host may write to the cache; else it writes past it, and nothing is folded for want of room in it.
-    pub fn use_slc(&mut self, is_used: bool) {
-        self.logs.iter_mut().for_each(|log| log.cache.is_off = !is_used);
+    /// From now on the host writes past the cache, and nothing is folded for want of room in it.
+    pub fn bypass_slc(&mut self) {
+        self.logs.iter_mut().for_each(|log| log.cache.is_off = true);
+    }
+
+    /// From now on the host writes to the cache again.
+    pub fn use_slc(&mut self) {
+        self.logs.iter_mut().for_each(|log| log.cache.is_off = false);
     }
 
     /// Whether the log has fewer free units than it is to have, whatever its cache is like.

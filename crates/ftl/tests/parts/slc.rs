@@ -155,8 +155,8 @@ fn a_mount_knows_blocks_in_slc_mode_by_what_it_is_told() {
 #[test]
 fn a_cache_that_is_not_used_stays_empty() {
     let mut map = map(SlcSpace { waits: true, ..space(SlcBlocks::Kept(2)) });
-    map.use_slc(false);
+    map.bypass_slc();
     assert_eq!(host(&mut map, 2), [12, 13]);
-    map.use_slc(true);
+    map.use_slc();
     assert_eq!(host(&mut map, 2), [0, 1]);
 }

@@ -55,7 +55,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let working_set = share(settings.working_set, filled);
         self.core.device.timed = false;
         // The workload finds an SLC cache empty.
-        self.core.map.use_slc(false);
+        self.core.map.bypass_slc();
         // A row's worth at a time, as a host that writes sequentially does.
         let batch = self.history_batch();
         let overwrites = if settings.converge_within > 0.0 { settings.overwrite_at_most } else { 0.0 };
@@ -80,7 +80,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let mut hear = |overwritten| hear(progress(filled, overwritten));
         let steady = self.overwrite_until_steady(settings, (working_set, limit), &mut draws, &mut hear);
         self.finish_untimed();
-        self.core.map.use_slc(true);
+        self.core.map.use_slc();
         steady
     }
 

@@ -4,6 +4,15 @@ use crate::core::ids::EncodeId;
 use protect::code_zones::CodeStamp;
 use vocab::{Lpn, Slot};
 
+/// What became of a code page, or of the code of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CodePage {
+    /// It is in flash.
+    Written,
+    /// It never will be.
+    GivenUp,
+}
+
 /// A step of code zones.
 #[derive(Clone, Debug)]
 pub(crate) enum ZoneStep<P> {
@@ -15,8 +24,8 @@ pub(crate) enum ZoneStep<P> {
     LoseCodePage { lpn: Lpn },
     /// The code pages of a group are computed; `None`: some of its data cannot be read.
     CodeSummed { encode: EncodeId, sums: Option<Vec<P>> },
-    /// A code page was programmed, or never will be.
-    CodePageOver { encode: EncodeId, written: bool },
+    /// Nothing more happens to a code page.
+    CodePageOver { encode: EncodeId, how: CodePage },
     /// Further groups are encoded, as many as may be under way.
     EncodeMore,
 }

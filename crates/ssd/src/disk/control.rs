@@ -274,7 +274,7 @@ impl Disk {
             (State::Memory(prepared), Medium::Memory(own)) => own.clone_from(prepared),
             (State::Files(name), Medium::Files(session)) => {
                 session.restore(&self.setup, name)?;
-                session.drive.take_client(&self.setup, false);
+                session.drive.take_client(&self.setup, crate::host::shadow::FirstContents::Unknown);
             }
             _ => {
                 return Err(DiskError::control("not supported: a drive in files is not what one in memory was, nor the reverse"));

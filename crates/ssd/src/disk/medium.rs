@@ -8,7 +8,7 @@ use crate::engine::online::Turn;
 use crate::files::{DriveFiles, ImageSession};
 use crate::host::client::Client;
 use crate::host::oracle::Oracle;
-use crate::host::shadow::Shadow;
+use crate::host::shadow::{FirstContents, Shadow};
 use crate::session::{Inner, Prepared, Session};
 use device::contents::PageBuf;
 use nand::FlashArray;
@@ -64,8 +64,7 @@ impl Medium {
         let Inner::Page(mut prepared) = Session::new(setup)?.into_inner() else { unreachable!("its payload is that of pages") };
         let dead = setup.faults.dead_dies(setup.drive.geometry.dies());
         dead.into_iter().for_each(|die| prepared.engine.kill(die));
-        let is_empty = setup.precondition.fill == 0.0;
-        prepared.engine.take_client(setup, is_empty);
+        prepared.engine.take_client(setup, FirstContents::of_new_drive(setup));
         Ok(Self::Memory(Apart::new(*prepared)))
     }
 
@@ -75,8 +74,7 @@ impl Medium {
             Some(files) => ImageSession::create_in(setup, path, files)?,
         };
         session.withstand_machine_failures(true);
-        let is_empty = setup.precondition.fill == 0.0;
-        session.drive.take_client(setup, is_empty);
+        session.drive.take_client(setup, FirstContents::of_new_drive(setup));
         Ok(Self::Files(Apart::new(session)))
     }
 
@@ -87,7 +85,7 @@ impl Medium {
             Some(files) => ImageSession::mounted_in(setup, path, files)?,
         };
         session.withstand_machine_failures(true);
-        session.drive.take_client(setup, false);
+        session.drive.take_client(setup, FirstContents::Unknown);
         Ok(Self::Files(Apart::new(session)))
     }
 
@@ -121,10 +119,10 @@ impl Medium {
 }
 
 impl<A: FlashArray<PageBuf>> Engine<PageBuf, A> {
-    /// From now on a client brings the data. `is_empty` where the drive holds nothing, so that all of it reads as zeros.
-    pub(super) fn take_client(&mut self, setup: &Setup, is_empty: bool) {
+    /// From now on a client brings the data.
+    pub(super) fn take_client(&mut self, setup: &Setup, first: FirstContents) {
         let sectors = setup.drive.geometry.sectors_per_slot();
-        let shadow = Shadow::new(setup.user_slots, sectors, setup.buffer.kind == BufferKind::Volatile, is_empty);
+        let shadow = Shadow::new(setup.user_slots, sectors, setup.buffer.kind == BufferKind::Volatile, first);
         self.host.client = Some(Box::new(Client::new(shadow, sectors, self.host.requests.arrived)));
         // It knows made-up data only.
         self.host.oracle = Oracle::default();

@@ -24,7 +24,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             ZoneStep::ForgetCode { stamp } => zones.forget_code(&mut self.core, stamp),
             ZoneStep::ForgetCodePage { lpn, only_at } => forget_code_page(&mut self.core, lpn, only_at),
             ZoneStep::LoseCodePage { lpn } => zones.lose_code_page(&mut self.core, lpn),
-            ZoneStep::CodePageOver { encode, written } => zones.code_page_over(&mut self.core, encode, written),
+            ZoneStep::CodePageOver { encode, how } => zones.code_page_over(&mut self.core, encode, how),
             ZoneStep::CodeSummed { encode, sums } => self.code_summed(encode, sums),
             ZoneStep::EncodeMore => self.encode_more(),
         }

@@ -11,6 +11,15 @@ use std::collections::BTreeMap;
 /// Pages of a write buffer, each with its age.
 type Pages = BTreeMap<u32, (u64, PageBuf)>;
 
+/// What else is to be saved, beside the fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// Nothing: if no field changed but the clock, that can wait.
+    Nothing,
+    /// Pages, or ranks.
+    Something,
+}
+
 /// What was saved.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
@@ -50,15 +59,15 @@ impl Kept {
     }
 
     /// Takes over how the drive is now; what changed, as fields. `None` if nothing did that is worth saving.
-    pub fn catch_up(&mut self, drive: &mut Drive, opened: u64, has_more: bool) -> Option<Writer> {
+    pub fn catch_up(&mut self, drive: &mut Drive, opened: u64, beside: Beside) -> Option<Writer> {
         let mut to = Writer::new(saved::slot_of(drive));
         self.catch_up_buffer(drive, &mut to);
         self.blocks.catch_up(drive, &mut to);
         self.catch_up_profiles(drive, &mut to);
         debug_assert!(self.buffer == pages(drive), "the buffer notes all that it touches");
         let now = saved::fields(drive, opened);
-        let has_more = has_more || !to.bytes.is_empty() || fields::differ_but(&self.fields, &now, saved::CLOCK);
-        if !has_more && !is_much_later(&self.fields, &now) {
+        let is_changed = !to.bytes.is_empty() || fields::differ_but(&self.fields, &now, saved::CLOCK);
+        if beside == Beside::Nothing && !is_changed && !is_much_later(&self.fields, &now) {
             return None;
         }
         fields::changes(&self.fields, &now, &mut to);

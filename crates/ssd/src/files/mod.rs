@@ -34,7 +34,7 @@ use crate::write::ways::members_at_most;
 use crate::write::zones::over::code_over;
 use device::contents::{HostPayload, PageBuf, Window};
 use fields::Value;
-use kept::Kept;
+use kept::{Beside, Kept};
 pub use memory::MemoryError;
 use memory::{Memory, Opened};
 use nand::{FaultsFound, Faulty, FileArray, FlashArray, ImageError, Logged, PageScan, Scan, Store};
@@ -585,7 +585,8 @@ fn save(
     drive.core.safe.keeps_ranks |= lost_something;
     let written = image_of(drive).take_written();
     let changed = drive.core.safe.journal.take_changed();
-    let Some(changes) = saved.catch_up(drive, opened, !written.is_empty() || !changed.is_empty()) else { return Ok(0) };
+    let beside = if written.is_empty() && changed.is_empty() { Beside::Nothing } else { Beside::Something };
+    let Some(changes) = saved.catch_up(drive, opened, beside) else { return Ok(0) };
     let mut changes = changes.bytes;
     changes.extend(ranks(drive, changed.into_iter()));
     let before = memory.log();

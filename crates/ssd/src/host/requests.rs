@@ -5,7 +5,7 @@ use crate::core::Core;
 use crate::core::effects::Parcel;
 use crate::core::jobs::{Asker, Job, PageWrite};
 use crate::core::timer::Timer;
-use crate::core::zone_step::ZoneStep;
+use crate::core::zone_step::{CodePage, ZoneStep};
 use crate::host::front::Front;
 use crate::host::{Host, Next};
 use crate::write::Writer;
@@ -306,8 +306,8 @@ impl<P: HostPayload> Host<P> {
         match core.jobs[job].asker {
             Asker::Nobody => self.tell_oracle(core, job),
             Asker::Encoder { encode } => {
-                let written = !core.jobs[job].failed;
-                core.out.send(Parcel::Zones(ZoneStep::CodePageOver { encode, written }));
+                let how = if core.jobs[job].failed { CodePage::GivenUp } else { CodePage::Written };
+                core.out.send(Parcel::Zones(ZoneStep::CodePageOver { encode, how }));
             }
             Asker::Buffer => {
                 core.job_is_in_flash(job);

@@ -6,6 +6,7 @@
 //! and always a whole one. A state takes four bytes a sector; all but the oldest that may still be found are
 //! kept only while something is under way.
 
+use crate::config::Setup;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use vocab::{Lpn, Table};
@@ -35,8 +36,11 @@ struct Words {
 
 impl Words {
     /// What a drive holds at first has the word 0, so that a table of it takes no memory yet.
-    fn new(known: bool) -> Self {
-        let (zeros, unknown) = if known { (0, 1) } else { (1, 0) };
+    fn new(first: FirstContents) -> Self {
+        let (zeros, unknown) = match first {
+            FirstContents::Zeros => (0, 1),
+            FirstContents::Unknown => (1, 0),
+        };
         Self { crc_of_zeros: coding::crc32c(&[0; SECTOR]), zeros, unknown }
     }
 
@@ -58,6 +62,22 @@ struct State {
     answered: u64,
     durable: bool,
     is_discard: bool,
+}
+
+/// What a drive holds before its client writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FirstContents {
+    /// Nothing: all of it reads as zeros.
+    Zeros,
+    /// What somebody else left there.
+    Unknown,
+}
+
+impl FirstContents {
+    /// Of a drive that was just made.
+    pub fn of_new_drive(setup: &Setup) -> Self {
+        if setup.precondition.fill == 0.0 { Self::Zeros } else { Self::Unknown }
+    }
 }
 
 /// The shadow of a drive's logical space.
@@ -82,12 +102,12 @@ pub(crate) struct Shadow {
 }
 
 impl Shadow {
-    /// Of an empty drive; `known` is false where nobody knows what it holds.
-    pub fn new(pages: u32, sectors_per_page: u32, volatile: bool, known: bool) -> Self {
+    /// Of a drive that nobody has written to since this process has it.
+    pub fn new(pages: u32, sectors_per_page: u32, volatile: bool, first: FirstContents) -> Self {
         let sectors = pages as usize * sectors_per_page as usize;
         Self {
             per_page: sectors_per_page as usize,
-            words: Words::new(known),
+            words: Words::new(first),
             volatile,
             settled: Table::zeroed(sectors),
             states: BTreeMap::new(),

@@ -5,6 +5,7 @@
 
 use crate::core::ids::EncodeId;
 use crate::core::jobs::Asker;
+use crate::core::zone_step::CodePage;
 use crate::engine::Engine;
 use crate::engine::reads::reads;
 use crate::write::zones::encode::Idle;
@@ -161,7 +162,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             }
             Waiting::CodeJob { job } => self.give_up_code(job),
             Waiting::Code { encode, .. } => {
-                self.writer.zones.as_mut().expect("a drive of code zones").code_page_over(&mut self.core, encode, false);
+                let zones = self.writer.zones.as_mut().expect("a drive of code zones");
+                zones.code_page_over(&mut self.core, encode, CodePage::GivenUp);
                 self.hand_on();
             }
         }

@@ -3,6 +3,7 @@
 
 use crate::core::Core;
 use crate::core::effects::Effect;
+use crate::core::ids::OpId;
 use crate::core::stripe_step::StripeStep;
 use crate::core::target::Target;
 use crate::write::stripes::Stripes;
@@ -31,17 +32,19 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Writes full parity for a stripe with a partial one.
     pub fn commit<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) {
-        self.commit_healing(core, stripe, false);
-    }
-
-    /// As [`Self::commit`]; `heals`: until then the drive has not recovered.
-    fn commit_healing<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId, heals: bool) {
-        if !self.is_all_that_is_left(core, stripe) && self.held.begin_commit(stripe) {
-            let commit = self.new_update(stripe, Work::Commit);
-            core.update_begins(commit, None);
-            self.ops[commit].heals = heals;
+        if let Some(commit) = self.begin_commit(core, stripe) {
             self.start_urgent(core, commit);
         }
+    }
+
+    /// A commit that has not started; `None` if there is nothing to commit, it cannot be, or one is under way.
+    fn begin_commit<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) -> Option<OpId> {
+        if self.is_all_that_is_left(core, stripe) || !self.held.begin_commit(stripe) {
+            return None;
+        }
+        let commit = self.new_update(stripe, Work::Commit);
+        core.update_begins(commit, None);
+        Some(commit)
     }
 
     /// Whether a strip is lost that only the partial parity brings back: full parity would have no die. The strip is rebuilt
@@ -99,8 +102,12 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Commits the stripe if its partial parity leans on what is lost: no rebuild brings that back, full parity does without.
     pub fn commit_if_leaning_on_lost<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) {
-        if self.leans_on_lost(core, stripe) {
-            self.commit_healing(core, stripe, core.safe.recovering);
+        if self.leans_on_lost(core, stripe)
+            && let Some(commit) = self.begin_commit(core, stripe)
+        {
+            // Until then a drive that recovers has not recovered.
+            self.ops[commit].heals = core.safe.recovering;
+            self.start_urgent(core, commit);
         }
     }
 

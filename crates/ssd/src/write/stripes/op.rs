@@ -39,14 +39,24 @@ pub(super) enum Progress {
     Programming,
 }
 
+/// Which contents of strips an update reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Contents {
+    /// Those that the host would read.
+    #[default]
+    Current,
+    /// Those that the stored parity sums, where a partial parity has newer ones.
+    Old,
+}
+
 /// A strip that a read of an update missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Missed {
     pub strip: u32,
     /// Where it lay.
     pub slot: Slot,
-    /// Whether that was the version that the stored parity sums.
-    pub old: bool,
+    /// Which contents it was to read.
+    pub contents: Contents,
 }
 
 /// Old contents that an update reads.
@@ -54,8 +64,8 @@ pub(super) struct Missed {
 pub(super) struct OldReads {
     /// Strips to add up.
     pub add: StripSet,
-    /// Whether those to add up are the versions that the stored parity covers.
-    pub add_old: bool,
+    /// Which contents of these.
+    pub contents: Contents,
     /// Strips whose old contents complete a partly written page.
     pub merge: StripSet,
 }
@@ -87,6 +97,16 @@ pub(super) struct Lost {
     pub missed: Vec<Missed>,
     /// Whether old contents that were to complete a page are lost: there is nothing to write.
     pub lacks_contents: bool,
+}
+
+impl Lost {
+    /// Strips of which these contents could not be read.
+    pub fn unreadable_of(&mut self, contents: Contents) -> &mut StripSet {
+        match contents {
+            Contents::Current => &mut self.unreadable,
+            Contents::Old => &mut self.unreadable_old,
+        }
+    }
 }
 
 /// An update of one stripe.

@@ -6,7 +6,7 @@ use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::core::{Command, Core};
 use crate::write::stripes::Stripes;
-use crate::write::stripes::op::{Missed, Outcome, Work};
+use crate::write::stripes::op::{Contents, Missed, Outcome, Work};
 use device::contents::HostPayload;
 use device::waits::Wait;
 use ftl::Place;
@@ -48,7 +48,7 @@ impl<P: HostPayload> Stripes<P> {
             present,
             has_parity: core.map.lookup_parity(stripe) != Place::Unmapped,
             held: self.held.get(stripe).map(|partial| partial.covers),
-            unreadable: unreadable.or(self.still_missed(core, id, false)),
+            unreadable: unreadable.or(self.still_missed(core, id, Contents::Current)),
             homeless: written.iter().filter(|&strip| self.home_of(core, stripe, strip).is_none()).collect(),
             worn: self.worn_strips(core, stripe),
             worn_after: self.worn_places(core, stripe, written),
@@ -60,7 +60,7 @@ impl<P: HostPayload> Stripes<P> {
         let write = self.stripe_write(core, id);
         let plan = self.scheme().plan(&write);
         let op = &mut self.ops[id];
-        (op.lost.unreadable, op.parity.worn_after, op.reads.add_old) = (write.unreadable, write.worn_after, false);
+        (op.lost.unreadable, op.parity.worn_after, op.reads.contents) = (write.unreadable, write.worn_after, Contents::Current);
         op.sum = P::default();
         (op.parity.outcome, op.reads.add) = match plan {
             StripePlan::Parity { add } => (Outcome::Program, add),
@@ -115,7 +115,7 @@ impl<P: HostPayload> Stripes<P> {
             return Planned::NoMore;
         };
         let n = self.data_strips();
-        let (mut old, mut unreadable_old) = (StripSet::EMPTY, self.still_missed(core, id, true));
+        let (mut old, mut unreadable_old) = (StripSet::EMPTY, self.still_missed(core, id, Contents::Old));
         for &(strip, place) in &partial.old {
             if place != Place::Unmapped {
                 old.insert(strip);
@@ -128,7 +128,7 @@ impl<P: HostPayload> Stripes<P> {
             unreadable_old.insert(n);
         }
         let (present, unreadable) = self.stripe_state(core, stripe);
-        let unreadable = unreadable.or(self.still_missed(core, id, false));
+        let unreadable = unreadable.or(self.still_missed(core, id, Contents::Current));
         let has_parity = core.map.lookup_parity(stripe) != Place::Unmapped;
         let commit = StripeCommit { held: partial.covers, present, has_parity, unreadable, unreadable_old, old };
         let (sum, plan) = (partial.sum.clone(), self.scheme().commit(&commit));
@@ -140,10 +140,10 @@ impl<P: HostPayload> Stripes<P> {
         }
         let op = &mut self.ops[id];
         (op.lost.unreadable, op.lost.unreadable_old, op.sum) = (unreadable, unreadable_old, sum);
-        (op.parity.outcome, op.reads.add, op.reads.add_old) = match plan {
-            CommitPlan::Current(add) => (Outcome::Program, add, false),
-            CommitPlan::Old(old) => (Outcome::Program, old.or(StripSet::one(n)), true),
-            CommitPlan::NoParity => (Outcome::Forget, StripSet::EMPTY, false),
+        (op.parity.outcome, op.reads.add, op.reads.contents) = match plan {
+            CommitPlan::Current(add) => (Outcome::Program, add, Contents::Current),
+            CommitPlan::Old(old) => (Outcome::Program, old.or(StripSet::one(n)), Contents::Old),
+            CommitPlan::NoParity => (Outcome::Forget, StripSet::EMPTY, Contents::Current),
         };
         Planned::Read
     }
@@ -152,7 +152,7 @@ impl<P: HostPayload> Stripes<P> {
     fn plan_build<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) -> Planned {
         let stripe = self.ops[id].stripe;
         let (present, unreadable) = self.stripe_state(core, stripe);
-        let unreadable = unreadable.or(self.still_missed(core, id, false));
+        let unreadable = unreadable.or(self.still_missed(core, id, Contents::Current));
         let protected = self.is_protected(core, stripe);
         if protected || present.is_empty() || !present.and(unreadable).is_empty() {
             if !protected {
@@ -168,13 +168,13 @@ impl<P: HostPayload> Stripes<P> {
 
     fn read_what_is_planned<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let op = &mut self.ops[id];
-        let (stripe, add, add_old) = (op.stripe, op.reads.add, op.reads.add_old);
+        let (stripe, add, contents) = (op.stripe, op.reads.add, op.reads.contents);
         let reads = op.reads.add.or(op.reads.merge.minus(op.lost.unreadable));
         let lost_merges = op.reads.merge.and(op.lost.unreadable);
         op.under_way = reads.len() + lost_merges.len();
         let n = self.data_strips();
         for strip in reads.iter() {
-            let place = self.place_to_read(core, stripe, strip, add_old);
+            let place = self.place_to_read(core, stripe, strip, contents);
             let Place::At(slot) = place else { unreachable!("a readable strip has a place, found {place:?}") };
             let cause = if strip == n || add.contains(strip) { Cause::Parity } else { Cause::HostRmw };
             let (owner, ppn) = (Owner::Stripe { op: id, strip: strip as u8 }, core.device.grid.page_of(slot).0);
@@ -188,19 +188,21 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
-    /// Where an update reads a strip: as it is now, or as the stored parity sums it.
-    fn place_to_read<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32, old: bool) -> Place {
-        let partial = if old && strip < self.data_strips() { self.held.get(stripe) } else { None };
+    /// Where an update reads these contents of a strip.
+    fn place_to_read<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32, contents: Contents) -> Place {
+        let is_old = contents == Contents::Old && strip < self.data_strips();
+        let partial = if is_old { self.held.get(stripe) } else { None };
         let old = partial.and_then(|partial| partial.old_place(strip));
         old.unwrap_or_else(|| self.place_of_strip(core, stripe, strip))
     }
 
     /// Strips that reads of the update missed, and that still lie where they were missed: one that was rebuilt or moved
     /// since can be read.
-    fn still_missed<A: FlashArray<P>>(&self, core: &Core<P, A>, id: OpId, old: bool) -> StripSet {
+    fn still_missed<A: FlashArray<P>>(&self, core: &Core<P, A>, id: OpId, contents: Contents) -> StripSet {
         let op = &self.ops[id];
-        let of_kind = op.lost.missed.iter().filter(|missed| missed.old == old);
-        let stays = of_kind.filter(|missed| self.place_to_read(core, op.stripe, missed.strip, old) == Place::At(missed.slot));
+        let place = |missed: &Missed| self.place_to_read(core, op.stripe, missed.strip, contents);
+        let of_kind = op.lost.missed.iter().filter(|missed| missed.contents == contents);
+        let stays = of_kind.filter(|missed| place(missed) == Place::At(missed.slot));
         stays.map(|missed| missed.strip).collect()
     }
 
@@ -220,18 +222,17 @@ impl<P: HostPayload> Stripes<P> {
                 self.merge_strip(core, id, strip, &payload);
             }
         } else {
-            let (stripe, add_old) = (op.stripe, op.reads.add_old);
+            let (stripe, contents) = (op.stripe, op.reads.contents);
             // The stored parity is current and moves as any page; old versions of data stay where they are.
-            let moves = !add_old || strip == self.data_strips();
+            let moves = contents == Contents::Current || strip == self.data_strips();
             if moves && let Some(ppn) = self.went_elsewhere(core, stripe, strip, ppn) {
                 let owner = Owner::Stripe { op: id, strip: strip as u8 };
                 core.submit(Command { owner, ppn, cause: Cause::Parity, ..Command::default() });
                 return;
             }
             let op = &mut self.ops[id];
-            let unreadable = if add_old { &mut op.lost.unreadable_old } else { &mut op.lost.unreadable };
-            unreadable.insert(strip);
-            op.lost.missed.push(Missed { strip, slot: core.device.grid.slot(ppn, 0), old: add_old });
+            op.lost.unreadable_of(contents).insert(strip);
+            op.lost.missed.push(Missed { strip, slot: core.device.grid.slot(ppn, 0), contents });
         }
         self.read_or_solved(core, id);
     }
@@ -259,7 +260,7 @@ impl<P: HostPayload> Stripes<P> {
         }
         core.update_worked(id);
         // Another way round what turned out to be unreadable: the scheme decides again.
-        let missed = if op.reads.add_old { op.lost.unreadable_old } else { op.lost.unreadable };
+        let missed = *op.lost.unreadable_of(op.reads.contents);
         if op.reads.add.or(op.reads.merge).and(missed).is_empty() {
             self.program_or_wait(core, id);
         } else {

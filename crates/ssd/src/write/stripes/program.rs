@@ -31,6 +31,11 @@ impl<P: HostPayload> Stripes<P> {
         if self.ops[id].is_write() { Stream::Host } else { Stream::Commit }
     }
 
+    /// Looks for space for the strips of the update, and goes on with it.
+    pub(super) fn look_for_space<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, attempt: Attempt) {
+        self.find_space(core, id, 0, false, attempt);
+    }
+
     /// Looks for space for the strips from `from` on; asks for collection where there is none. Programs the update
     /// if no strip lacks space.
     pub(super) fn find_space<A: FlashArray<P>>(

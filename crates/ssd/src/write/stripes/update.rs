@@ -143,7 +143,7 @@ impl<P: HostPayload> Stripes<P> {
         } else if op.is_write() && !self.stalled.is_empty() {
             self.lacks_space(core, id, Attempt::First);
         } else {
-            self.find_space(core, id, 0, false, Attempt::First);
+            self.look_for_space(core, id, Attempt::First);
         }
     }
 
@@ -163,7 +163,7 @@ impl<P: HostPayload> Stripes<P> {
     /// Tries again what waits for space, in order, as far as there is any.
     pub fn retry_stalled<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
         if let Some(op) = self.stalled.pop_front() {
-            self.find_space(core, op, 0, false, Attempt::Again);
+            self.look_for_space(core, op, Attempt::Again);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::core::effects::Parcel;
 use crate::core::ids::{EncodeId, OfEncode};
 use crate::core::owner::Owner;
 use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
-use crate::core::zone_step::ZoneStep;
+use crate::core::zone_step::{CodePage, ZoneStep};
 use crate::core::{Core, oob_covering};
 use crate::write::pages::PageWriter;
 use crate::write::zones::Zones;
@@ -288,7 +288,7 @@ impl<P: HostPayload> Zones<P> {
         let op = &mut self.encoder.ops[id];
         op.failed |= sums.is_none();
         if op.failed || !self.scheme.is_encoding(&op.stamp()) {
-            self.end_encode(core, id, false);
+            self.end_encode(core, id, CodePage::GivenUp);
             return 0;
         }
         op.sums = sums.expect("it did not fail");
@@ -306,7 +306,7 @@ impl<P: HostPayload> Zones<P> {
         let op = &self.encoder.ops[id];
         let lpn = op.code_page(which);
         if !self.scheme.is_encoding(&op.stamp()) || core.device.is_dead(self.segment_of(core, lpn).1) {
-            self.code_page_over(core, id, false);
+            self.code_page_over(core, id, CodePage::GivenUp);
             return true;
         }
         let Some(ppn) = core.map.take_page(log, Stream::Host) else {
@@ -337,28 +337,30 @@ impl<P: HostPayload> Zones<P> {
         if let Some(pin) = core.device.images.slot(image, 0).2 {
             core.release(pin);
         }
-        core.out.send(Parcel::Zones(ZoneStep::CodePageOver { encode: id, written: outcome.is_done() }));
+        let how = if outcome.is_done() { CodePage::Written } else { CodePage::GivenUp };
+        core.out.send(Parcel::Zones(ZoneStep::CodePageOver { encode: id, how }));
     }
 
-    /// A code page of a group is written, or never will be.
-    pub(crate) fn code_page_over<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: EncodeId, written: bool) {
+    /// Nothing more happens to a code page of a group.
+    pub(crate) fn code_page_over<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: EncodeId, how: CodePage) {
         let op = &mut self.encoder.ops[id];
-        op.failed |= !written;
+        op.failed |= how == CodePage::GivenUp;
         op.left -= 1;
         if op.left == 0 {
-            let all_written = !op.failed;
-            self.end_encode(core, id, all_written);
+            let how = if op.failed { CodePage::GivenUp } else { CodePage::Written };
+            self.end_encode(core, id, how);
         }
     }
 
-    fn end_encode<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: EncodeId, written: bool) {
+    /// The code of a group is all written, or given up.
+    fn end_encode<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: EncodeId, how: CodePage) {
         let op = std::mem::take(&mut self.encoder.ops[id]);
         self.encoder.ops.give(id);
         let stamp = op.stamp();
-        if written && self.scheme.encoded(&stamp) {
+        if how == CodePage::Written && self.scheme.encoded(&stamp) {
             core.device.record(Fact::GroupEncoded);
         } else {
-            if !written {
+            if how == CodePage::GivenUp {
                 self.scheme.abandoned(&stamp);
             }
             // It may be encoded anew already, by another.

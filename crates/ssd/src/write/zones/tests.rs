@@ -3,7 +3,7 @@
 use crate::core::effects::{Parcel, Popped};
 use crate::core::ids::EncodeId;
 use crate::core::read_step::{NewSolve, ReadStep};
-use crate::core::zone_step::ZoneStep;
+use crate::core::zone_step::{CodePage, ZoneStep};
 use crate::core::{Command, oob_covering};
 use crate::write::pages::PageWriter;
 use crate::write::zones::testing::{ZonesCore, store_pages, zones_core, zones_setup};
@@ -77,8 +77,8 @@ impl Alone {
         }
         let over = self.effects();
         for effect in over {
-            let Popped::Parcel(Parcel::Zones(ZoneStep::CodePageOver { encode, written })) = effect else { panic!("{effect:?}") };
-            self.zones.code_page_over(&mut self.core, encode, written);
+            let Popped::Parcel(Parcel::Zones(ZoneStep::CodePageOver { encode, how })) = effect else { panic!("{effect:?}") };
+            self.zones.code_page_over(&mut self.core, encode, how);
         }
         self.effects()
     }
@@ -286,7 +286,7 @@ fn over_another_way_of_writing_the_code_of_a_group_is_one_job() {
     assert_eq!((alone.core.jobs[job].remaining, alone.core.jobs[job].cause()), (1, vocab::Cause::Encode));
     alone.zones.drop_stale_pages(&mut alone.core, job, encode);
     assert_eq!((alone.core.jobs[job].pages.len(), alone.core.jobs[job].failed), (4, false), "nothing has changed");
-    alone.zones.code_page_over(&mut alone.core, encode, true);
+    alone.zones.code_page_over(&mut alone.core, encode, CodePage::Written);
     assert!(alone.zones.encoder.is_idle() && alone.zones.scheme.valid_groups() == 1);
 }
 
@@ -308,7 +308,7 @@ fn of_code_that_becomes_stale_no_further_page_is_written() {
     alone.zones.scheme.on_write(Lpn(3), 1);
     alone.zones.drop_stale_pages(&mut alone.core, job, encode);
     assert_eq!((alone.core.jobs[job].pages.len(), alone.core.jobs[job].failed), (2, true));
-    alone.zones.code_page_over(&mut alone.core, encode, false);
+    alone.zones.code_page_over(&mut alone.core, encode, CodePage::GivenUp);
     let forgotten = alone.effects().into_iter().filter_map(|effect| match effect {
         Popped::Parcel(Parcel::Zones(ZoneStep::ForgetCodePage { lpn, .. })) => Some(lpn),
         _ => None,
