@@ -90,6 +90,65 @@ fn file_systems_come_back_clean_with_all_that_was_made_durable() {
     }
 }
 
+/// A program of xfstests: in the path, or where `FLASHKEEP_XFSTESTS` says that they were built. `None`, after the test said that it is
+/// skipped, where it is not.
+fn of_xfstests(test: &str, program: &str) -> Option<PathBuf> {
+    let built = std::env::var_os("FLASHKEEP_XFSTESTS").map(|xfstests| Path::new(&xfstests).join("ltp").join(program));
+    match built.filter(|path| path.is_file()) {
+        Some(path) => Some(path),
+        None => have(test, &[program]).then(|| program.into()),
+    }
+}
+
+/// fsx holds what it reads of a file against what it wrote, through the cache of the kernel and past it; fsstress changes a tree in all ways
+/// that a file system has, from several processes, until the process of the drive is killed.
+fn is_exercised(system: &FileSystem, [fsx, fsstress]: [&Path; 2], rounds: u64) {
+    let test = format!("exercised-{}", system.name);
+    if !have(&test, &["nbdkit", "nbdfuse", system.make[0], system.check[0]]) || !may_mount(&test, system.name) {
+        return;
+    }
+    let mut served = Served::new(&test, Kept::Files, &drive("96MiB"));
+    let mut draws = vocab::Streams::new(2).stream("test/kills");
+    let Some(mut disk) = Attached::new(&test, &served) else { return };
+    run(system.make[0], &[&system.make[1..], &[&disk.device]].concat());
+    for round in 0..rounds {
+        let seed = (1 + round).to_string();
+        disk.mount("defaults");
+        let file = disk.root.join("file");
+        let operations = if rounds > 1 { "20000" } else { "1000" };
+        for past_the_cache in [&[][..], &["-Z", "-r", "4096", "-w", "4096", "-t", "4096"]] {
+            let arguments = ["-q", "-S", &seed, "-N", operations, "-l", "262144"];
+            run(text(fsx), &[&arguments, past_the_cache, &[text(&file)]].concat());
+        }
+        let mut stress = Command::new(fsstress);
+        stress.arg("-d").arg(disk.root.join("tree")).args(["-p", "3", "-n", "100000", "-s", &seed]);
+        let mut stress = stress.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it was found");
+        std::thread::sleep(Duration::from_millis(200 + draws.below(if rounds > 1 { 3000 } else { 300 })));
+        assert!(stress.try_wait().expect("it was started").is_none(), "{test}, round {round}: fsstress ended by itself");
+        served.kill();
+        let _ = output("pkill", &["-KILL", "-P", &stress.id().to_string()]);
+        let _ = stress.kill();
+        stress.wait().expect("it was started");
+        disk.give_up();
+        served.start();
+        let Some(again) = Attached::new(&test, &served) else { return };
+        disk = again;
+        disk.mount("defaults");
+        run("rm", &["-rf", text(&disk.root.join("tree"))]);
+        disk.unmount();
+        run(system.check[0], &[&system.check[1..], &[&disk.device]].concat());
+    }
+    drop(disk);
+    served.check();
+}
+
+#[test]
+fn programs_of_xfstests_find_nothing_wrong() {
+    let found = ["fsx", "fsstress"].map(|program| of_xfstests("exercised", program));
+    let [Some(fsx), Some(fsstress)] = &found else { return };
+    FILE_SYSTEMS.iter().for_each(|system| is_exercised(system, [fsx, fsstress], kills(1).min(20)));
+}
+
 /// Where the programs of the newest PostgreSQL are.
 fn postgresql() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten();

@@ -300,7 +300,7 @@ fn what_files_do_not_keep_is_refused_by_name() {
     };
     assert!(said(&|setup| setup.payload = PayloadKind::Tag).starts_with("a drive in files: payload: valid is page"));
     assert!(said(&|setup| setup.power.mountable = false).starts_with("a drive in files: power.mountable: "));
-    assert!(said(&|setup| setup.faults.dead_die_at_request = 1).starts_with("a drive in files: faults.dead_die_at_request: "));
+    assert!(said(&|setup| setup.faults.dead_die_at_request = 1).starts_with("faults.dead_die_at_request: found 1, valid is 0"));
     let free = |setup: &mut Setup| {
         setup.scheme = SchemeChoice::named("code-zones");
         setup.scheme.options.insert("offline_cost".into(), "free".into());

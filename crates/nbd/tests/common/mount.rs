@@ -77,6 +77,17 @@ impl Attached {
             run("umount", &[text(&self.root)]);
         }
     }
+
+    /// Lets go of it when all processes have ended that used its file system: with a disk that is gone that takes them a while.
+    pub fn give_up(mut self) {
+        for _ in 0..1500 {
+            self.is_mounted = !output("umount", &[text(&self.root)]).status.success();
+            if !self.is_mounted {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
 }
 
 impl Drop for Attached {

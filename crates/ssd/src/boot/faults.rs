@@ -1,8 +1,20 @@
 //! Faults that a drive has from its beginning, once its history is written: the settings `faults`.
 
-use crate::config::Faults;
+use crate::config::{Faults, SetupError};
 use nand::Faulty;
 use vocab::{Stream, Streams};
+
+/// Refuses faults that come later to a drive whose requests nobody counts from its beginning.
+pub(crate) fn check_from_the_beginning(faults: &Faults) -> Result<(), SetupError> {
+    match faults.dead_die_at_request {
+        0 => Ok(()),
+        at => {
+            let what =
+                format!("faults.dead_die_at_request: found {at}, valid is 0; a schedule has what happens to a drive later");
+            Err(SetupError::new(what))
+        }
+    }
+}
 
 /// From now on blocks wear out and reads are wrong as these settings say.
 pub(crate) fn begin<A>(array: &mut Faulty<A>, faults: &Faults, streams: &Streams) {

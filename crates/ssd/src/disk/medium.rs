@@ -1,7 +1,8 @@
 //! Where the drive's flash is.
 
 use super::DiskError;
-use crate::config::{BufferKind, Setup, SetupError};
+use crate::boot;
+use crate::config::{BufferKind, Setup};
 use crate::core::apart::Apart;
 use crate::engine::Engine;
 use crate::engine::online::Turn;
@@ -57,10 +58,7 @@ pub(super) use on_engine_mut;
 
 impl Medium {
     pub fn in_memory(setup: &Setup) -> Result<Self, DiskError> {
-        if setup.faults.dead_die_at_request != 0 {
-            let what = "faults.dead_die_at_request: valid is 0; a plan has what happens to a drive later";
-            return Err(SetupError::new(what.to_owned()).into());
-        }
+        boot::faults::check_from_the_beginning(&setup.faults)?;
         let Inner::Page(mut prepared) = Session::new(setup)?.into_inner() else { unreachable!("its payload is that of pages") };
         let dead = setup.faults.dead_dies(setup.drive.geometry.dies());
         dead.into_iter().for_each(|die| prepared.engine.kill(die));

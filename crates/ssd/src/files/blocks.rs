@@ -9,7 +9,7 @@ use crate::core::checkpoint::Summary;
 use nand::{BlockInfo, FlashArray, PageScan, Scan};
 use vocab::BlockAddr;
 
-/// Page reads after which cells are looked at again. A process that dies takes as many with it at most; erases and recharges it does not.
+/// Page reads after which cells are looked at again. A process that dies takes no more of them with it; erases and recharges are saved at once.
 const READS_UNSAVED_MAX: u64 = 1024;
 
 /// What a drive has done to its cells so far.
@@ -45,9 +45,12 @@ fn cells(info: &BlockInfo) -> u64 {
     u64::from(info.reads) | u64::from(info.recharges) << 32
 }
 
-/// A drive that was opened has cells of which so much was done.
+/// Cells of a drive that was opened are read no more often than this: there is room to count on, whatever the files say.
+const MOST: u32 = u32::MAX / 2;
+
+/// A drive that was opened has cells to which so much was done.
 pub(super) fn have_cells(info: &mut BlockInfo, cells: u64) {
-    (info.reads, info.recharges) = (cells as u32, (cells >> 32) as u32);
+    (info.reads, info.recharges) = ((cells as u32).min(MOST), ((cells >> 32) as u32).min(MOST));
 }
 
 /// A summary as a number; 0: there is none.

@@ -486,9 +486,7 @@ fn check_for_files(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
     if !setup.power.mountable {
         return refuse("power.mountable: a drive that cannot be mounted cannot be opened");
     }
-    if setup.faults.dead_die_at_request != 0 {
-        return refuse("faults.dead_die_at_request: valid is 0; a plan has what happens to a drive later");
-    }
+    boot::faults::check_from_the_beginning(&setup.faults)?;
     if grid.dies() > MOST_DIES && Way::of(&protection).facts().brings_pages_back {
         return refuse(&format!(
             "the drive has {} dies, valid are up to {MOST_DIES}: OOB bytes keep a set of so many",
