@@ -4,10 +4,10 @@ use flashkeep_coding::odds::binomial::{ln_head, ln_tail};
 use flashkeep_coding::odds::stripes::ln_stripe_loss;
 use flashkeep_coding::odds::{BchSize, Per, ProductCode};
 
-const TAILS: &str = include_str!("oracles/binomial_tails.csv");
-const REQUIRED: &str = include_str!("oracles/flares_required_p.csv");
-const BETA: &str = include_str!("oracles/greenan_beta_product_code.csv");
-const YIELDS: &str = include_str!("oracles/da_raid_yield_thresholds.json");
+const TAILS: &str = include_str!("../oracles/binomial_tails.csv");
+const REQUIRED: &str = include_str!("../oracles/flares_required_p.csv");
+const BETA: &str = include_str!("../oracles/greenan_beta_product_code.csv");
+const YIELDS: &str = include_str!("../oracles/da_raid_yield_thresholds.json");
 
 fn number(field: &str) -> f64 {
     field.trim().parse().unwrap_or_else(|e| panic!("`{field}`: {e}"))

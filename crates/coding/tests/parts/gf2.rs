@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 /// |G_n^m| as `(n, m, by linear algebra, by peeling)`: how many n-subsets of the 2n symbols decode everything.
 fn counts() -> impl Iterator<Item = (usize, usize, u32, u32)> {
-    let lines = include_str!("oracles/chang_gnm.csv").lines().skip(1);
+    let lines = include_str!("../oracles/chang_gnm.csv").lines().skip(1);
     lines.map(|line| {
         let fields: Vec<&str> = line.split(',').collect();
         let number = |at: usize| fields[at].parse::<u32>().expect("a number");

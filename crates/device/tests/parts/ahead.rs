@@ -1,8 +1,6 @@
 //! Reads that a die senses while it moves others: against times worked out by hand, and against the recurrence of a pipeline.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use flashkeep_device::config::Scheduler;
 use nand::{Timing, Transfer};
 use proptest::prelude::*;

@@ -6,7 +6,7 @@ use flashkeep_protect::lazy::{Ask, Blocks, LazyRead};
 use vocab::{Stream, Streams};
 
 /// How to repeat these tests: they have fixed seeds.
-const RERUN: &str = "cargo test -p flashkeep-protect --test lazy";
+const RERUN: &str = "cargo test -p flashkeep-protect --test parts lazy::";
 
 fn blocks(of: &[usize]) -> Blocks {
     of.iter().copied().collect()

@@ -1,8 +1,6 @@
 //! Dies, queues and channels of a tiny device, against times worked out by hand.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use flashkeep_device::Taken;
 use flashkeep_device::command::{Command, Verb};
 use flashkeep_device::config::Scheduler;

@@ -15,7 +15,7 @@ struct Row {
 }
 
 fn table() -> Vec<Row> {
-    let lines = include_str!("oracles/chang_gnm.csv").lines().skip(1);
+    let lines = include_str!("../oracles/chang_gnm.csv").lines().skip(1);
     let row = |line: &str| {
         let fields: Vec<Option<u64>> = line.split(',').map(|field| field.parse().ok()).collect();
         let number = |at: usize| fields[at].expect("a number");

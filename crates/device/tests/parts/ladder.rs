@@ -1,8 +1,6 @@
 //! The ladder of reads: which steps a page takes, when they end, and what waits meanwhile.
 
-mod common;
-
-use common::{COMMAND, ERASE, READ, TRANSFER, Tiny, erase, page, program, read, take_up};
+use crate::common::{COMMAND, ERASE, READ, TRANSFER, Tiny, erase, page, program, read, take_up};
 use flashkeep_device::command::Verb;
 use flashkeep_device::config::{CodecTiming, Ecc, Errors, LadderPolicy, Scheduler};
 use flashkeep_device::ecc::{EccSetup, PageEcc, Rewrites};
@@ -18,7 +16,7 @@ const DECODER: usize = 2;
 
 /// The tiny device with LDPC of one rate and room for it, its blocks at so many cycles.
 fn device(ladder: LadderPolicy, rate: &str, pe: u32, codec: CodecTiming) -> Tiny {
-    let mut device = common::device(Scheduler::ReadFirst);
+    let mut device = crate::common::device(Scheduler::ReadFirst);
     let (ecc, errors) = setup(ladder, rate, codec);
     let mut geometry = *device.grid.geometry();
     geometry.oob_size = Bytes(1024);

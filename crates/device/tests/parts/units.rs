@@ -1,8 +1,6 @@
 //! Pages that are programmed together, and programs and erases that give way to reads: against times worked out by hand.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use flashkeep_device::config::Scheduler;
 use vocab::{DieId, Nanos, Ppn};
 

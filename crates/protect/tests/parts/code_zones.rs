@@ -10,7 +10,7 @@ use flashkeep_protect::{Protection, SchemeChoice, SchemeError, Shape, registry};
 use vocab::{Bytes, DieId, Lpn, PeCycles, Stream, Streams};
 
 /// How to repeat these tests: they have fixed seeds.
-const RERUN: &str = "cargo test -p flashkeep-protect --test code_zones";
+const RERUN: &str = "cargo test -p flashkeep-protect --test parts code_zones::";
 
 fn shape(dies: u32, blocks_per_die: u32, pages_per_block: u32) -> Shape {
     let page_size = Bytes(4096);

@@ -1,8 +1,6 @@
 //! Named waits of flash commands, against a diary of what every die did.
 
-mod common;
-
-use common::{COMMAND, PROGRAM, READ, TRANSFER, Tiny, device, page, program, run};
+use crate::common::{COMMAND, PROGRAM, READ, TRANSFER, Tiny, device, page, program, run};
 use flashkeep_device::command::{Command, Verb};
 use flashkeep_device::config::Scheduler;
 use flashkeep_device::contents::Tag;
