@@ -107,8 +107,8 @@ fn a_drive_that_stops_has_all_that_was_answered() {
     assert!(struck * 2 > stops, "of {stops} lives {struck} ended in a write");
 }
 
-/// A summary vouches for all pages of its block but one. Catches summaries that are not saved with what they are of, and a mount that
-/// looks at everything all the same.
+/// Of a block that has a summary a mount reads one page, and takes the OOB bytes of the others from the summary. Catches summaries that are
+/// not saved together with the programs and erases of their blocks, and a mount that reads all pages nonetheless.
 #[test]
 fn a_drive_with_a_checkpoint_that_stops_has_all_that_was_answered_and_looks_at_less() {
     for (number, entry) in ssd::protect::registry::SCHEMES.iter().filter(|entry| !entry.canary).enumerate() {

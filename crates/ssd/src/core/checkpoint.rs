@@ -15,6 +15,7 @@
 //! The model charges a mount for reading summaries. It does not charge the drive for writing them: 48
 //! bytes for a page of one slot, less than a percent of a program.
 
+use crate::core::changes::Changes;
 use nand::{FlashArray, Latencies};
 use vocab::{BlockAddr, Grid, Nanos};
 
@@ -38,7 +39,7 @@ pub(crate) enum Summary {
 pub(crate) struct Checkpoint {
     of: Vec<Summary>,
     /// Blocks whose summaries changed, where somebody saves them.
-    changed: Option<Vec<BlockAddr>>,
+    changed: Changes<BlockAddr>,
 }
 
 impl Checkpoint {
@@ -49,22 +50,22 @@ impl Checkpoint {
 
     /// These summaries, one for each block.
     pub fn of_all(summaries: Vec<Summary>) -> Self {
-        Self { of: summaries, changed: None }
+        Self { of: summaries, changed: Changes::default() }
     }
 
     /// Somebody saves it: from now on it tells which summaries changed.
     pub fn watch(&mut self) {
-        self.changed = Some(Vec::new());
+        self.changed.watch();
     }
 
     /// Blocks whose summaries changed since this was last asked.
     pub fn take_changed(&mut self) -> Vec<BlockAddr> {
-        self.changed.as_mut().map(std::mem::take).unwrap_or_default()
+        self.changed.take()
     }
 
     fn set(&mut self, block: BlockAddr, summary: Summary) {
         self.of[block.index()] = summary;
-        self.changed.iter_mut().for_each(|changed| changed.push(block));
+        self.changed.note(block);
     }
 
     /// All pages of the block are programmed. Its erase may be waiting behind the last program already.
@@ -86,7 +87,7 @@ impl Checkpoint {
 
     /// Nothing is known of any block.
     pub fn forget_all(&mut self) {
-        self.of.fill(Summary::None);
+        (0..self.of.len() as u32).for_each(|block| self.forget(BlockAddr(block)));
     }
 
     /// The block is going to be erased, or a page of it cannot be read.

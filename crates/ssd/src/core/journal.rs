@@ -8,6 +8,7 @@
 //! It is kept in reserved blocks outside the drive's capacity, on two dies. Decision 11 has what it costs: 32 bytes programmed for each
 //! write, which the model does not charge, and eight bytes of memory for each logical page.
 
+use crate::core::changes::Changes;
 use std::collections::BTreeMap;
 use vocab::Lpn;
 
@@ -22,7 +23,7 @@ pub(crate) struct Journal {
     /// with the next cut until the host has read them. Known to the controller alone.
     unread: BTreeMap<Lpn, u64>,
     /// Pages whose ranks changed, where somebody saves them.
-    changed: Option<Vec<Lpn>>,
+    changed: Changes<Lpn>,
 }
 
 impl Journal {
@@ -45,17 +46,17 @@ impl Journal {
 
     /// Somebody saves it: from now on it tells which pages changed.
     pub fn watch(&mut self) {
-        self.changed = Some(Vec::new());
+        self.changed.watch();
     }
 
     /// Pages that changed since this was last asked.
     pub fn take_changed(&mut self) -> Vec<Lpn> {
-        self.changed.as_mut().map(std::mem::take).unwrap_or_default()
+        self.changed.take()
     }
 
     /// Of an empty drive with so many logical pages.
     pub fn new(pages: u32) -> Self {
-        Self { ranks: vec![0; pages as usize], unread: BTreeMap::new(), changed: None }
+        Self { ranks: vec![0; pages as usize], unread: BTreeMap::new(), changed: Changes::default() }
     }
 
     /// The rank of the newest durable contents of the page; 0: there are none, or they were discarded.
@@ -76,7 +77,7 @@ impl Journal {
             && rank > *noted & !DISCARDED
         {
             *noted = rank;
-            self.changed.iter_mut().for_each(|changed| changed.push(lpn));
+            self.changed.note(lpn);
         }
     }
 
@@ -84,7 +85,7 @@ impl Journal {
     pub fn discard(&mut self, lpn: Lpn, newest: u64) {
         if let Some(noted) = self.ranks.get_mut(lpn.index()) {
             *noted = newest | DISCARDED;
-            self.changed.iter_mut().for_each(|changed| changed.push(lpn));
+            self.changed.note(lpn);
         }
         self.unread.remove(&lpn);
     }
@@ -93,7 +94,7 @@ impl Journal {
     pub fn found(&mut self, lpn: Lpn, rank: u64) {
         if let Some(noted) = self.ranks.get_mut(lpn.index()) {
             *noted = if *noted & DISCARDED == 0 { rank.max(*noted) } else { rank };
-            self.changed.iter_mut().for_each(|changed| changed.push(lpn));
+            self.changed.note(lpn);
         }
     }
 
@@ -120,7 +121,7 @@ impl Journal {
     /// Nothing is known of the page but which ranks were used.
     pub fn forget(&mut self, lpn: Lpn) {
         self.ranks[lpn.index()] |= DISCARDED;
-        self.changed.iter_mut().for_each(|changed| changed.push(lpn));
+        self.changed.note(lpn);
     }
 
     /// Logical pages with durable contents, and their ranks.

@@ -6,6 +6,7 @@
 pub(crate) mod apart;
 #[cfg(unix)]
 pub(crate) mod bytes;
+pub(crate) mod changes;
 pub(crate) mod checkpoint;
 pub(crate) mod effects;
 pub(crate) mod flash;

@@ -10,34 +10,27 @@ use device::slow::Slowness;
 use nand::{FlashArray, Warmth};
 use vocab::{DieId, Nanos};
 
-/// What a power cut does not change.
-#[derive(Clone)]
+/// What a power cut does not change; files keep it themselves.
 pub(super) struct Climate {
     slowness: Slowness,
     warmth: Warmth,
 }
 
 impl Medium {
-    pub(super) fn climate(&self) -> Climate {
-        on_engine!(self, engine => {
-            let device = &engine.core.device;
-            let warmth = device.ecc.as_ref().map(|ecc| ecc.cells.warmth().clone()).unwrap_or_default();
-            Climate { slowness: device.slowness.clone(), warmth }
-        })
-    }
-
     /// The temperature of the cells, in degrees Celsius; `None`: there is no error model that it matters to.
     pub(super) fn celsius(&self) -> Option<f64> {
         on_engine!(self, engine => engine.core.device.ecc.as_ref().map(|ecc| ecc.cells.celsius()))
     }
-
-    pub(super) fn set_climate(&mut self, climate: Climate) {
-        on_engine_mut!(self, engine => engine.set_climate(climate));
-    }
 }
 
 impl<A: FlashArray<PageBuf>> Engine<PageBuf, A> {
-    fn set_climate(&mut self, Climate { slowness, warmth }: Climate) {
+    pub(super) fn climate(&self) -> Climate {
+        let device = &self.core.device;
+        let warmth = device.ecc.as_ref().map(|ecc| ecc.cells.warmth().clone()).unwrap_or_default();
+        Climate { slowness: device.slowness.clone(), warmth }
+    }
+
+    pub(super) fn set_climate(&mut self, Climate { slowness, warmth }: Climate) {
         self.core.device.slowness = slowness;
         if let Some(ecc) = self.core.device.ecc.as_mut().filter(|_| !warmth.is_constant()) {
             ecc.cells.set_warmth(warmth);

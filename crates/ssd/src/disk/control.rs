@@ -4,6 +4,7 @@ use super::medium::{Medium, on_engine, on_engine_mut};
 use super::{Control, Disk, DiskAnswer, DiskError, DiskRequest, Failed};
 use crate::core::apart::Apart;
 use crate::engine::online::Turn;
+use crate::host::shadow::FirstContents;
 use crate::power::cut::Fate;
 use crate::power::mount::Mounted;
 use crate::proof::Failure;
@@ -165,9 +166,7 @@ impl Disk {
         self.waiting.clear();
         self.out_of_range.clear();
         self.cuts += 1;
-        let climate = self.medium.climate();
         let (mounted, doubtful) = self.medium.cut_power(&self.setup, &mut self.draws)?;
-        self.medium.set_climate(climate);
         self.next = on_engine!(&self.medium, engine => engine.host.requests.arrived);
         self.recover()?;
         self.settle(&doubtful)?;
@@ -274,7 +273,7 @@ impl Disk {
             (State::Memory(prepared), Medium::Memory(own)) => own.clone_from(prepared),
             (State::Files(name), Medium::Files(session)) => {
                 session.restore(&self.setup, name)?;
-                session.drive.take_client(&self.setup, crate::host::shadow::FirstContents::Unknown);
+                session.drive.take_client(&self.setup, FirstContents::Unknown);
             }
             _ => {
                 return Err(DiskError::control("not supported: a drive in files is not what one in memory was, nor the reverse"));
@@ -304,7 +303,9 @@ impl Medium {
                 let begun = prepared.engine.begun();
                 let fates: Vec<Fate> = begun.into_iter().map(|(begun, _)| begun.draw(draws)).collect();
                 let (mut client, arrived) = (prepared.engine.host.client.take(), prepared.engine.host.requests.arrived);
+                let climate = prepared.engine.climate();
                 let mounted = prepared.cut_power(&fates, crate::power::outage::Outage::default());
+                prepared.engine.set_climate(climate);
                 let doubtful = client.as_mut().map(|client| client.power_cut(arrived)).unwrap_or_default();
                 prepared.engine.host.client = client;
                 prepared.engine.host.oracle = crate::host::oracle::Oracle::default();

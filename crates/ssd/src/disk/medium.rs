@@ -60,8 +60,7 @@ impl Medium {
     pub fn in_memory(setup: &Setup) -> Result<Self, DiskError> {
         boot::faults::check_from_the_beginning(&setup.faults)?;
         let Inner::Page(mut prepared) = Session::new(setup)?.into_inner() else { unreachable!("its payload is that of pages") };
-        let dead = setup.faults.dead_dies(setup.drive.geometry.dies());
-        dead.into_iter().for_each(|die| prepared.engine.kill(die));
+        prepared.engine.kill_dead_dies(&setup.faults);
         prepared.engine.take_client(setup, FirstContents::of_new_drive(setup));
         Ok(Self::Memory(Apart::new(*prepared)))
     }

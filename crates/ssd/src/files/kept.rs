@@ -23,7 +23,7 @@ pub(super) enum Beside {
 /// What was saved.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
-    /// All but the write buffer and blocks.
+    /// What is listed at each save.
     fields: Fields,
     buffer: Pages,
     pub blocks: Blocks,

@@ -179,7 +179,7 @@ impl ImageSession {
         let mut drive = Engine::new(setup, protection, whole(flash, setup))?;
         boot::bring_up(&mut drive, setup, (None, Remains::default()), boot::new_drive(), &mut |_| {})?;
         boot::faults::begin(&mut drive.core.device.array, &setup.faults, &Streams::new(setup.seed));
-        setup.faults.dead_dies(grid.dies()).into_iter().for_each(|die| drive.kill(die));
+        drive.kill_dead_dies(&setup.faults);
         drive.core.safe.wear_was_added = setup.age.adds_cycles();
         drive.host.requests.journal = Some(Journal::default());
         let saved = Kept::all(&mut drive, 0);

@@ -84,9 +84,9 @@ pub(super) fn slot_of(drive: &Drive) -> usize {
     drive.core.device.grid.geometry().slot_size.0 as usize
 }
 
-/// What of a drive is kept now, but for the journal of ranks and the write buffer.
+/// What of a drive is listed at each save.
 pub(super) fn fields(drive: &Drive, opened: u64) -> Fields {
-    let remains = drive.remains_but_buffer();
+    let remains = drive.listed_remains();
     let mut to: Fields = Vec::with_capacity(16 + remains.reads.len());
     let numbers = [
         drive.core.device.now.0,

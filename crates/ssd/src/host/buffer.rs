@@ -2,6 +2,7 @@
 //! pages come and go.
 
 use crate::config::{Buffer, BufferKind};
+use crate::core::changes::Changes;
 use crate::core::jobs::{PageWrite, Turn};
 use device::contents::HostPayload;
 use device::slab::JobId;
@@ -50,7 +51,7 @@ pub(crate) struct WriteBuffer<P> {
     /// Share of it that may be dirty before the oldest pages leave, in quarters.
     dirty_quarters: usize,
     /// Pages that came, left, or have another age or other contents, where somebody saves them.
-    touched: Option<Vec<u32>>,
+    touched: Changes<u32>,
 }
 
 /// Which pages of each stripe are dirty: a write asks for that once, instead of for each page of its stripe.
@@ -128,18 +129,18 @@ impl<P: HostPayload> WriteBuffer<P> {
             waiting: VecDeque::new(),
             wanted: 0,
             dirty_quarters: if cached.is_some_and(|scheme| scheme.write_back() == WriteBack::OnDemand) { 4 } else { 3 },
-            touched: None,
+            touched: Changes::default(),
         }
     }
 
     /// From now on the buffer notes which pages it touches.
     pub fn note_touched(&mut self) {
-        self.touched = Some(Vec::new());
+        self.touched.watch();
     }
 
     /// Pages that were touched since somebody last asked, in order.
     pub fn take_touched(&mut self) -> Vec<u32> {
-        let mut touched = self.touched.as_mut().map(std::mem::take).unwrap_or_default();
+        let mut touched = self.touched.take();
         touched.sort_unstable();
         touched.dedup();
         touched
@@ -147,9 +148,7 @@ impl<P: HostPayload> WriteBuffer<P> {
 
     #[inline]
     fn note(&mut self, lpn: u32) {
-        if let Some(touched) = &mut self.touched {
-            touched.push(lpn);
-        }
+        self.touched.note(lpn);
     }
 
     pub fn kind(&self) -> BufferKind {

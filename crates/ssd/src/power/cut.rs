@@ -223,7 +223,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// What is power-safe, as it is now.
     pub(crate) fn remains(&self) -> Remains<P> {
         let buffer = if self.keeps_buffer() { self.host.buffer.pages_by_age() } else { Vec::new() };
-        Remains { buffer, ..self.remains_but_buffer() }
+        let (checkpoint, profiles) = (self.core.safe.checkpoint.clone(), self.care.profiles.clone());
+        Remains { buffer, checkpoint, profiles, ..self.listed_remains() }
     }
 
     /// Whether what the write buffer has outlives a cut.
@@ -231,8 +232,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.host.buffer.kind() == BufferKind::PowerSafe && !self.core.breaks(SafetyRule::Buffer)
     }
 
-    /// As [`Self::remains`], with an empty write buffer.
-    pub(crate) fn remains_but_buffer(&self) -> Remains<P> {
+    /// As [`Self::remains`], without what is as large as the drive and noted where it changes: write buffer, journal, checkpoint and page
+    /// profiles. Drives in files list the rest at each save.
+    pub(crate) fn listed_remains(&self) -> Remains<P> {
         let step = |&reads: &u32| reads / READS_SAVED_EVERY * READS_SAVED_EVERY;
         Remains {
             buffer: Vec::new(),
@@ -246,8 +248,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             keeps_ranks: self.core.safe.keeps_ranks,
             wear: if self.core.safe.wear_was_added { self.pe_of_blocks() } else { Vec::new() },
             died: self.core.device.losses.died().to_vec(),
-            checkpoint: self.core.safe.checkpoint.clone(),
-            profiles: self.care.profiles.clone(),
+            checkpoint: None,
+            profiles: None,
             outage: Outage::default(),
         }
     }

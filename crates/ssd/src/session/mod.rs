@@ -9,7 +9,7 @@ pub(crate) mod series;
 use crate::boot;
 use crate::boot::demand::Demand;
 use crate::boot::precondition::{HearHistory, HistoryProgress, Steady};
-use crate::config::{Pace, PayloadKind, Setup, SetupError};
+use crate::config::{Faults, Pace, PayloadKind, Setup, SetupError};
 use crate::core::apart::Apart;
 use crate::core::flash::SessionPayload;
 use crate::engine::{Drive, Engine};
@@ -311,6 +311,11 @@ impl<P: HostPayload, F: FlashArray<P>> Engine<P, Faulty<F>> {
     pub(crate) fn kill(&mut self, die: DieId) {
         self.core.device.array.kill(die);
         self.die_died(die);
+    }
+
+    /// The dies that these settings have dead stop answering.
+    pub(crate) fn kill_dead_dies(&mut self, faults: &Faults) {
+        faults.dead_dies(self.core.device.grid.dies()).into_iter().for_each(|die| self.kill(die));
     }
 }
 
