@@ -1,5 +1,5 @@
-//! What pages carry (decision D1): nothing, a tag, or all their bytes. One code path serves all
-//! three, because a byte-wise linear code treats a tag exactly as it treats a page.
+//! What pages carry (decision D1): a tag or all their bytes. One code path serves both, because a byte-wise linear code
+//! treats a tag exactly as it treats a page. A drive without payload has tags that nobody makes up, keeps or checks.
 
 use crate::page_bytes::PageBytes;
 use coding::gf256::mul_add;
@@ -21,8 +21,6 @@ pub struct Window<'a> {
 
 /// A payload the host can write and check.
 pub trait HostPayload: Payload {
-    /// Whether reads can be checked at all.
-    const CHECKED: bool;
     /// Whether every sector is kept apart.
     const BYTES: bool;
 
@@ -69,45 +67,6 @@ pub trait HostPayload: Payload {
     fn version(&self) -> u32;
 }
 
-impl Payload for Nothing {}
-
-/// No payload: timing and endurance only.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Nothing;
-
-impl HostPayload for Nothing {
-    const CHECKED: bool = false;
-    const BYTES: bool = false;
-
-    #[inline(always)]
-    fn stamp(_: Lpn, _: u32, _: u32) -> Self {
-        Nothing
-    }
-
-    #[inline(always)]
-    fn merge(&mut self, _: &Self, _: u32, _: u32) {}
-
-    #[inline(always)]
-    fn add(&mut self, _: &Self) {}
-
-    #[inline(always)]
-    fn add_scaled(&mut self, _: &Self, _: u8) {}
-
-    #[inline(always)]
-    fn is_zero(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
-    fn verify(&self, _: Lpn, _: &Window<'_>) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn version(&self) -> u32 {
-        0
-    }
-}
-
 impl Payload for Tag {}
 
 /// Logical page and version in eight bytes; all zero like an unwritten page.
@@ -115,7 +74,6 @@ impl Payload for Tag {}
 pub struct Tag(u64);
 
 impl HostPayload for Tag {
-    const CHECKED: bool = true;
     const BYTES: bool = false;
 
     #[inline]
@@ -223,7 +181,6 @@ fn fill_sector(bytes: &mut [u8], lpn: Lpn, version: u32, sector: u32) {
 }
 
 impl HostPayload for PageBuf {
-    const CHECKED: bool = true;
     const BYTES: bool = true;
 
     fn bytes(&self) -> Option<&[u8]> {

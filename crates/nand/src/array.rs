@@ -230,6 +230,8 @@ pub struct MemoryArray<P> {
     /// Words of 32 bits in which the coverage of a page is kept.
     coverage_words: usize,
     keeps_payload: bool,
+    /// What each slot of a page carries where no payload is kept.
+    no_payload: Box<[P]>,
     keeps_ecc: bool,
     keeps_updates: bool,
     /// Most P/E cycles of any block.
@@ -251,6 +253,7 @@ impl<P: Payload> MemoryArray<P> {
             contents: (0..blocks).map(|_| None).collect(),
             coverage_words: if keeps_coverage { geometry.dies().div_ceil(32) as usize } else { 0 },
             keeps_payload: true,
+            no_payload: vec![P::default(); geometry.slots_per_page() as usize].into(),
             keeps_ecc: false,
             keeps_updates: false,
             pe_max: 0,
@@ -273,9 +276,9 @@ impl<P: Payload> MemoryArray<P> {
         self
     }
 
-    /// Somebody else keeps what pages carry: programs have no payload, and the array gives none.
-    #[cfg(unix)]
-    pub(crate) fn without_payload(mut self) -> Self {
+    /// The array does not keep what pages carry: it gives the default of each slot.
+    #[must_use]
+    pub fn without_payload(mut self) -> Self {
         self.keeps_payload = false;
         self
     }
@@ -377,12 +380,15 @@ impl<P: Payload> MemoryArray<P> {
             // The usual case without a call that copies any length.
             (&[tag], [payload]) if self.slots_per_page == 1 => {
                 contents.tags[page] = tag;
-                contents.payload[page].clone_from(payload);
+                if let Some(kept) = contents.payload.get_mut(page) {
+                    kept.clone_from(payload);
+                }
             }
             _ => {
                 contents.tags[slots.clone()].copy_from_slice(tags);
-                let kept = if self.keeps_payload { slots.clone() } else { 0..0 };
-                contents.payload[kept].clone_from_slice(payload);
+                if let Some(kept) = contents.payload.get_mut(slots.clone()) {
+                    kept.clone_from_slice(payload);
+                }
             }
         }
         let ascends = contents.sequence.set(page, oob.sequence);
@@ -538,7 +544,7 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
     #[inline]
     fn payload(&self, ppn: Ppn) -> &[P] {
         let (contents, page) = self.programmed(ppn);
-        &contents.payload[self.slots_of(page)]
+        contents.payload.get(self.slots_of(page)).unwrap_or(&self.no_payload)
     }
 
     #[inline]
@@ -557,7 +563,8 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         let (contents, page) = self.programmed(ppn);
         let slot = page * self.slots_per_page + index as usize;
         let update = contents.update(page, slot);
-        (contents.tags[slot], &contents.payload[slot], update)
+        let payload = contents.payload.get(slot).unwrap_or_else(|| &self.no_payload[index as usize]);
+        (contents.tags[slot], payload, update)
     }
 
     fn members(&self, ppn: Ppn) -> &[Member] {

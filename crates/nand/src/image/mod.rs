@@ -101,8 +101,6 @@ pub struct FileArray<P, S = File> {
     /// `None`: a fork, or flash that never was in a file.
     file: Option<S>,
     loaded: Loaded<P>,
-    /// Given for a page that cannot be read.
-    blank: Box<[P]>,
     /// A mark that could not be written.
     unmarked: Option<io::Error>,
     /// The highest rank of a page that opening it found.
@@ -213,7 +211,6 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
             path: path.to_owned(),
             file: Some(file),
             loaded: Loaded::new(&layout.geometry),
-            blank: vec![P::default(); layout.slots()].into(),
             unmarked: None,
             newest_found: 0,
         }
@@ -410,7 +407,6 @@ impl<P: StoredPayload, S: Store> Clone for FileArray<P, S> {
             path: self.path.clone(),
             file: None,
             loaded: Loaded::default(),
-            blank: self.blank.clone(),
             unmarked: None,
             newest_found: 0,
         }
@@ -421,7 +417,7 @@ impl<P: StoredPayload, S: Store> InMemory<P> for FileArray<P, S> {
     fn over(memory: MemoryArray<P>) -> Self {
         let layout = Layout::new(*memory.grid().geometry(), 0);
         let (path, loaded) = (PathBuf::new(), Loaded::default());
-        Self { memory, layout, path, file: None, loaded, blank: [].into(), unmarked: None, newest_found: 0 }
+        Self { memory, layout, path, file: None, loaded, unmarked: None, newest_found: 0 }
     }
 
     fn memory_mut(&mut self) -> &mut MemoryArray<P> {
@@ -479,7 +475,7 @@ impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
 
     fn payload(&self, ppn: Ppn) -> &[P] {
         match self.file {
-            Some(_) => self.contents(ppn).unwrap_or(&self.blank),
+            Some(_) => self.contents(ppn).unwrap_or_else(|| self.memory.payload(ppn)),
             None => self.memory.payload(ppn),
         }
     }

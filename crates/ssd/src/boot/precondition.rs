@@ -170,7 +170,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.core.jobs[job].reset(Asker::Nobody, RequestKind::Write, self.core.device.now);
         for lpn in lpns.map(Lpn) {
             let version = self.host.oracle.sent(lpn);
-            let payload = P::stamp(lpn, version, per);
+            let payload = self.host.made_up(lpn, version);
             self.core.jobs[job].pages.push(PageWrite { lpn, version, payload, from: 0, to: per, rank: 0 });
         }
         self.place_or_wait(job);

@@ -1,16 +1,12 @@
 //! Which flash keeps which payload.
 
-use device::contents::{HostPayload, Nothing, PageBuf, Tag};
+use device::contents::{HostPayload, PageBuf, Tag};
 use nand::{InMemory, MemoryArray};
 
 /// A payload that sessions have.
 pub(crate) trait SessionPayload: HostPayload {
     /// The flash that keeps it.
     type Flash: InMemory<Self>;
-}
-
-impl SessionPayload for Nothing {
-    type Flash = MemoryArray<Self>;
 }
 
 impl SessionPayload for Tag {

@@ -22,7 +22,7 @@ pub(crate) mod shadow;
 pub(crate) mod testing;
 pub(crate) mod versions;
 
-use crate::config::{BufferKind, Setup};
+use crate::config::{BufferKind, PayloadKind, Setup};
 use crate::host::buffer::WriteBuffer;
 use crate::host::client::Client;
 use crate::host::explain::Explanations;
@@ -35,6 +35,7 @@ use device::contents::HostPayload;
 use device::slab::JobId;
 use protect::Protection;
 use std::collections::VecDeque;
+use vocab::Lpn;
 
 /// The host's side: requests and their order, the write buffer, and what reads must return.
 #[derive(Clone)]
@@ -48,6 +49,8 @@ pub(crate) struct Host<P: HostPayload> {
     /// Jobs whose pages wait for space, in order.
     pub stalled: VecDeque<JobId>,
     pub oracle: Oracle,
+    /// Whether pages carry anything: then every read is checked.
+    pub has_payload: bool,
     /// Who has data of its own; `None`: what is written is made up.
     pub client: Option<Box<Client>>,
     pub observation: Observation<P>,
@@ -74,18 +77,26 @@ impl<P: HostPayload> Host<P> {
         let stripe_scheme = protection.stripes();
         let buffer = WriteBuffer::new(&setup.buffer, geometry.slot_size, stripe_scheme);
         let by_stripes = stripe_scheme.is_some() && buffer.kind() == BufferKind::Off;
+        let (pages, sectors, has_payload) = (setup.user_slots, geometry.sectors_per_slot(), setup.payload != PayloadKind::None);
         Self {
-            requests: Requests::new(setup.user_slots, geometry.sectors_per_slot(), setup.buffer.latency, setup.drive.controller),
+            requests: Requests::new(pages, sectors, setup.buffer.latency, setup.drive.controller),
             ordered_by: if by_stripes { OrderedBy::StripeUpdates } else { OrderedBy::PageLocks },
             page_locks: PageLocks::default(),
             buffer,
             reads_ahead: protection.zones().is_some_and(|zones| zones.read_ahead().is_some()),
             stalled: VecDeque::new(),
-            oracle: Oracle::new::<P>(setup.user_slots, geometry.sectors_per_slot()),
+            oracle: if has_payload { Oracle::new::<P>(pages, sectors) } else { Oracle::default() },
+            has_payload,
             client: None,
             observation: Observation::default(),
             first_mismatch: None,
             explanations: None,
         }
+    }
+
+    /// What the host writes to a page, where no client brings it.
+    #[inline]
+    pub fn made_up(&self, lpn: Lpn, version: u32) -> P {
+        if self.has_payload { P::stamp(lpn, version, self.requests.sectors_per_slot) } else { P::default() }
     }
 }

@@ -102,7 +102,7 @@ impl<P: HostPayload> Host<P> {
             self.check_read(core, lpn, floor, Some(&payload));
             return PageRead::Begun(1);
         }
-        if P::CHECKED {
+        if self.has_payload {
             // It is looked at when the read has ended, many events from now.
             core.device.array.prefetch(ppn);
         }
@@ -111,7 +111,7 @@ impl<P: HostPayload> Host<P> {
         let owner = Owner::HostRead { job };
         let command = Command { owner, ppn, lpn: lpn.0, first: index as u8, count: count as u8, ..Command::default() };
         let id = core.submit(command);
-        if P::CHECKED {
+        if self.has_payload {
             for i in 0..count {
                 core.floors.set(id, i as usize, self.oracle.floor(Lpn(lpn.0 + i)));
             }
@@ -146,7 +146,7 @@ impl<P: HostPayload> Host<P> {
         if core.is_mountable() {
             (0..u32::from(command.count)).for_each(|i| core.safe.journal.read(Lpn(command.lpn + i)));
         }
-        if P::CHECKED {
+        if self.has_payload {
             self.check_pages_of(core, id, command);
         }
         self.part_done(core, job);
@@ -171,7 +171,7 @@ impl<P: HostPayload> Host<P> {
         core.job_worked(job, Wait::Solving);
         for i in 0..u32::from(command.count) {
             core.jobs[job].remaining += 1;
-            let floor = if P::CHECKED { core.floors.get(id, i as usize) } else { Floor::default() };
+            let floor = if self.has_payload { core.floors.get(id, i as usize) } else { Floor::default() };
             let failed = Some(core.device.grid.slot(command.ppn, u32::from(command.first) + i));
             core.out.send(Parcel::Solve { target: Target::HostRead { job, lpn: Lpn(command.lpn + i), floor, failed } });
         }
@@ -180,7 +180,7 @@ impl<P: HostPayload> Host<P> {
 
     /// Holds what a host read returned against the oracle.
     pub fn check_read<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, lpn: Lpn, floor: Floor, found: Option<&P>) {
-        if !P::CHECKED {
+        if !self.has_payload {
             return;
         }
         let result = match &mut self.client {

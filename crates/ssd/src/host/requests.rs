@@ -266,7 +266,7 @@ impl<P: HostPayload> Host<P> {
         let payload = match &mut self.client {
             Some(client) => client.page_sent(request, lpn, sectors.clone()),
             None => {
-                let mut payload = P::stamp(lpn, version, self.requests.sectors_per_slot);
+                let mut payload = self.made_up(lpn, version);
                 payload.spoil_outside(from, to);
                 payload
             }
@@ -422,7 +422,7 @@ impl<P: HostPayload> Host<P> {
         if !job.versions.is_empty() && job.kind == RequestKind::Flush {
             self.oracle.flushed(&job.versions);
         }
-        if !P::CHECKED {
+        if !self.has_payload {
             return;
         }
         // A page that was only written along with its stripe block says nothing new.

@@ -134,7 +134,6 @@ impl Session {
         each: &mut dyn FnMut(u64, &mut dyn FnMut() -> Session),
     ) -> RunResult {
         match self.inner_mut() {
-            Inner::None(prepared) => prepared.forks(commands, pace, each, |prepared| Inner::None(prepared.into())),
             Inner::Tag(prepared) => prepared.forks(commands, pace, each, |prepared| Inner::Tag(prepared.into())),
             Inner::Page(prepared) => prepared.forks(commands, pace, each, |prepared| Inner::Page(prepared.into())),
         }

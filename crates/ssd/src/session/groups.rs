@@ -36,7 +36,6 @@ impl Session {
     /// new number of dies.
     pub fn grown(self, channels: u32) -> Result<Self, SetupError> {
         Ok(Self::over(match self.into_inner() {
-            Inner::None(prepared) => Inner::None(prepared.grown(channels)?.into()),
             Inner::Tag(prepared) => Inner::Tag(prepared.grown(channels)?.into()),
             Inner::Page(prepared) => Inner::Page(prepared.grown(channels)?.into()),
         }))

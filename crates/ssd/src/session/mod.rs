@@ -18,7 +18,7 @@ use crate::host::explain::{AnsweredRequest, Explanations};
 use crate::power::cut::Remains;
 use crate::result::RunResult;
 use crate::write::Way;
-use device::contents::{HostPayload, Nothing, PageBuf, Tag};
+use device::contents::{HostPayload, PageBuf, Tag};
 use device::ecc::PageEcc;
 use device::facts::Folds;
 use nand::{Faulty, FlashArray, InMemory, MemoryArray};
@@ -37,7 +37,6 @@ impl Clone for Session {
 
 #[derive(Clone)]
 pub(crate) enum Inner {
-    None(Box<Prepared<Nothing>>),
     Tag(Box<Prepared<Tag>>),
     Page(Box<Prepared<PageBuf>>),
 }
@@ -46,7 +45,6 @@ pub(crate) enum Inner {
 macro_rules! inside {
     ($session:expr, $prepared:ident => $body:expr) => {
         match $session {
-            $crate::session::Inner::None($prepared) => $body,
             $crate::session::Inner::Tag($prepared) => $body,
             $crate::session::Inner::Page($prepared) => $body,
         }
@@ -84,8 +82,7 @@ impl Session {
     /// As [`Self::new`].
     pub fn watched(setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Self, SetupError> {
         Ok(Self::over(match setup.payload {
-            PayloadKind::None => Inner::None(Prepared::new(setup, hear)?.into()),
-            PayloadKind::Tag => Inner::Tag(Prepared::new(setup, hear)?.into()),
+            PayloadKind::None | PayloadKind::Tag => Inner::Tag(Prepared::new(setup, hear)?.into()),
             PayloadKind::Page => Inner::Page(Prepared::new(setup, hear)?.into()),
         }))
     }
@@ -202,6 +199,7 @@ impl<P: SessionPayload> Prepared<P> {
         let faults = streams.stream("nand/uncorrectable");
         let array = if PageEcc::is_wanted(&setup.ecc, &setup.errors) { array.keeping_ecc() } else { array };
         let array = if setup.power.mountable { array.keeping_updates() } else { array };
+        let array = if setup.payload == PayloadKind::None { array.without_payload() } else { array };
         let array = P::Flash::over(array);
         let array = Faulty::new(array, grid.dies(), setup.faults.uncorrectable_reads, faults);
         let mut engine = Engine::new(setup, protection, array)?;
