@@ -23,16 +23,19 @@ impl<P: HostPayload> Care<P> {
         (tag, update): (OobTag, u64),
         but: Slot,
     ) -> Option<(Slot, u64)> {
-        let (device, grid) = (&core.device, &core.device.grid);
-        let blocks = (0..grid.geometry().blocks()).map(BlockAddr).filter(|&block| self.keeps_pages(core, block));
-        let pages = blocks.flat_map(|block| (0..grid.pages_per_block()).map(move |page| grid.ppn(block, page)));
-        let slots =
-            pages.filter(|&ppn| device.is_stored(ppn)).flat_map(|ppn| (0..grid.slots_per_page()).map(move |index| (ppn, index)));
-        let same = slots.filter(|&(ppn, index)| device.array.tags(ppn)[index as usize] == tag);
-        let ranked = same
-            .map(|(ppn, index)| ((device.array.update(ppn, index), device.array.page(ppn).oob.sequence), grid.slot(ppn, index)));
-        let newest = ranked.filter(|&((rank, _), slot)| slot != but && rank <= update).max();
-        newest.map(|((rank, _), slot)| (slot, rank))
+        let (array, grid) = (&core.device.array, &core.device.grid);
+        let mut newest = None;
+        for block in (0..grid.geometry().blocks()).map(BlockAddr).filter(|&block| self.keeps_pages(core, block)) {
+            for ppn in (0..grid.pages_per_block()).map(|page| grid.ppn(block, page)).filter(|&ppn| core.device.is_stored(ppn)) {
+                for index in (0..grid.slots_per_page()).filter(|&index| array.tags(ppn)[index as usize] == tag) {
+                    let (rank, slot) = (array.update(ppn, index), grid.slot(ppn, index));
+                    if slot != but && rank <= update {
+                        newest = newest.max(Some((rank, array.page(ppn).oob.sequence, slot)));
+                    }
+                }
+            }
+        }
+        newest.map(|(rank, _, slot)| (slot, rank))
     }
 
     /// Whether the pages of a block of a region log may be used: its die answers, and it is not being erased.

@@ -20,6 +20,7 @@ pub(crate) mod owner;
 pub(crate) mod read_step;
 pub(crate) mod safe;
 pub(crate) mod scrub;
+pub(crate) mod sorted;
 pub(crate) mod streams;
 pub(crate) mod stripe_step;
 pub(crate) mod target;

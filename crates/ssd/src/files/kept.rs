@@ -5,6 +5,7 @@ use super::blocks::Blocks;
 use super::fields::{self, Fields, Value};
 use super::saved::{self, BUFFER, BUFFER_AGES, Drive};
 use crate::core::bytes::Writer;
+use crate::core::sorted::sorted;
 use device::contents::PageBuf;
 use std::collections::BTreeMap;
 
@@ -37,7 +38,7 @@ fn pages(drive: &Drive) -> Pages {
         return Pages::new();
     }
     let pages = drive.host.buffer.pages_with_ages();
-    pages.into_iter().map(|(lpn, age, payload)| (lpn, (age, payload.clone()))).collect()
+    sorted(pages.into_iter().map(|(lpn, age, payload)| (lpn, (age, payload.clone()))))
 }
 
 impl Kept {

@@ -8,6 +8,7 @@ use crate::config::{CELSIUS, SLOWER};
 use crate::core::bytes::{Limits, Malformed, Read, Reader, Writer};
 use crate::core::checkpoint::{Checkpoint, Summary};
 use crate::core::journal::Journal;
+use crate::core::sorted::sorted;
 use crate::engine::Engine;
 use crate::files::Flash;
 use crate::power::cut::Remains;
@@ -17,7 +18,7 @@ use crate::write::stripes::partial::PartialParityRemains;
 use crate::write::stripes::saved as saved_stripes;
 use device::contents::PageBuf;
 use nand::FaultsFound;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use vocab::{BlockAddr, DieId, Lpn, Ppn, SimTime};
 
@@ -200,7 +201,7 @@ pub(super) fn decode(found: &Found, drive: &Drive) -> Result<Saved, Malformed> {
         reads: from.of_blocks(READS, number(4, "blocks whose reads are counted")?, "count of reads")?,
         most_worn: Some(u32::try_from(most_worn).unwrap_or(u32::MAX)),
         erasing: from.blocks(ERASING, "block being erased")?,
-        lost: from.ranks(LOST, "lost page")?.collect(),
+        lost: sorted(from.ranks(LOST, "lost page")?),
         died: from.numbers(DIED, drive.core.device.grid.dies().into(), "die")?.map(|(_, die)| DieId(die as u16)).collect(),
         wear: from.wear()?,
         keeps_ranks: number(5, "whether ranks are kept")? != 0,
@@ -282,9 +283,10 @@ impl<'a> From<'a> {
             info[number as usize] = Some(saved_groups::get_group(&mut from, groups.codes.len())?);
         }
         let layouts = saved_groups::Layouts { groups, core, info: &info };
-        let held: BTreeMap<_, _> = self.of(GROUP_SUMS).map(|(_, mut from)| layouts.held(&mut from)).collect::<Read<_>>()?;
-        let blocks: BTreeMap<_, _> = self.of(BLOCK_SUMS).map(|(_, mut from)| layouts.blocks(&mut from)).collect::<Read<_>>()?;
+        let held = self.of(GROUP_SUMS).map(|(_, mut from)| layouts.held(&mut from)).collect::<Read<Vec<_>>>()?;
+        let blocks = self.of(BLOCK_SUMS).map(|(_, mut from)| layouts.blocks(&mut from)).collect::<Read<Vec<_>>>()?;
         let redo = self.of(REDO).map(|(_, mut from)| layouts.redo(&mut from)).collect::<Read<_>>()?;
+        let (held, blocks) = (sorted(held), sorted(blocks));
         Ok(GroupRemains { codes: groups.codes.clone(), first_code: 0, now, asked, info, held, blocks, redo })
     }
 

@@ -154,12 +154,16 @@ impl<P> Remains<P> {
 
     /// The highest rank that anything has.
     pub fn newest(&self) -> u64 {
-        let held = self.held.iter().map(|held| held.sums.stripe.rank);
-        let groups = self.groups.iter();
-        let sums = groups.clone().flat_map(|groups| groups.held.values()).flat_map(|held| &held.members);
-        let blocks = groups.flat_map(|groups| groups.blocks.values()).flat_map(|blocks| &blocks.members);
-        let known = [self.journal.newest()].into_iter().chain(self.lost.values().copied());
-        held.chain(sums.chain(blocks).map(|member| member.update)).chain(known).max().unwrap_or(0)
+        let mut newest = self.journal.newest();
+        let mut seen = |rank: u64| newest = newest.max(rank);
+        self.lost.values().for_each(|&rank| seen(rank));
+        self.held.iter().for_each(|held| seen(held.sums.stripe.rank));
+        if let Some(groups) = &self.groups {
+            let mut all_seen = |members: &[nand::Member]| members.iter().for_each(|member| seen(member.update));
+            groups.held.values().for_each(|held| all_seen(&held.members));
+            groups.blocks.values().for_each(|blocks| all_seen(&blocks.members));
+        }
+        newest
     }
 }
 

@@ -1,6 +1,7 @@
 //! Flash as somebody finds it who takes it apart page by page: for checks that share no arithmetic with the engine.
 
 use crate::core::flash::SessionPayload;
+use crate::core::sorted::sorted;
 use crate::engine::Drive;
 use crate::session::{Session, inside};
 use crate::write::groups::GroupInfo;
@@ -61,8 +62,8 @@ impl<P: SessionPayload> Drive<P> {
             Some((group, ParityMap { data: code.data, parity: code.parity, strips: stripe.strips }))
         };
         RawFlash {
-            pages: (0..core.device.grid.geometry().pages()).map(Ppn).filter_map(page).collect(),
-            groups: (0..).zip(groups.info.iter().copied()).filter_map(map).collect(),
+            pages: sorted((0..core.device.grid.geometry().pages()).map(Ppn).filter_map(page)),
+            groups: sorted((0..).zip(groups.info.iter().copied()).filter_map(map)),
         }
     }
 }

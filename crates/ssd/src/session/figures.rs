@@ -1,14 +1,16 @@
 //! The figures of a run, from the facts folded.
 
-use crate::config::Pace;
+use crate::config::{Pace, Setup};
 use crate::core::flash::SessionPayload;
-use crate::host::explain::Explained;
+use crate::core::sorted::sorted;
+use crate::host::explain::{Explained, Explanations};
+use crate::host::requests::Requests;
 use crate::result::{
     AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, LadderResult, Life, OracleResult, PreconditionResult,
     RedundancyResult, ReplayResult, Response, RunResult, SlcResult, StreamResult, WaitsResult, WearResult,
 };
 use crate::session::Prepared;
-use device::facts::{LadderFolds, RequestKind, SlcFolds, Step, StreamWork};
+use device::facts::{Folds, LadderFolds, RequestKind, SlcFolds, Step, StreamWork};
 use device::waits::Wait;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
@@ -27,46 +29,49 @@ fn die_wear_ratio(pe_added: &[u32], grid: &Grid) -> Option<f64> {
 impl<P: SessionPayload> Prepared<P> {
     /// What the run gave, from the facts folded.
     pub(crate) fn result(&self, events: u64, pace: Pace) -> RunResult {
-        let folds = &self.engine.core.device.folds;
+        let (device, host) = (&self.engine.core.device, &self.engine.host);
+        let of_run = OfRun {
+            setup: &self.setup,
+            folds: &device.folds,
+            grid: &device.grid,
+            requests: &host.requests,
+            now: device.now,
+            first: host.requests.first_arrival.unwrap_or(device.now),
+        };
         let pe = self.engine.pe_cycles();
         let pe_added: Vec<u32> = pe.iter().zip(&self.pe_before).map(|(after, before)| after.saturating_sub(*before)).collect();
         RunResult {
             scheme: self.setup.scheme.name.clone(),
-            host: self.host_result(),
-            oracle: OracleResult { checked_reads: folds.checked, mismatches: folds.mismatches },
-            flash: self.flash_result(),
-            ecc: self.ecc_result(),
-            ladder: ladder_result(&folds.ladder),
-            around: self.around_result(),
-            slc: slc_result(&folds.slc),
+            host: of_run.host(),
+            oracle: OracleResult { checked_reads: device.folds.checked, mismatches: device.folds.mismatches },
+            flash: of_run.flash(device.ecc.is_some()),
+            ecc: of_run.ecc(self.engine.care.refresh.refreshed),
+            ladder: ladder_result(&device.folds.ladder),
+            around: of_run.around(self.engine.writer.zones.as_ref().map_or(0, |zones| zones.scheme.valid_groups())),
+            slc: slc_result(&device.folds.slc),
             redundancy: RedundancyResult {
-                rebuilt_reads: folds.rebuilt,
+                rebuilt_reads: device.folds.rebuilt,
                 rebuild_s: self.engine.rebuild_time().map(Nanos::as_secs_f64),
                 rebuild_left: self.engine.rebuild_left(),
-                life: self.life(),
+                life: self.life(of_run.first),
             },
-            streams: self.stream_results(),
+            streams: of_run.streams(),
             precondition: PreconditionResult {
                 overwrites: self.steady.overwrites,
                 waf: self.steady.waf,
                 converged: self.steady.converged,
             },
-            wear: WearResult {
-                die_wear_ratio: die_wear_ratio(&pe_added, &self.engine.core.device.grid),
-                pe_added,
-                pe_cycles: pe,
-            },
-            replay: self.replay_result(events, pace),
-            waits: self.waits_result(),
+            wear: WearResult { die_wear_ratio: die_wear_ratio(&pe_added, &device.grid), pe_added, pe_cycles: pe },
+            replay: of_run.replay(events, pace),
+            waits: host.explanations.as_ref().map(|explanations| waits_result(explanations)),
         }
     }
 
-    /// Where in its life the drive is, if its scheme has stages.
-    fn life(&self) -> Option<Life> {
+    /// Where in its life the drive is, if its scheme has stages; the first request came at `first`.
+    fn life(&self, first: SimTime) -> Option<Life> {
         let (core, writer) = (&self.engine.core, &self.engine.writer);
         let stripes = &writer.stripes;
         let stage = writer.stripe_scheme()?.life_stage()?;
-        let first = self.first_arrival();
         let since = |at: SimTime| at.max(first).since(first).as_secs_f64();
         let began_s = [2, 3].map(|stage| stripes.stages.iter().find(|began| began.0 == stage).map(|began| since(began.1)));
         let has_contents = |&stripe: &StripeId| !stripes.stripe_state(core, stripe).0.is_empty();
@@ -77,11 +82,24 @@ impl<P: SessionPayload> Prepared<P> {
         }
         Some(life)
     }
+}
 
+/// What the figures of a run are made of, whatever its pages carry.
+struct OfRun<'a> {
+    setup: &'a Setup,
+    folds: &'a Folds,
+    grid: &'a Grid,
+    requests: &'a Requests,
+    now: SimTime,
+    /// When the first request came.
+    first: SimTime,
+}
+
+impl OfRun<'_> {
     /// What each stream did, where the drive tells several apart.
-    fn stream_results(&self) -> Vec<StreamResult> {
+    fn streams(&self) -> Vec<StreamResult> {
         let config = &self.setup.gc.streams;
-        let folds = &self.engine.core.device.folds.streams;
+        let folds = &self.folds.streams;
         let of = |stream: u32| {
             let pages = folds.get(stream as usize).copied().unwrap_or_default().pages;
             let of = |work: StreamWork| pages[work as usize];
@@ -94,29 +112,14 @@ impl<P: SessionPayload> Prepared<P> {
         if config.are_told_apart() { (0..config.count).map(of).collect() } else { Vec::new() }
     }
 
-    fn waits_result(&self) -> Option<WaitsResult> {
-        let [reads, writes] = &self.engine.host.explanations.as_ref()?.folds;
-        Some(WaitsResult {
-            reads: explained(&reads.slowest(1.0)),
-            slowest_reads: explained(&reads.slowest(0.01)),
-            writes: explained(&writes.slowest(1.0)),
-            slowest_writes: explained(&writes.slowest(0.01)),
-        })
-    }
-
-    /// When the first request came.
-    fn first_arrival(&self) -> SimTime {
-        self.engine.host.requests.first_arrival.unwrap_or(self.engine.core.device.now)
-    }
-
-    fn host_result(&self) -> HostResult {
-        let (folds, first) = (&self.engine.core.device.folds, self.first_arrival());
+    fn host(&self) -> HostResult {
+        let (folds, first) = (self.folds, self.first);
         let [reads, writes] = folds.responses.as_deref().expect("a run counts them");
         let mut both = reads.clone();
         both.add(writes).expect("same precision");
         let ([read_sum, write_sum], [read_max, write_max]) = (folds.response_sum, folds.response_max);
         HostResult {
-            requests: RequestKind::ALL.iter().map(|&(kind, name)| (name.to_string(), folds.requests[kind as usize])).collect(),
+            requests: counts(RequestKind::ALL.iter().map(|&(kind, name)| (name, folds.requests[kind as usize])).collect()),
             read_pages: folds.pages[RequestKind::Read as usize],
             write_pages: folds.pages[RequestKind::Write as usize],
             response_us: response(&both, read_sum + write_sum, read_max.max(write_max)),
@@ -127,17 +130,17 @@ impl<P: SessionPayload> Prepared<P> {
             write_cdf: cdf(writes),
             media_errors: folds.media_errors,
             write_errors: folds.write_errors,
-            read_only_s: self.engine.host.requests.read_only_since.map(|since| since.max(first).since(first).as_secs_f64()),
+            read_only_s: self.requests.read_only_since.map(|since| since.max(first).since(first).as_secs_f64()),
             refused_requests: folds.refused,
         }
     }
 
-    fn flash_result(&self) -> FlashResult {
-        let folds = &self.engine.core.device.folds;
+    fn flash(&self, has_codec: bool) -> FlashResult {
+        let folds = self.folds;
         // Folding is named where it happened: most drives have no SLC cache.
-        let by_cause = |counts: &[u64; Cause::ALL.len()]| {
-            let named = Cause::ALL.iter().filter(|&&cause| cause != Cause::Fold || counts[cause as usize] > 0);
-            named.map(|&cause| (cause.name().to_string(), counts[cause as usize])).collect()
+        let by_cause = |each: &[u64; Cause::ALL.len()]| {
+            let named = Cause::ALL.iter().filter(|&&cause| cause != Cause::Fold || each[cause as usize] > 0);
+            counts(named.map(|&cause| (cause.name(), each[cause as usize])).collect())
         };
         let written = folds.pages[RequestKind::Write as usize];
         FlashResult {
@@ -146,7 +149,7 @@ impl<P: SessionPayload> Prepared<P> {
             erases: by_cause(&folds.erases),
             waf: (written > 0).then(|| (folds.filled_slots + folds.padded_slots) as f64 / written as f64),
             padded_slots: folds.padded_slots,
-            energy_j: self.energy_j(),
+            energy_j: self.energy_j(has_codec),
             astray_reads: folds.astray,
             die_busy_share: self.die_busy_share(),
             ops: folds.flash_ops(),
@@ -154,18 +157,17 @@ impl<P: SessionPayload> Prepared<P> {
     }
 
     fn die_busy_share(&self) -> f64 {
-        let (device, first) = (&self.engine.core.device, self.first_arrival());
         // Collection may go on after the last answer.
-        let until_idle = device.now.max(self.engine.host.requests.last_answer).max(first).since(first).as_secs_f64();
-        let busy = device.folds.busy.as_secs_f64();
-        if until_idle > 0.0 { busy / (f64::from(device.grid.dies()) * until_idle) } else { 0.0 }
+        let until_idle = self.now.max(self.requests.last_answer).max(self.first).since(self.first).as_secs_f64();
+        let busy = self.folds.busy.as_secs_f64();
+        if until_idle > 0.0 { busy / (f64::from(self.grid.dies()) * until_idle) } else { 0.0 }
     }
 
-    fn replay_result(&self, events: u64, pace: Pace) -> ReplayResult {
-        let (device, host, first) = (&self.engine.core.device, &self.engine.host.requests, self.first_arrival());
+    fn replay(&self, events: u64, pace: Pace) -> ReplayResult {
+        let (host, first) = (self.requests, self.first);
         let span = host.last_answer.max(first).since(first).as_secs_f64();
         let arrivals = host.last_arrival.max(first).since(first).as_secs_f64();
-        let (busy, dies) = (device.folds.busy.as_secs_f64(), f64::from(device.grid.dies()));
+        let (busy, dies) = (self.folds.busy.as_secs_f64(), f64::from(self.grid.dies()));
         let drain = span - arrivals;
         // The drive needed noticeably longer than the arrivals took, or never rested.
         let is_behind = drain > 0.05 * arrivals.max(1e-3) || self.die_busy_share() > 0.95;
@@ -174,14 +176,14 @@ impl<P: SessionPayload> Prepared<P> {
             saturated: pace == Pace::Open && span > 0.0 && is_behind,
             offered_load: if arrivals > 0.0 { busy / (dies * arrivals) } else { f64::INFINITY },
             events,
-            event_digest: device.folds.digest,
+            event_digest: self.folds.digest,
         }
     }
 
     /// Energy of the flash, and of the codecs where there are any. A program and an erase take
     /// all planes of a gang.
-    fn energy_j(&self) -> BTreeMap<String, f64> {
-        let (folds, geometry) = (&self.engine.core.device.folds, self.engine.core.device.grid.geometry());
+    fn energy_j(&self, has_codec: bool) -> BTreeMap<String, f64> {
+        let (folds, geometry) = (self.folds, self.grid.geometry());
         let energy = &self.setup.drive.energy;
         let gang = f64::from(geometry.slots_per_page()) * geometry.slot_size.0 as f64 / geometry.page_size.0 as f64;
         // Of a page of the map: its share of a page of one plane, and the planes that are erased with it.
@@ -193,31 +195,26 @@ impl<P: SessionPayload> Prepared<P> {
             counts.iter().sum::<u64>() as f64 * each.0 as f64 * 1e-9 * planes
         };
         let sensed_again = folds.ladder.further_sensings as f64 * energy.read.0 as f64 * 1e-9;
-        let mut by_operation = BTreeMap::from([
-            (
-                "read".to_string(),
-                joules(&folds.reads, energy.read, 1.0) - joules(&[folds.in_register], energy.read, 1.0) + sensed_again,
-            ),
-            ("program".to_string(), joules(&folds.programs, energy.program, program)),
-            ("erase".to_string(), joules(&folds.erases, energy.erase, erase)),
-        ]);
+        let sensed = joules(&folds.reads, energy.read, 1.0) - joules(&[folds.in_register], energy.read, 1.0) + sensed_again;
+        let (programmed, erased) = (joules(&folds.programs, energy.program, program), joules(&folds.erases, energy.erase, erase));
+        let mut by_operation = vec![("read", sensed), ("program", programmed), ("erase", erased)];
         if folds.recharges > 0 {
-            by_operation.insert("recharge".into(), joules(&[folds.recharges], energy.program, program));
+            by_operation.push(("recharge", joules(&[folds.recharges], energy.program, program)));
         }
-        if self.engine.core.device.ecc.is_some() {
-            by_operation.insert("codec".into(), self.codec_joules());
+        if has_codec {
+            by_operation.push(("codec", self.codec_joules()));
         }
-        by_operation
+        amounts(by_operation)
     }
 
     fn codec_joules(&self) -> f64 {
-        let ecc = &self.engine.core.device.folds.ecc;
+        let ecc = &self.folds.ecc;
         let busy = ecc.decode.as_secs_f64() + ecc.encode.as_secs_f64();
         busy * f64::from(self.setup.ecc.codec_microwatt) * 1e-6
     }
 
-    fn around_result(&self) -> AroundResult {
-        let around = &self.engine.core.device.folds.around;
+    fn around(&self, valid_groups: u64) -> AroundResult {
+        let around = &self.folds.around;
         AroundResult {
             reads: around.reads,
             extra_reads: around.extra,
@@ -226,13 +223,12 @@ impl<P: SessionPayload> Prepared<P> {
             ahead_pages: around.ahead,
             ahead_hits: around.ahead_hits,
             encoded_groups: around.encoded_groups,
-            valid_groups: self.engine.writer.zones.as_ref().map_or(0, |zones| zones.scheme.valid_groups()),
+            valid_groups,
         }
     }
 
-    fn ecc_result(&self) -> EccResult {
-        let (folds, refreshed) = (&self.engine.core.device.folds, self.engine.care.refresh.refreshed);
-        let ecc = &folds.ecc;
+    fn ecc(&self, refreshed_units: u64) -> EccResult {
+        let (folds, ecc) = (self.folds, &self.folds.ecc);
         let reads: u64 = folds.reads.iter().sum();
         EccResult {
             codewords: ecc.codewords,
@@ -243,9 +239,29 @@ impl<P: SessionPayload> Prepared<P> {
             unreadable_pages: ecc.unreadable_pages,
             decode_us_mean: if reads > 0 { ecc.decode.as_micros_f64() / reads as f64 } else { 0.0 },
             programs_by_t: ecc.programs_by_t.clone(),
-            refreshed_units: refreshed,
+            refreshed_units,
             recharged_pages: folds.recharges,
         }
+    }
+}
+
+/// Counts by name.
+fn counts(named: Vec<(&str, u64)>) -> BTreeMap<String, u64> {
+    sorted(named.into_iter().map(|(name, count)| (name.to_owned(), count)))
+}
+
+/// Amounts by name.
+fn amounts(named: Vec<(&str, f64)>) -> BTreeMap<String, f64> {
+    sorted(named.into_iter().map(|(name, amount)| (name.to_owned(), amount)))
+}
+
+fn waits_result(explanations: &Explanations) -> WaitsResult {
+    let [reads, writes] = &explanations.folds;
+    WaitsResult {
+        reads: explained(&reads.slowest(1.0)),
+        slowest_reads: explained(&reads.slowest(0.01)),
+        writes: explained(&writes.slowest(1.0)),
+        slowest_writes: explained(&writes.slowest(0.01)),
     }
 }
 
@@ -258,10 +274,10 @@ fn ladder_result(ladder: &LadderFolds) -> LadderResult {
     if ladder.ended.iter().all(|&reads| reads == 0) {
         return LadderResult::default();
     }
-    let names = Step::ALL.map(|(_, name)| name.to_owned());
-    let seconds = |times: &[Nanos; Step::ALL.len()]| names.iter().cloned().zip(times.map(Nanos::as_secs_f64)).collect();
+    let names = Step::ALL.map(|(_, name)| name);
+    let seconds = |times: &[Nanos; Step::ALL.len()]| amounts(names.into_iter().zip(times.map(Nanos::as_secs_f64)).collect());
     LadderResult {
-        reads: names.iter().cloned().chain(["parity".to_owned()]).zip(ladder.ended).collect(),
+        reads: counts(names.into_iter().chain(["parity"]).zip(ladder.ended).collect()),
         reads_by_retries: ladder.retries.clone(),
         flash_s: seconds(&ladder.flash),
         decode_s: seconds(&ladder.decode),
@@ -272,7 +288,7 @@ fn explained(explained: &Explained) -> ExplainedResult {
     let waits = Wait::ALL.iter().zip(explained.mean_ns).filter(|(_, mean)| *mean > 0.0);
     ExplainedResult {
         requests: explained.requests,
-        mean_us: waits.map(|((_, name), mean)| (name.to_string(), mean / 1e3)).collect(),
+        mean_us: amounts(waits.map(|(&(_, name), mean)| (name, mean / 1e3)).collect()),
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod saved;
 use crate::care::{Care, HostUse};
 use crate::config::{Setup, SetupError};
 use crate::core::owner::Owner;
+use crate::core::sorted::sorted;
 use crate::core::timer::Timer;
 use crate::core::{Command, Core};
 use device::command::Verb;
@@ -136,7 +137,7 @@ impl Profiles {
     /// A copy of the policy's profiles sets out, unless one is on its way or nothing has changed since the last one.
     fn begin<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
         let Some(ecc) = &core.device.ecc else { return };
-        let partials: BTreeMap<Ppn, PartialProfile> = ecc.policy.partials().into_iter().collect();
+        let partials = sorted(ecc.policy.partials());
         let same = self.newest().map_or(partials.is_empty(), |copy| copy.partials == partials);
         if self.under_way.is_some() || same {
             return;

@@ -2,6 +2,7 @@
 
 use super::{ProfileCopy, Profiles};
 use crate::core::bytes::{Read, Reader, Writer};
+use crate::core::sorted::sorted;
 use ecc::PartialProfile;
 use vocab::{Capability, Ppn, SimTime};
 
@@ -33,7 +34,7 @@ pub(crate) fn get(from: &mut Reader<'_>, pages: u32) -> Read<ProfileCopy> {
         Ok((ppn, PartialProfile { p_next, errc, failc, reads, codewords }))
     })?;
     from.end()?;
-    Ok(ProfileCopy { at, partials: partials.into_iter().collect(), pages: reserved })
+    Ok(ProfileCopy { at, partials: sorted(partials), pages: reserved })
 }
 
 impl Profiles {

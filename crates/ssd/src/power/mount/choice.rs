@@ -3,6 +3,7 @@
 use crate::core::journal::Journal;
 use crate::core::mounting::PagesFound;
 use crate::core::newest::Newest;
+use crate::core::sorted::sorted;
 use crate::write::found::{Found, Newests};
 use crate::write::stripes::mount::StripeFound;
 use nand::Member;
@@ -106,8 +107,8 @@ impl Otherwise {
     pub fn of(with: &Choice, chosen: Chosen) -> Self {
         let differs = |(lpn, newest): &(Lpn, Option<Newest>)| with.page(*lpn) != *newest;
         let pages = match chosen.pages {
-            Newests::All(pages) => (0..).map(Lpn).zip(pages).filter(differs).collect(),
-            Newests::These(these) => these.pages.into_iter().filter(differs).collect(),
+            Newests::All(pages) => sorted((0..).map(Lpn).zip(pages).filter(differs)),
+            Newests::These(these) => sorted(these.pages.into_iter().filter(differs)),
         };
         Self { pages, stripes: chosen.stripes, solved: chosen.solved }
     }

@@ -38,6 +38,7 @@ use crate::core::checkpoint::Summary;
 use crate::core::journal::Journal;
 use crate::core::mounting::SpareCopies;
 use crate::core::newest::Newest;
+use crate::core::sorted::sorted;
 use crate::engine::Engine;
 use crate::power::cut::{READS_SAVED_EVERY, Remains};
 use crate::power::mount::choice::{Choice, Otherwise};
@@ -98,12 +99,12 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         self.mount_groups(&mut remains, &looks, &suspects);
         let (mut with, mut without, mut solved) = self.choose_each((&looks, &remains), &known_lost, &suspects);
         if self.writer.facts().rebuilt_by == RebuiltBy::Stripes {
-            self.core.safe.lost = with.stripes.iter().flat_map(|found| found.lost.iter().copied()).collect();
+            self.core.safe.lost = sorted(with.stripes.iter().flat_map(|found| found.lost.iter().copied()));
         } else {
             let stale = with.lose(&self.core.safe.journal);
             [Some(&mut without), solved.as_mut()].into_iter().flatten().for_each(|otherwise| otherwise.keep(&stale));
             without.lose(&with, &known_lost);
-            self.core.safe.lost = stale.into_iter().map(|page| (page.lpn, page.durable)).collect();
+            self.core.safe.lost = sorted(stale.into_iter().map(|page| (page.lpn, page.durable)));
         }
         self.mount_wear(&looks, &remains);
         let (mut fallback, mut spare) = self.fallback(&with, &without, &suspects);
@@ -138,7 +139,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             .map(|&block| self.core.map.unit_of_block(block))
             .collect();
         let stays = remains.erasing.iter().filter(|&&block| half_erased.contains(&self.core.map.unit_of_block(block)));
-        self.core.safe.erasing = stays.map(|&block| (block, false)).collect();
+        self.core.safe.erasing = sorted(stays.map(|&block| (block, false)));
         let others = if rewrites { self.other_copies(&with, &without, &suspects) } else { Vec::new() };
         let spare = SpareCopies { pins: spare, others, solved: only_solved };
         let mapped = with.pages.iter().flatten().count() as u64;

@@ -181,28 +181,28 @@ impl<P: HostPayload> Groups<P> {
 
     /// Sums in the parity cache, of a drive at rest.
     pub fn held_sums<A: FlashArray<P>>(&self, core: &Core<P, A>) -> Vec<HeldSum> {
-        let rows = self.held.iter().map(|((row, _), held)| HeldSum {
-            members: held.data.iter().map(|die| core.map.rows().page(*row, DieId(die as u16))).collect(),
-            sums: held.sums.len() as u32 / core.device.grid.slots_per_page(),
-        });
-        let blocks = self.blocks.iter().flat_map(|(&group, blocks)| {
+        let grid = &core.device.grid;
+        let mut sums = Vec::new();
+        for (&(row, _), held) in &self.held {
+            let members = held.data.iter().map(|die| core.map.rows().page(row, DieId(die as u16))).collect();
+            sums.push(HeldSum { members, sums: held.sums.len() as u32 / grid.slots_per_page() });
+        }
+        let written = |ppn: &Ppn| core.device.is_programmed(*ppn) || core.device.losses.failed_programs.contains_key(&ppn.0);
+        for (&group, blocks) in &self.blocks {
             let group = SuperblockId(group);
             let info = self.info[group.index()].expect("a group with sums");
-            let stripe = self.stripe_of(group, &info);
-            let (code, pages) = (self.codes[info.code].0, core.device.grid.pages_per_block());
-            let all = (pages - code.block..pages).flat_map(|page| (0..stripe.data).map(move |strip| (page, strip)));
-            let open = all.filter(|&(page, strip)| blocks.holds(&code, strip, page));
-            let page = |page, strip: u32| {
-                core.map.rows().page(row_of_group(&core.device.grid, group, page), stripe.strips[strip as usize].die)
-            };
-            let written = |ppn: &Ppn| core.device.is_programmed(*ppn) || core.device.losses.failed_programs.contains_key(&ppn.0);
-            let sum = |(at, strip)| {
-                let members = code.pages_of_sum(code.sum_of(at), at).map(|n| page(n, strip));
-                HeldSum { members: members.filter(written).collect(), sums: 1 }
-            };
-            open.map(sum).collect::<Vec<_>>()
-        });
-        rows.chain(blocks).collect()
+            let (code, stripe) = (self.codes[info.code].0, self.stripe_of(group, &info));
+            let pages = grid.pages_per_block();
+            for at in pages - code.block..pages {
+                for strip in (0..stripe.data).filter(|&strip| blocks.holds(&code, strip, at)) {
+                    let die = stripe.strips[strip as usize].die;
+                    let page = |page: u32| core.map.rows().page(row_of_group(grid, group, page), die);
+                    let members = code.pages_of_sum(code.sum_of(at), at).map(page).filter(written).collect();
+                    sums.push(HeldSum { members, sums: 1 });
+                }
+            }
+        }
+        sums
     }
 
     /// Whether the page is in a sum in the parity cache.

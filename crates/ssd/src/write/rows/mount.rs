@@ -88,15 +88,20 @@ impl<P: HostPayload> Rows<P> {
         seen: &dyn PagesSeen,
         suspects: &BTreeSet<Ppn>,
     ) -> Option<BTreeSet<Lpn>> {
+        if !core.device.losses.dead().is_empty() {
+            return None;
+        }
         let view = RowsSeen { seen, without: suspects };
-        let of_page = |ppn: Ppn| {
-            let members = core.device.array.members(ppn).iter().filter_map(|member| data_of(member.tag));
-            members.chain(data_in(core, ppn).map(|(lpn, _)| lpn))
-        };
-        let superblocks = all_superblocks(core).filter(|&superblock| WholeSuperblock::of(core, view, superblock).is_none());
-        let rows = superblocks.flat_map(|superblock| rows_of(core, superblock)).filter(|&row| is_in_parts(core, view, row));
-        let pages = rows.flat_map(|row| row_pages(core, row)).map(|(_, ppn)| ppn).filter(|&ppn| seen.is_valid(ppn));
-        core.device.losses.dead().is_empty().then(|| pages.flat_map(of_page).collect())
+        let mut lpns = BTreeSet::new();
+        for superblock in all_superblocks(core).filter(|&superblock| WholeSuperblock::of(core, view, superblock).is_none()) {
+            for row in rows_of(core, superblock).filter(|&row| is_in_parts(core, view, row)) {
+                for (_, ppn) in row_pages(core, row).filter(|&(_, ppn)| seen.is_valid(ppn)) {
+                    lpns.extend(core.device.array.members(ppn).iter().filter_map(|member| data_of(member.tag)));
+                    lpns.extend(data_in(core, ppn).map(|(lpn, _)| lpn));
+                }
+            }
+        }
+        Some(lpns)
     }
 
     /// Takes over the coverage of every row. A page that cannot be read is neither parity nor data of a row: its block may

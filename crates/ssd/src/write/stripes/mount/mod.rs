@@ -23,6 +23,7 @@ mod states;
 use crate::core::Core;
 use crate::core::journal::Journal;
 use crate::core::newest::Newest;
+use crate::core::sorted::sorted;
 use crate::write::stripes::Stripes;
 use crate::write::stripes::mount::choose::Chooser;
 use crate::write::stripes::mount::states::{Copies, Copy};
@@ -102,7 +103,7 @@ pub(crate) struct ChosenStripes {
 }
 
 fn by_stripe<P>(partials: &[PartialParityRemains<P>]) -> BTreeMap<StripeId, &PartialParityRemains<P>> {
-    partials.iter().map(|partial| (partial.stripe, partial)).collect()
+    sorted(partials.iter().map(|partial| (partial.stripe, partial)))
 }
 
 fn is_of_same_stripe(a: &Copy, b: &Copy) -> bool {
