@@ -38,6 +38,19 @@ fn a_page_reads_back_what_was_programmed() {
 }
 
 #[test]
+fn an_array_without_payload_gives_the_default_of_each_slot_and_keeps_the_oob_bytes() {
+    let one_slot = *array().grid().geometry();
+    for slots in [1, 4] {
+        let page_size = Bytes(u64::from(slots) * one_slot.slot_size.0);
+        let mut array = MemoryArray::new(Geometry { page_size, ..one_slot }, true).without_payload();
+        let (tags, payload) = (vec![OobTag::data(Lpn(7)); slots as usize], vec![70u64; slots as usize]);
+        array.program(Ppn(0), &tags, &payload, Oob { sequence: 70, ..Oob::default() }, SimTime(0));
+        assert_eq!((array.payload(Ppn(0)), array.tags(Ppn(0))), (&vec![0; slots as usize][..], &tags[..]));
+        assert_eq!(array.slot(Ppn(0), slots - 1), (OobTag::data(Lpn(7)), &0, 70));
+    }
+}
+
+#[test]
 fn a_fork_keeps_its_own_history() {
     let mut array = array();
     program(&mut array, 0, 1);
