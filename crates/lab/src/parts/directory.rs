@@ -192,30 +192,3 @@ impl Directory {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::parts::SWEEP;
-    use std::sync::atomic::AtomicBool;
-
-    /// Fails if a process that is done with all parts cannot stand that another one still writes one of them.
-    #[test]
-    fn one_process_may_tidy_up_while_another_keeps_parts() {
-        let path = std::env::temp_dir().join(format!("flashkeep-{}-tidy", std::process::id()));
-        let (directory, is_over) = (Directory::open(&path, &SWEEP).expect("a new directory"), AtomicBool::new(false));
-        let part = Part { key: 7, rows: Vec::new() };
-        directory.keep(&part).expect("a first part");
-        std::thread::scope(|threads| {
-            let tidier = threads.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
-                    directory.tidy(&BTreeSet::from([7])).unwrap_or_else(|problem| panic!("{problem}"));
-                }
-            });
-            (0..400).for_each(|_| directory.keep(&part).unwrap_or_else(|problem| panic!("{problem}")));
-            is_over.store(true, Ordering::Relaxed);
-            tidier.join().expect("it tidied up");
-        });
-        let _ = std::fs::remove_dir_all(&path);
-    }
-}

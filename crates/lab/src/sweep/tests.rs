@@ -1,9 +1,10 @@
 use super::*;
 use crate::compare::compare;
 use crate::experiment::Experiment;
-use crate::parts::{CAMPAIGN, SWEEP};
+use crate::parts::{CAMPAIGN, Part, SWEEP};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const GRID: &str = r#"
 schemes = ["none", "raid5"]
@@ -253,4 +254,22 @@ fn traces_are_told_apart_by_what_they_hold_and_paths_count_from_the_grid() {
     assert_ne!(keys()[0], before[0], "another content is another run");
     std::fs::write(scratch.0.join("t.spc"), "0,0,4096,w,0.0\n0,16,4096,r,0.5\n").unwrap();
     assert!(grid.runs().is_err(), "the same content under the same name is the same run");
+}
+
+/// Fails if a process that is done with all parts cannot stand that another one still writes one of them.
+#[test]
+fn one_process_may_tidy_up_while_another_keeps_parts() {
+    let (scratch, is_over) = (Scratch::new("tidy"), AtomicBool::new(false));
+    let (directory, part) = (scratch.open(), Part { key: 7, rows: Vec::new() });
+    directory.keep(&part).expect("a first part");
+    std::thread::scope(|threads| {
+        let tidier = threads.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                directory.tidy(&BTreeSet::from([7])).unwrap_or_else(|problem| panic!("{problem}"));
+            }
+        });
+        (0..400).for_each(|_| directory.keep(&part).unwrap_or_else(|problem| panic!("{problem}")));
+        is_over.store(true, Ordering::Relaxed);
+        tidier.join().expect("it tidied up");
+    });
 }

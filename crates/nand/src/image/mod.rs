@@ -474,10 +474,7 @@ impl<P: StoredPayload, S: Store> FlashArray<P> for FileArray<P, S> {
     }
 
     fn payload(&self, ppn: Ppn) -> &[P] {
-        match self.file {
-            Some(_) => self.contents(ppn).unwrap_or_else(|| self.memory.payload(ppn)),
-            None => self.memory.payload(ppn),
-        }
+        self.file.as_ref().and_then(|_| self.contents(ppn)).unwrap_or_else(|| self.memory.payload(ppn))
     }
 
     fn program_page(&mut self, program: &Program<'_, P>) -> ProgramOutcome {

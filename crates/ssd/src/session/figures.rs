@@ -119,7 +119,7 @@ impl OfRun<'_> {
         both.add(writes).expect("same precision");
         let ([read_sum, write_sum], [read_max, write_max]) = (folds.response_sum, folds.response_max);
         HostResult {
-            requests: counts(RequestKind::ALL.iter().map(|&(kind, name)| (name, folds.requests[kind as usize])).collect()),
+            requests: by_name(RequestKind::ALL.iter().map(|&(kind, name)| (name, folds.requests[kind as usize])).collect()),
             read_pages: folds.pages[RequestKind::Read as usize],
             write_pages: folds.pages[RequestKind::Write as usize],
             response_us: response(&both, read_sum + write_sum, read_max.max(write_max)),
@@ -140,7 +140,7 @@ impl OfRun<'_> {
         // Folding is named where it happened: most drives have no SLC cache.
         let by_cause = |each: &[u64; Cause::ALL.len()]| {
             let named = Cause::ALL.iter().filter(|&&cause| cause != Cause::Fold || each[cause as usize] > 0);
-            counts(named.map(|&cause| (cause.name(), each[cause as usize])).collect())
+            by_name(named.map(|&cause| (cause.name(), each[cause as usize])).collect())
         };
         let written = folds.pages[RequestKind::Write as usize];
         FlashResult {
@@ -204,7 +204,7 @@ impl OfRun<'_> {
         if has_codec {
             by_operation.push(("codec", self.codec_joules()));
         }
-        amounts(by_operation)
+        by_name(by_operation)
     }
 
     fn codec_joules(&self) -> f64 {
@@ -245,14 +245,9 @@ impl OfRun<'_> {
     }
 }
 
-/// Counts by name.
-fn counts(named: Vec<(&str, u64)>) -> BTreeMap<String, u64> {
-    sorted(named.into_iter().map(|(name, count)| (name.to_owned(), count)))
-}
-
-/// Amounts by name.
-fn amounts(named: Vec<(&str, f64)>) -> BTreeMap<String, f64> {
-    sorted(named.into_iter().map(|(name, amount)| (name.to_owned(), amount)))
+/// Figures by name.
+fn by_name<T>(named: Vec<(&str, T)>) -> BTreeMap<String, T> {
+    sorted(named.into_iter().map(|(name, figure)| (name.to_owned(), figure)))
 }
 
 fn waits_result(explanations: &Explanations) -> WaitsResult {
@@ -275,9 +270,9 @@ fn ladder_result(ladder: &LadderFolds) -> LadderResult {
         return LadderResult::default();
     }
     let names = Step::ALL.map(|(_, name)| name);
-    let seconds = |times: &[Nanos; Step::ALL.len()]| amounts(names.into_iter().zip(times.map(Nanos::as_secs_f64)).collect());
+    let seconds = |times: &[Nanos; Step::ALL.len()]| by_name(names.into_iter().zip(times.map(Nanos::as_secs_f64)).collect());
     LadderResult {
-        reads: counts(names.into_iter().chain(["parity"]).zip(ladder.ended).collect()),
+        reads: by_name(names.into_iter().chain(["parity"]).zip(ladder.ended).collect()),
         reads_by_retries: ladder.retries.clone(),
         flash_s: seconds(&ladder.flash),
         decode_s: seconds(&ladder.decode),
@@ -288,7 +283,7 @@ fn explained(explained: &Explained) -> ExplainedResult {
     let waits = Wait::ALL.iter().zip(explained.mean_ns).filter(|(_, mean)| *mean > 0.0);
     ExplainedResult {
         requests: explained.requests,
-        mean_us: amounts(waits.map(|(&(_, name), mean)| (name, mean / 1e3)).collect()),
+        mean_us: by_name(waits.map(|(&(_, name), mean)| (name, mean / 1e3)).collect()),
     }
 }
 
