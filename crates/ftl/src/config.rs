@@ -19,7 +19,7 @@ pub struct GcConfig {
     pub free_blocks: u32,
     /// Free blocks below which an idle die collects ahead of need; 0 switches that off.
     pub idle_free_blocks: u32,
-    /// Page moves that one collector keeps in flight.
+    /// Page moves that one collector keeps in flight; that of superblocks for each die, a program unit at least.
     pub moves_in_flight: u32,
     /// Whether collection occupies a die: from the first command of a victim's collection until its erase nothing else is served
     /// there, but what the order of commands demands. Written down where it is set.

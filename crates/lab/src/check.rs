@@ -4,6 +4,7 @@
 
 use crate::experiment::{DriveSpec, Experiment, Options, options_of, scheme_and_policy};
 use crate::problem::Problem;
+use crate::textual::BufferSize;
 use crate::workload;
 use ssd::ENTRIES_MAX;
 use ssd::ecc::{CODEWORDS, ECC_POLICIES};
@@ -167,7 +168,9 @@ fn amounts(experiment: &Experiment) -> Result<(), Problem> {
     ] {
         within(field, cycles.0, (least, CYCLES_MAX))?;
     }
-    within("buffer.size", buffer.size, (Bytes(0), BUFFER_MAX))?;
+    if let BufferSize::Of(size) = buffer.size {
+        within("buffer.size", size, (Bytes(0), BUFFER_MAX))?;
+    }
     for (field, count, valid) in [
         ("age.reads", age.reads, (0, READS_MAX)),
         ("ecc.retries", experiment.ecc.retries, (0, ENTRIES_MAX)),

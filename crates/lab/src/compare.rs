@@ -9,6 +9,7 @@ use crate::problem::Problem;
 use crate::request_log::RequestLog;
 use crate::seeds::{self, Seeds};
 use crate::series::aligned;
+use crate::textual::BufferSize;
 use crate::verdict::Verdict;
 use crate::workload::{self, TraceFacts, Workload};
 use ssd::protect::SchemeChoice;
@@ -259,7 +260,7 @@ impl Runs<'_> {
             scheme,
             gc: experiment.gc.clone(),
             wear: experiment.wear,
-            buffer: experiment.buffer,
+            buffer: experiment.buffer.on(drive),
             scheduler: experiment.scheduler,
             precondition: experiment.precondition,
             age: experiment.age,
@@ -496,7 +497,7 @@ fn fairness(experiment: &Experiment, plan: &Plan, clock: &Clock, outcomes: &[Out
     };
     vec![
         format!("capacity: {flash}"),
-        format!("write buffer: the same for every scheme, {}", buffer_words(&experiment.buffer)),
+        format!("write buffer: the same for every scheme, {}", buffer_words(experiment)),
         format!(
             "history: one seed ({}) and one preconditioning rule for every scheme; `--seeds 5` says how much of the figures is chance",
             experiment.seed
@@ -506,14 +507,27 @@ fn fairness(experiment: &Experiment, plan: &Plan, clock: &Clock, outcomes: &[Out
 }
 
 /// What the write buffer is and does.
-pub(crate) fn buffer_words(buffer: &Buffer) -> String {
-    match buffer.kind {
+pub(crate) fn buffer_words(experiment: &Experiment) -> String {
+    let drive = experiment.drive.drive();
+    let mut size = experiment.buffer.on(&drive).size.to_string();
+    if experiment.buffer.size == BufferSize::Auto {
+        let arithmetic = format!(
+            "{} program units of {} for each of {} dies",
+            Buffer::UNITS_PER_DIE,
+            Buffer::program_unit(&drive),
+            drive.geometry.dies()
+        );
+        let least = format!("the least for {arithmetic}");
+        let is_least = experiment.buffer.on(&drive).size == Buffer::USUAL_LEAST;
+        size = format!("{size} ({})", if is_least { least } else { arithmetic });
+    }
+    match experiment.buffer.kind {
         BufferKind::Off => "none: writes are answered when flash has them".into(),
         BufferKind::Volatile => {
-            format!("volatile, {}: writes are answered at once and are lost with the power until they are flushed", buffer.size)
+            format!("volatile, {size}: writes are answered at once and are lost with the power until they are flushed")
         }
         BufferKind::PowerSafe => {
-            format!("power-safe, {}: writes are answered at once, power cuts lose none of them", buffer.size)
+            format!("power-safe, {size}: writes are answered at once, power cuts lose none of them")
         }
     }
 }

@@ -72,12 +72,12 @@ pub fn disk_setup(one: &Experiment) -> Result<Setup, Problem> {
         return Err(Problem::new("capacity.spare", message));
     }
     Ok(Setup {
+        buffer: one.buffer.on(&drive),
         drive,
         user_slots: plan.user_slots,
         scheme,
         gc: one.gc.clone(),
         wear: one.wear,
-        buffer: one.buffer,
         scheduler: one.scheduler,
         precondition: one.precondition,
         age: one.age,

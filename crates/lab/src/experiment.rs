@@ -70,14 +70,14 @@ use crate::generate::GenerateSpec;
 use crate::input_file::read_settings;
 use crate::paths::{path_of, path_text};
 use crate::problem::Problem;
-use crate::textual::{Arrival, OptionText, Size};
+use crate::textual::{Arrival, BufferSize, OptionText, Size};
 use serde::{Deserialize, Serialize};
 use ssd::ftl::{GcConfig, WearConfig};
 use ssd::nand::{Energy, Timing};
 use ssd::protect::registry::{ADDITIONS, SCHEMES, additions, scheme_of};
 use ssd::{
-    Age, Buffer, CodecTiming, Controller, Drive, ENTRIES_MAX, Ecc, Errors, Faults, LadderPolicy, PayloadKind, Precondition,
-    Refresh, Scheduler, Slc,
+    Age, Buffer, BufferKind, CodecTiming, Controller, Drive, ENTRIES_MAX, Ecc, Errors, Faults, LadderPolicy, PayloadKind,
+    Precondition, Refresh, Scheduler, Slc,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -85,6 +85,37 @@ use vocab::{Geometry, Nanos, PeCycles};
 
 /// Options by name.
 pub type Options = BTreeMap<String, OptionText>;
+
+/// The write buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BufferSpec {
+    /// What it is.
+    pub kind: BufferKind,
+    /// Data it holds; `auto`: two program units for each die, 1MiB at least.
+    pub size: BufferSize,
+    /// Time to answer a request from it.
+    pub latency: Nanos,
+}
+
+impl Default for BufferSpec {
+    fn default() -> Self {
+        let Buffer { kind, latency, .. } = Buffer::default();
+        Self { kind, size: BufferSize::Auto, latency }
+    }
+}
+
+impl BufferSpec {
+    /// The buffer of this drive.
+    #[must_use]
+    pub fn on(&self, drive: &Drive) -> Buffer {
+        let size = match self.size {
+            BufferSize::Auto => Buffer::usual_size(drive),
+            BufferSize::Of(size) => size,
+        };
+        Buffer { kind: self.kind, size, latency: self.latency }
+    }
+}
 
 /// An experiment with every default filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -124,7 +155,7 @@ pub struct Experiment {
     pub wear: WearConfig,
     /// Write buffer.
     #[serde(default)]
-    pub buffer: Buffer,
+    pub buffer: BufferSpec,
     /// Write history before the trace.
     #[serde(default)]
     pub precondition: Precondition,

@@ -187,7 +187,7 @@ fn drive_lines(comparison: &Comparison) -> Vec<String> {
         ),
         format!("For the host: {}", mib(Bytes(u64::from(comparison.user_slots) * g.slot_size.0))),
         format!("Endurance: {} cycles", drive.endurance.0),
-        format!("Write buffer: {}", crate::compare::buffer_words(&comparison.experiment.buffer)),
+        format!("Write buffer: {}", crate::compare::buffer_words(&comparison.experiment)),
     ];
     for outcome in &comparison.outcomes {
         let planned = &outcome.planned;

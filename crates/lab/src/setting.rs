@@ -100,7 +100,7 @@ fn kind(of: &str) -> &'static str {
         "u8" | "u16" | "u32" | "u64" | "PeCycles" => "whole number",
         "f64" => "number",
         "String" | "OptionText" => "text",
-        "Bytes" | "Size" => "size, such as \"4KiB\"",
+        "Bytes" | "Size" | "BufferSize" => "size, such as \"4KiB\"",
         "Nanos" => "time, such as \"75us\"",
         "Nanojoules" => "energy, such as \"3uJ\"",
         of if of.starts_with("Vec<") => "list",

@@ -30,6 +30,16 @@ pub enum Size {
     User(Bytes),
 }
 
+/// How much a write buffer holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BufferSize {
+    /// What a drive of this shape needs: [`ssd::Buffer::usual_size`].
+    #[default]
+    Auto,
+    /// This much.
+    Of(Bytes),
+}
+
 impl std::str::FromStr for Arrival {
     type Err = String;
 
@@ -98,6 +108,32 @@ impl std::fmt::Display for Size {
     }
 }
 
+impl std::str::FromStr for BufferSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(BufferSize::Auto);
+        }
+        let wanted = || {
+            format!(
+                "found `{}`, wanted auto or a size such as \"4MiB\" (B, KiB, MiB, GiB, TiB; kB, MB, GB, TB)",
+                crate::problem::printable(text)
+            )
+        };
+        text.parse().map(BufferSize::Of).map_err(|_| wanted())
+    }
+}
+
+impl std::fmt::Display for BufferSize {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            BufferSize::Auto => f.write_str("auto"),
+            BufferSize::Of(size) => write!(f, "{size}"),
+        }
+    }
+}
+
 macro_rules! serde_as_text {
     ($($name:ty),*) => { $(
         impl serde::Serialize for $name {
@@ -114,7 +150,7 @@ macro_rules! serde_as_text {
     )* };
 }
 
-serde_as_text!(Arrival, Size);
+serde_as_text!(Arrival, Size, BufferSize);
 
 /// An option of a scheme or generator: any single value, kept as its text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -136,7 +136,8 @@ impl DaRaid5 {
             worn_stripes: 0,
             l: options.number_or_auto("l", 0..=u32::MAX)?.unwrap_or(stripes_of(shape, n) / PROTECTED_PART),
             grouping: if options.is("grouping", "off") { 0 } else { pages("grouping", 16 * n)? },
-            write_cache: pages("write_cache", ((512 << 10) / shape.page_size.0) as u32)?,
+            // The paper's size, and a program unit for each die at least.
+            write_cache: pages("write_cache", (((512 << 10) / shape.page_size.0) as u32).max(shape.dies * shape.unit_pages))?,
             bypass_over: options.number("bypass_over", 1..=u32::MAX)?,
             batch,
             parity_cache: parity_cache(options, shape)?,

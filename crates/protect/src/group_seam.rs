@@ -165,6 +165,8 @@ pub trait GroupScheme: Send + Sync {
     ) -> Option<Vec<(GroupPage, u8)>>;
     /// Pages of sums that the parity cache holds; `None`: as many as help.
     fn cache_pages(&self) -> Option<u32>;
+    /// Page stripes that are under way in a stream while all dies are at work.
+    fn stripes_under_way(&self) -> u32;
     /// Controller time to add one page to a sum while a page is rebuilt.
     fn sum_time(&self) -> Nanos;
     /// Time to add a page that is written to one sum, for which the host waits.

@@ -40,13 +40,20 @@ pub(crate) fn write_back(options: &Options<'_>) -> Result<WriteBack, SchemeError
 }
 
 /// Size of the parity cache, for every scheme that has one.
-pub(crate) const PARITY_CACHE: (&str, &str, &str) =
-    ("parity_cache", "auto", "size of the power-safe parity cache; `auto`: 512KiB, less where the drive is too small for it");
+pub(crate) const PARITY_CACHE: (&str, &str, &str) = (
+    "parity_cache",
+    "auto",
+    "size of the power-safe parity cache; `auto`: 512KiB, 8 pages for each die on drives of more, less where the drive is too small for it",
+);
 
 const ON_FLUSH: (&str, &str, &str) = ("on_flush", "keep", "what a host flush does to partial parities: `keep` or `commit`");
 
 /// The paper's cache, in bytes (DA-RAID-5, section IV-A, gives it to both PPC and HC).
 const USUAL_CACHE: Bytes = Bytes(512 << 10);
+
+/// Partial parities for each die in a cache of no size that is asked for. Updates wait for room in it while others are committed,
+/// so a drive of many dies needs more of them than the paper's for its dies to be at work.
+const USUAL_PER_DIE: u32 = 8;
 
 #[derive(Clone, Debug)]
 struct Ppc {
@@ -71,7 +78,7 @@ pub(crate) fn parity_cache(options: &Options<'_>, shape: Shape) -> Result<u32, S
     let most = shape.pages_per_block * (shape.blocks_per_die / 16).max(1);
     let page = shape.page_size.0;
     match options.size("parity_cache")? {
-        None => Ok(((USUAL_CACHE.0 / page) as u32).clamp(1, most)),
+        None => Ok(((USUAL_CACHE.0 / page) as u32).max(USUAL_PER_DIE * shape.dies).clamp(1, most)),
         Some(size) if (page..=u64::from(most) * page).contains(&size.0) => Ok((size.0 / page) as u32),
         Some(size) => {
             let (least, most) = (Bytes(page), Bytes(u64::from(most) * page));

@@ -196,6 +196,26 @@ pub struct Buffer {
 }
 
 impl Buffer {
+    /// Program units of each die in a buffer of the usual size: one for the host's open block, one for the collector's.
+    pub const UNITS_PER_DIE: u64 = 2;
+    /// The least usual size, whatever the drive.
+    pub const USUAL_LEAST: Bytes = Bytes(1 << 20);
+
+    /// The size that a buffer of this drive has where no other is asked for: [`Self::UNITS_PER_DIE`] program units for each die,
+    /// so that one of them is programmed while another one fills, and [`Self::USUAL_LEAST`] at least. So it is in NVMeVirt's
+    /// model of a Samsung 970 PRO (`ssd_config.h`: 8 channels x 2 dies x 32 KiB x 2).
+    #[must_use]
+    pub fn usual_size(drive: &Drive) -> Bytes {
+        Bytes(u64::from(drive.geometry.dies()) * Self::program_unit(drive).0 * Self::UNITS_PER_DIE).max(Self::USUAL_LEAST)
+    }
+
+    /// Data that one program of a die stores.
+    #[must_use]
+    pub fn program_unit(drive: &Drive) -> Bytes {
+        let pages = drive.timing.unit.as_ref().map_or(1, nand::ProgramUnit::pages);
+        Bytes(drive.geometry.program_size().0 * u64::from(pages))
+    }
+
     /// No buffer.
     pub const OFF: Self = Self { kind: BufferKind::Off, size: Bytes(1 << 20), latency: Nanos(2_000) };
 }

@@ -57,6 +57,10 @@ impl GroupScheme for Plain {
         unreachable!("the map repairs nothing")
     }
 
+    fn stripes_under_way(&self) -> u32 {
+        6
+    }
+
     fn cache_pages(&self) -> Option<u32> {
         unreachable!("the map holds no sums")
     }

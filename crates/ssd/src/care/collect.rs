@@ -186,8 +186,8 @@ impl<P: HostPayload> Care<P> {
             _ if cause == Cause::Rebuild => self.rebuild.at_once,
             _ if crate::care::limits::hurries(core, victim, cause) => victim_pages(core),
             LogKind::Regions => self.moves_in_flight,
-            // One collector serves all dies.
-            LogKind::Group => self.moves_in_flight * core.device.grid.dies(),
+            // One collector serves all dies, and a die programs no sooner than a unit of its pages is there.
+            LogKind::Group => self.moves_in_flight.max(core.device.latencies.unit.pages()) * core.device.grid.dies(),
         }
     }
 

@@ -8,7 +8,6 @@
 //! A handler that has to go on after an effect pushes its own continuation behind it.
 
 use crate::core::ids::{CoverId, OfParcel, OpId, ParcelId};
-use crate::core::jobs::Turn;
 use crate::core::read_step::ReadStep;
 use crate::core::stripe_step::StripeStep;
 use crate::core::target::{Floor, Target};
@@ -39,8 +38,8 @@ pub(crate) enum Effect {
     EvictDownTo { dirty: u32 },
     /// To the host: the page leaves the write buffer if it is still dirty.
     EvictIfDirty { lpn: Lpn },
-    /// To the host: there was no room for the job in the write buffer, and what was to make some has begun.
-    AwaitRoom { job: JobId, turn: Turn },
+    /// To the host: pages leave the write buffer while somebody waits for room in it.
+    MakeRoom,
     /// To the host: whoever waits first for room in the write buffer tries again, then the next.
     RetryBuffer,
     /// To reads: a page gets other contents than those that were read ahead.

@@ -34,7 +34,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Effect::Place { job } => self.place_or_wait(job),
             Effect::EvictDownTo { dirty } => self.host.evict_down_to(&mut self.core, &self.writer, dirty as usize),
             Effect::EvictIfDirty { lpn } => self.host.evict_if_dirty(&mut self.core, &self.writer, lpn),
-            Effect::AwaitRoom { job, turn } => self.host.await_room(&mut self.core, job, turn),
+            Effect::MakeRoom => self.host.make_room(&mut self.core, &self.writer),
             Effect::RetryBuffer => self.host.retry_buffer(&mut self.core, &self.writer),
             Effect::ForgetReadAhead { lpn } => self.forget_read_ahead(lpn),
             Effect::Release { unit } => self.core.release(unit),

@@ -4,13 +4,15 @@
 use crate::config::{Buffer, BufferKind};
 use crate::core::changes::Changes;
 use crate::core::jobs::{PageWrite, Turn};
+use crate::host::dirty_strips::DirtyStrips;
+use crate::write::host_side::EvictedWith;
 use device::contents::HostPayload;
 use device::slab::JobId;
 use protect::{StripeScheme, WriteBack};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-use vocab::{Bytes, Lpn, StripSet};
+use vocab::{Bytes, Lpn};
 
 /// One buffered page.
 #[derive(Clone, Debug)]
@@ -26,6 +28,17 @@ struct Entry<P> {
     launched: bool,
     /// Jobs answered when it is durable.
     waiters: Vec<JobId>,
+}
+
+/// A job that waits for room in the buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub job: JobId,
+    pub pages: usize,
+    /// Those of them that the buffer did not have when the job last tried; since then it can only have lost some.
+    pub new: usize,
+    /// The first of them.
+    pub lpn: Lpn,
 }
 
 /// The write buffer of one drive.
@@ -44,50 +57,16 @@ pub(crate) struct WriteBuffer<P> {
     launched: usize,
     /// Pages it held at most since somebody last asked.
     most: usize,
-    /// Jobs that wait for room, with the pages of each.
-    waiting: VecDeque<(JobId, usize)>,
+    /// Jobs that wait for room.
+    waiting: VecDeque<Waiting>,
     /// Pages of all of them.
     wanted: usize,
+    /// Pages under way that keep every die at work.
+    at_work: usize,
     /// Share of it that may be dirty before the oldest pages leave, in quarters.
     dirty_quarters: usize,
     /// Pages that came, left, or have another age or other contents, where somebody saves them.
     touched: Changes<u32>,
-}
-
-/// Which pages of each stripe are dirty: a write asks for that once, instead of for each page of its stripe.
-#[derive(Clone, Debug)]
-struct DirtyStrips {
-    /// Data strips of a stripe.
-    width: u32,
-    /// Of each stripe with any.
-    of: FxHashMap<u32, StripSet>,
-}
-
-impl DirtyStrips {
-    fn new(width: u32) -> Self {
-        Self { width, of: FxHashMap::default() }
-    }
-
-    fn insert(&mut self, lpn: u32) {
-        self.of.entry(lpn / self.width).or_default().insert(lpn % self.width);
-    }
-
-    fn remove(&mut self, lpn: u32) {
-        if let Some(strips) = self.of.get_mut(&(lpn / self.width)) {
-            strips.remove(lpn % self.width);
-            if strips.is_empty() {
-                self.of.remove(&(lpn / self.width));
-            }
-        }
-    }
-
-    /// The dirty pages of the page's stripe but itself, in order.
-    fn mates(&self, lpn: u32) -> impl Iterator<Item = u32> + use<> {
-        let (stripe, strip) = (lpn / self.width, lpn % self.width);
-        let first = stripe * self.width;
-        let strips = self.of.get(&stripe).copied().unwrap_or_default().minus(StripSet::one(strip));
-        strips.iter().map(move |strip| first + strip)
-    }
 }
 
 /// How an eviction ended.
@@ -114,7 +93,8 @@ pub(super) struct Followup {
 }
 
 impl<P: HostPayload> WriteBuffer<P> {
-    pub fn new(buffer: &Buffer, slot_size: Bytes, scheme: Option<&dyn StripeScheme>) -> Self {
+    /// `at_work`: pages under way that keep every die at work.
+    pub fn new(buffer: &Buffer, (slot_size, at_work): (Bytes, usize), scheme: Option<&dyn StripeScheme>) -> Self {
         let cached = scheme.filter(|scheme| scheme.has_write_cache());
         let own = cached.is_some() && buffer.kind == BufferKind::Off;
         Self {
@@ -128,6 +108,7 @@ impl<P: HostPayload> WriteBuffer<P> {
             most: 0,
             waiting: VecDeque::new(),
             wanted: 0,
+            at_work,
             dirty_quarters: if cached.is_some_and(|scheme| scheme.write_back() == WriteBack::OnDemand) { 4 } else { 3 },
             touched: Changes::default(),
         }
@@ -214,30 +195,64 @@ impl<P: HostPayload> WriteBuffer<P> {
         std::mem::replace(&mut self.most, now)
     }
 
-    /// A job of so many pages waits for room, in its turn.
-    pub(super) fn await_room(&mut self, job: JobId, pages: usize, turn: Turn) {
-        self.wanted += pages;
+    /// A job waits for room, in its turn.
+    pub(super) fn await_room(&mut self, waiting: Waiting, turn: Turn) {
+        self.wanted += waiting.pages;
         match turn {
-            Turn::First => self.waiting.push_front((job, pages)),
-            Turn::Last => self.waiting.push_back((job, pages)),
+            Turn::First => self.waiting.push_front(waiting),
+            Turn::Last => self.waiting.push_back(waiting),
+        }
+    }
+
+    /// Whether there is certainly no room for the job that waits first.
+    pub(super) fn has_no_room_for_waiting(&self, capacity: usize) -> bool {
+        let taken = self.taken_slots();
+        taken > 0 && self.waiting.front().is_some_and(|waiting| taken + waiting.new > capacity)
+    }
+
+    /// Pages on their way to flash whose slots are taken, and those that are about to be discarded.
+    fn under_way(&self) -> usize {
+        self.taken_slots().saturating_sub(self.dirty.len())
+    }
+
+    #[cfg(test)]
+    pub(super) fn set_at_work(&mut self, pages: usize) {
+        self.at_work = pages;
+    }
+
+    /// The page that leaves next to make room for the jobs that wait; `None` where enough are under way.
+    ///
+    /// A scheme's write cache makes room for all of them at once: how much leaves side by side says how fast it leaves.
+    /// Elsewhere all dies are to be at work. The stripe that the first job writes to stays if another page can go: the job may
+    /// complete it.
+    pub(super) fn leaves_for_waiting(&self, capacity: usize, evicted_with: impl Fn(Lpn) -> EvictedWith) -> Option<u32> {
+        let first = self.waiting.front()?;
+        let oldest = self.oldest()?;
+        if self.is_write_cache() {
+            let dirty = capacity.saturating_sub(first.new + self.wanted - first.pages);
+            return (self.dirty.len() > dirty).then_some(oldest);
+        }
+        if self.under_way() >= self.at_work {
+            return None;
+        }
+        match evicted_with(first.lpn) {
+            EvictedWith::Oldest { .. } => Some(oldest),
+            EvictedWith::Stripe(awaited) => {
+                let other = self.dirty.values().copied().find(|lpn| !awaited.contains(lpn));
+                other.or_else(|| (self.under_way() == 0).then_some(oldest))
+            }
         }
     }
 
     /// The job that waits first for room waits no longer.
     pub(super) fn next_waiting(&mut self) -> Option<JobId> {
-        let (job, pages) = self.waiting.pop_front()?;
-        self.wanted -= pages;
-        Some(job)
+        let waiting = self.waiting.pop_front()?;
+        self.wanted -= waiting.pages;
+        Some(waiting.job)
     }
 
     pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
-    }
-
-    /// Pages of the jobs that wait for room in a scheme's write cache. Room is made for all of them at once: how much
-    /// leaves side by side says how fast it leaves.
-    pub(super) fn wanted(&self) -> usize {
-        if self.is_write_cache() { self.wanted } else { 0 }
     }
 
     /// Dirty pages in the buffer.
@@ -431,6 +446,9 @@ mod tests {
     use device::contents::Tag;
     use protect::Protection;
 
+    /// Size of a page, and more of them than any test has under way.
+    const PAGES: (Bytes, usize) = (Bytes(4096), 1000);
+
     fn write(buffer: &mut WriteBuffer<Tag>, lpn: u32) {
         let payload = Tag::stamp(Lpn(lpn), 1, 8);
         buffer.write(&PageWrite { lpn: Lpn(lpn), version: 1, payload, from: 0, to: 8, rank: 0 });
@@ -445,12 +463,12 @@ mod tests {
     fn in_a_scheme_s_write_cache_a_stripe_is_as_old_as_its_last_write() {
         let setup = tiny_setup("da-raid5", BufferKind::Off);
         let Protection::Stripes(scheme) = tiny_scheme(&setup) else { panic!("static stripes") };
-        let mut cache = WriteBuffer::new(&setup.buffer, Bytes(4096), Some(&*scheme));
+        let mut cache = WriteBuffer::new(&setup.buffer, PAGES, Some(&*scheme));
         assert_eq!((cache.kind(), cache.capacity()), (BufferKind::PowerSafe, None));
         let n = scheme.data_strips();
         [0, n, 1, 2 * n].into_iter().for_each(|lpn| write(&mut cache, lpn));
         assert_eq!(by_age(&cache), [n, 1, 0, 2 * n]);
-        let mut restored = WriteBuffer::new(&setup.buffer, Bytes(4096), Some(&*scheme));
+        let mut restored = WriteBuffer::new(&setup.buffer, PAGES, Some(&*scheme));
         restored.restore(cache.pages_by_age());
         assert_eq!(by_age(&restored), [n, 1, 0, 2 * n], "a cut makes no page younger");
     }
@@ -476,7 +494,7 @@ mod tests {
     fn pages_that_changed_are_among_those_that_were_touched() {
         let setup = tiny_setup("da-raid5", BufferKind::Off);
         let Protection::Stripes(scheme) = tiny_scheme(&setup) else { panic!("static stripes") };
-        let mut buffer = WriteBuffer::new(&setup.buffer, Bytes(4096), Some(&*scheme));
+        let mut buffer = WriteBuffer::new(&setup.buffer, PAGES, Some(&*scheme));
         write(&mut buffer, 0);
         assert_eq!(buffer.take_touched(), [], "nobody asked");
         buffer.note_touched();
@@ -504,7 +522,7 @@ mod tests {
     fn stripes_know_which_of_their_pages_are_dirty() {
         let setup = tiny_setup("da-raid5", BufferKind::Off);
         let Protection::Stripes(scheme) = tiny_scheme(&setup) else { panic!("static stripes") };
-        let mut cache = WriteBuffer::new(&setup.buffer, Bytes(4096), Some(&*scheme));
+        let mut cache = WriteBuffer::new(&setup.buffer, PAGES, Some(&*scheme));
         let (n, mut draws) = (scheme.data_strips(), vocab::Streams::new(7).stream("test/mates"));
         for step in 0..2000 {
             let lpn = draws.below(u64::from(3 * n)) as u32;
@@ -519,7 +537,7 @@ mod tests {
     #[test]
     fn a_page_written_anew_while_on_its_way_stays() {
         let setup = tiny_setup("none", BufferKind::Volatile);
-        let mut buffer = WriteBuffer::<Tag>::new(&setup.buffer, Bytes(4096), None);
+        let mut buffer = WriteBuffer::<Tag>::new(&setup.buffer, PAGES, None);
         write(&mut buffer, 3);
         let old = buffer.launch(3, 8);
         write(&mut buffer, 3);
@@ -535,7 +553,7 @@ mod tests {
     #[test]
     fn a_page_that_a_die_has_taken_up_takes_no_slot() {
         let setup = tiny_setup("none", BufferKind::PowerSafe);
-        let mut buffer = WriteBuffer::<Tag>::new(&setup.buffer, Bytes(4096), None);
+        let mut buffer = WriteBuffer::<Tag>::new(&setup.buffer, PAGES, None);
         (0..4).for_each(|lpn| write(&mut buffer, lpn));
         let leaving: Vec<_> = (0..4).map(|lpn| buffer.launch(lpn, 8)).collect();
         assert_eq!(buffer.taken_slots(), 4, "they are queued for their dies");
@@ -555,13 +573,13 @@ mod tests {
     #[test]
     fn a_cut_finds_all_pages_by_age() {
         let setup = tiny_setup("none", BufferKind::PowerSafe);
-        let mut buffer = WriteBuffer::<Tag>::new(&setup.buffer, Bytes(4096), None);
+        let mut buffer = WriteBuffer::<Tag>::new(&setup.buffer, PAGES, None);
         [5, 9, 2, 7].into_iter().for_each(|lpn| write(&mut buffer, lpn));
         buffer.launch(2, 8);
         let pages = buffer.pages_by_age();
         let lpns = |pages: &[(Lpn, Tag)]| pages.iter().map(|(lpn, _)| lpn.0).collect::<Vec<_>>();
         assert_eq!(lpns(&pages), [2, 5, 9, 7]);
-        let mut restored = WriteBuffer::<Tag>::new(&setup.buffer, Bytes(4096), None);
+        let mut restored = WriteBuffer::<Tag>::new(&setup.buffer, PAGES, None);
         restored.restore(pages.clone());
         assert_eq!((restored.pages_by_age(), restored.dirty_pages()), (pages, 4));
     }

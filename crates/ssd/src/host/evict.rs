@@ -1,7 +1,9 @@
 //! The write buffer at work: it answers writes before flash does, and gathers pages on their way.
 //!
 //! Pages leave it oldest first once more than three quarters of it are dirty, together with what the scheme can
-//! write along: the dirty pages of the same static stripe, or a row's worth. A scheme may bring a write cache of its
+//! write along: the dirty pages of the same static stripe, or a row's worth. While a request waits for room, pages leave
+//! until two program units for each die are under way, however few stay dirty: then the drive is the bottleneck, and what
+//! could still be merged in the buffer is worth less than a die at work. A scheme may bring a write cache of its
 //! own, or rules for the drive's: then a stripe is as old as its last write, and long requests pass through, answered
 //! when flash has them.
 
@@ -9,7 +11,7 @@ use crate::core::Core;
 use crate::core::effects::{Effect, Parcel};
 use crate::core::jobs::{Asker, Turn};
 use crate::host::Host;
-use crate::host::buffer::Ending;
+use crate::host::buffer::{Ending, Waiting};
 use crate::write::Writer;
 use crate::write::host_side::EvictedWith;
 use device::contents::HostPayload;
@@ -32,7 +34,7 @@ impl<P: HostPayload> Host<P> {
     pub(super) fn buffer_job<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: JobId) {
         core.jobs[job].remaining += 1;
         if self.buffer.has_waiting() {
-            self.await_room(core, job, Turn::Last);
+            self.await_room(core, job, Turn::Last, 0);
         } else {
             self.take_in(core, writer, job, Turn::Last);
         }
@@ -40,10 +42,23 @@ impl<P: HostPayload> Host<P> {
 
     /// Takes in the job that waits first for room, if there is any now; then the next.
     pub fn retry_buffer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>) {
-        if let Some(job) = self.buffer.next_waiting()
+        let capacity = self.buffer_capacity(writer);
+        if self.buffer.has_no_room_for_waiting(capacity) {
+            core.out.push(Effect::MakeRoom);
+        } else if let Some(job) = self.buffer.next_waiting()
             && self.take_in(core, writer, job, Turn::First) == TakenIn::Yes
         {
             core.out.push(Effect::RetryBuffer);
+        }
+    }
+
+    /// While a job waits for room, the page that leaves next does so, then the one after it.
+    pub fn make_room<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>) {
+        let capacity = self.buffer_capacity(writer);
+        let evicted_with = |lpn| writer.in_use(core).evicted_with(lpn, &core.device.grid);
+        if let Some(lpn) = self.buffer.leaves_for_waiting(capacity, evicted_with) {
+            self.evict(core, writer, lpn);
+            core.out.push(Effect::MakeRoom);
         }
     }
 
@@ -78,13 +93,8 @@ impl<P: HostPayload> Host<P> {
         // A request larger than the buffer passes through an empty one.
         let taken = self.buffer.taken_slots();
         if taken + new > capacity && taken > 0 {
-            let dirty = capacity.saturating_sub(new + self.buffer.wanted());
-            if self.buffer.dirty_pages() > dirty {
-                core.out.push(Effect::EvictDownTo { dirty: dirty as u32 });
-                core.out.push(Effect::AwaitRoom { job, turn });
-            } else {
-                self.await_room(core, job, turn);
-            }
+            self.await_room(core, job, turn, new);
+            core.out.push(Effect::MakeRoom);
             return TakenIn::No;
         }
         self.put_in_buffer(core, job);
@@ -111,12 +121,14 @@ impl<P: HostPayload> Host<P> {
         core.part_done(id);
     }
 
-    /// There was no room for the job: it waits in its turn.
-    pub fn await_room<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId, turn: Turn) {
+    /// There is no room for the job, `new` of whose pages the buffer does not have: it waits in its turn.
+    fn await_room<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId, turn: Turn, new: usize) {
         if turn == Turn::Last {
             self.hold_pages(core, job);
         }
-        self.buffer.await_room(job, core.jobs[job].pages.len(), turn);
+        let pages = &core.jobs[job].pages;
+        let lpn = pages.first().map_or(Lpn(0), |page| page.lpn);
+        self.buffer.await_room(Waiting { job, pages: pages.len(), new, lpn }, turn);
     }
 
     fn put_in_buffer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
@@ -216,11 +228,14 @@ impl<P: HostPayload> Host<P> {
 
     /// Writes the page to flash, with what the scheme can write along.
     fn evict<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, lpn: u32) {
-        let pages = match writer.in_use(core).evicted_with(Lpn(lpn), &core.device.grid) {
-            EvictedWith::Oldest { most } => self.buffer.oldest_with(lpn, most),
-            EvictedWith::Stripe(pages) => self.buffer.dirty_among(pages),
-        };
-        self.launch(core, &pages, false);
+        match writer.in_use(core).evicted_with(Lpn(lpn), &core.device.grid) {
+            EvictedWith::Oldest { most, each } => {
+                for pages in self.buffer.oldest_with(lpn, most).chunks(each) {
+                    self.launch(core, pages, false);
+                }
+            }
+            EvictedWith::Stripe(pages) => self.launch(core, &self.buffer.dirty_among(pages), false),
+        }
     }
 
     /// Sends dirty pages to flash as one write; `long`: they passed through the buffer.
@@ -321,9 +336,18 @@ mod tests {
     use device::contents::Tag;
     use vocab::{Fua, HostOp};
 
-    /// A drive without redundancy that evicts five pages at once, from a buffer of 16.
+    /// A drive without redundancy that evicts five pages at once, each by a write of its own, from a buffer of 16.
     fn plain(kind: BufferKind) -> HostAlone<Tag> {
         HostAlone::new("none", kind)
+    }
+
+    /// A drive whose evictions are writes of a row: four pages.
+    fn rows(kind: BufferKind) -> HostAlone<Tag> {
+        HostAlone::new("ds-raid", kind)
+    }
+
+    fn each(pages: impl IntoIterator<Item = u32>) -> Vec<Vec<u32>> {
+        pages.into_iter().map(|lpn| vec![lpn]).collect()
     }
 
     /// Catches another threshold than three quarters, another order than that of the last writes, and a rewritten
@@ -336,7 +360,7 @@ mod tests {
             assert!(alone.placing.is_empty(), "at most twelve are dirty");
         }
         alone.write(12..13);
-        assert_eq!(alone.placing_lpns(), [[8, 7, 6, 5, 4]]);
+        assert_eq!(alone.placing_lpns(), each([8, 7, 6, 5, 4]));
         assert_eq!(alone.answered().len(), 14, "all are answered from the buffer");
     }
 
@@ -352,25 +376,56 @@ mod tests {
         assert_eq!(alone.placing_lpns(), [[4, 5, 7]]);
     }
 
-    /// Catches a full buffer that takes a write in, a request that overtakes one that waits for room, and requests
-    /// that nobody tells of the room.
+    /// Catches a full buffer that takes a write in, a request that overtakes one that waits for room, requests
+    /// that are not told of the room, and pages that keep their slots until others of their eviction are durable.
     #[test]
     fn a_full_buffer_lets_requests_wait_in_order() {
         let mut alone = plain(BufferKind::PowerSafe);
         alone.write_each(0..16);
-        assert_eq!(alone.placing_lpns(), [[0, 1, 2, 3, 4]]);
+        assert_eq!(alone.placing_lpns(), each(0..5));
         alone.write(20..26);
         alone.write(15..16);
         assert_eq!(alone.answered().len(), 16, "no room for six, and nobody overtakes them");
         assert!(alone.host.has_waiting_for_buffer());
-        let first = alone.placing[0];
-        // Room for five: one more page has to leave.
-        alone.land(first);
-        assert_eq!((alone.answered().len(), alone.placing_lpns()), (16, vec![vec![5, 6, 7, 8, 9]]));
-        let second = alone.placing[0];
-        alone.land(second);
+        let under_way = alone.placing.clone();
+        for &job in &under_way[..5] {
+            alone.land(job);
+        }
+        assert_eq!(alone.answered().len(), 16, "there is room for five");
+        alone.land(under_way[5]);
         assert_eq!(alone.answered()[16..], [(16, false), (17, false)]);
         assert!(!alone.host.has_waiting_for_buffer());
+    }
+
+    /// Catches a quarter of the buffer under way, with dies that are idle, while the host waits; and a buffer that empties itself
+    /// of all that could be merged where a part of it keeps the dies at work.
+    #[test]
+    fn while_a_request_waits_pages_leave_until_the_dies_have_enough() {
+        for (at_work, under_way) in [(1000, 16), (9, 10)] {
+            let mut alone = plain(BufferKind::PowerSafe);
+            alone.host.buffer.set_at_work(at_work);
+            alone.write_each(0..16);
+            assert_eq!(alone.placing.len(), 5, "no request waits");
+            alone.write(20..21);
+            assert_eq!(alone.placing_lpns(), each(0..under_way), "{at_work} are enough");
+        }
+    }
+
+    /// Catches a stripe that is written in two parts because the first one leaves while the request with the second one waits.
+    #[test]
+    fn a_stripe_that_a_waiting_request_completes_stays() {
+        let mut alone = HostAlone::<Tag>::new("raid5", BufferKind::PowerSafe);
+        for page in (0..14).step_by(2) {
+            alone.write(page..page + 2);
+        }
+        assert_eq!(alone.placing_lpns(), [[0, 1, 2, 3]], "above three quarters");
+        alone.write(14..18);
+        assert_eq!(alone.placing_lpns(), [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![8, 9, 10, 11]]);
+        assert!([12, 13].iter().all(|&lpn| alone.host.buffer.is_dirty(lpn)));
+        let (first, second) = (alone.placing[0], alone.placing[1]);
+        alone.land(first);
+        alone.land(second);
+        assert_eq!(alone.answered().len(), 8, "the request is in");
     }
 
     /// Four stripes of four pages fill a scheme's write cache of 16. Catches room that is made for one request at a time,
@@ -400,9 +455,9 @@ mod tests {
     fn a_flush_waits_for_the_pages_that_were_dirty_before_it() {
         let mut alone = plain(BufferKind::Volatile);
         alone.write_each(0..13);
-        assert_eq!(alone.placing_lpns(), [[0, 1, 2, 3, 4]], "on their way already");
+        assert_eq!(alone.placing_lpns(), each(0..5), "on their way already");
         alone.flush();
-        assert_eq!(alone.placing_lpns()[1..], [vec![5, 6, 7, 8, 9], vec![10, 11, 12]]);
+        assert_eq!(alone.placing_lpns()[5..], each(5..13));
         alone.write(13..14);
         let on_their_way = alone.placing.clone();
         for job in on_their_way {
@@ -446,7 +501,7 @@ mod tests {
     /// Catches an eviction that writes a discarded page, which would come back, and one that forgets the others.
     #[test]
     fn a_page_that_is_discarded_while_its_eviction_waits_is_not_written() {
-        let mut alone = plain(BufferKind::Volatile);
+        let mut alone = rows(BufferKind::Volatile);
         alone.write_each(3..6);
         alone.flush();
         let eviction = alone.placing[0];
@@ -482,7 +537,7 @@ mod tests {
     /// flush that says all is well.
     #[test]
     fn pages_that_found_no_room_stay_in_the_buffer() {
-        let mut alone = plain(BufferKind::Volatile);
+        let mut alone = rows(BufferKind::Volatile);
         alone.write_each(0..3);
         alone.flush();
         let eviction = alone.placing[0];

@@ -7,6 +7,7 @@
 
 pub(crate) mod buffer;
 pub(crate) mod client;
+mod dirty_strips;
 pub(crate) mod evict;
 pub(crate) mod explain;
 pub(crate) mod front;
@@ -22,7 +23,7 @@ pub(crate) mod shadow;
 pub(crate) mod testing;
 pub(crate) mod versions;
 
-use crate::config::{BufferKind, PayloadKind, Setup};
+use crate::config::{Buffer, BufferKind, PayloadKind, Setup};
 use crate::host::buffer::WriteBuffer;
 use crate::host::client::Client;
 use crate::host::explain::Explanations;
@@ -75,7 +76,9 @@ impl<P: HostPayload> Host<P> {
     pub fn new(setup: &Setup, protection: &Protection) -> Self {
         let geometry = &setup.drive.geometry;
         let stripe_scheme = protection.stripes();
-        let buffer = WriteBuffer::new(&setup.buffer, geometry.slot_size, stripe_scheme);
+        let slot_size = geometry.slot_size;
+        let at_work = (Buffer::usual_size(&setup.drive).0 / slot_size.0) as usize;
+        let buffer = WriteBuffer::new(&setup.buffer, (slot_size, at_work), stripe_scheme);
         let by_stripes = stripe_scheme.is_some() && buffer.kind() == BufferKind::Off;
         let (pages, sectors, has_payload) = (setup.user_slots, geometry.sectors_per_slot(), setup.payload != PayloadKind::None);
         Self {

@@ -154,7 +154,7 @@ impl<P: HostPayload> HostAlone<P> {
             Popped::Effect(Effect::EvictDownTo { dirty }) => host.evict_down_to(core, writer, dirty as usize),
             Popped::Effect(Effect::EvictIfDirty { lpn }) => host.evict_if_dirty(core, writer, lpn),
             Popped::Parcel(Parcel::AwaitDurable { job, pages }) => host.await_durable(core, writer, job, pages),
-            Popped::Effect(Effect::AwaitRoom { job, turn }) => host.await_room(core, job, turn),
+            Popped::Effect(Effect::MakeRoom) => host.make_room(core, writer),
             Popped::Effect(Effect::RetryBuffer) => host.retry_buffer(core, writer),
             Popped::Parcel(Parcel::Solve { target }) => self.solving.push(target),
             effect => unreachable!("{effect:?} is not the host's"),

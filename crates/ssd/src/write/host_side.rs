@@ -22,8 +22,9 @@ pub(crate) struct Promise {
 /// The pages that leave the write buffer together with a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EvictedWith {
-    /// The oldest ones, `most` with the page itself.
-    Oldest { most: usize },
+    /// The oldest ones, `most` with the page itself, in writes of `each` pages. A page leaves the buffer when all pages of its
+    /// write are durable, so pages that do not depend on each other are written one by one.
+    Oldest { most: usize, each: usize },
     /// Those of the page's stripe, the page among them.
     Stripe(Range<u32>),
 }

@@ -124,7 +124,7 @@ impl HostSide for Mirrors {
     }
 
     fn evicted_with(&self, _lpn: Lpn, grid: &Grid) -> EvictedWith {
-        EvictedWith::Oldest { most: grid.dies() as usize / 2 }
+        EvictedWith::Oldest { most: grid.dies() as usize / 2, each: 1 }
     }
 }
 

@@ -26,7 +26,7 @@ impl<P: HostPayload> HostSide for Groups<P> {
     }
 
     fn evicted_with(&self, _lpn: Lpn, grid: &Grid) -> EvictedWith {
-        EvictedWith::Oldest { most: self.full_write(grid) as usize }
+        EvictedWith::Oldest { most: self.full_write(grid) as usize, each: grid.slots_per_page() as usize }
     }
 }
 

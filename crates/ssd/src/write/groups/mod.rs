@@ -249,7 +249,7 @@ pub(crate) fn room_of(scheme: &dyn GroupScheme, streams: u32, name: &str) -> Res
     let most = |f: &dyn Fn(&GroupCode) -> u32| scheme.codes().iter().map(f).max().unwrap_or(0);
     let least = most(&GroupCode::least_held);
     // Enough that page stripes under way on all dies, and a group being closed, stop nobody.
-    let plenty = most(&|code| 2 * code.least_held() + 6 * code.codewords * code.parity);
+    let plenty = most(&|code| 2 * code.least_held() + scheme.stripes_under_way() * code.codewords * code.parity);
     match scheme.cache_pages() {
         None => Ok(plenty),
         Some(pages) if pages < least * streams => Err(format!(

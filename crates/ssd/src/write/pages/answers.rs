@@ -19,9 +19,10 @@ impl HostSide for PageWriter {
         grid.slots_per_page()
     }
 
-    /// A page on every die: what keeps all of them at work.
+    /// A page for every die, each a write of its own: what shares a page of flash is durable together.
     fn evicted_with(&self, _lpn: Lpn, grid: &Grid) -> EvictedWith {
-        EvictedWith::Oldest { most: (grid.dies() * grid.slots_per_page()) as usize }
+        let each = grid.slots_per_page() as usize;
+        EvictedWith::Oldest { most: grid.dies() as usize * each, each }
     }
 }
 

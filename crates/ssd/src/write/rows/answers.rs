@@ -26,7 +26,8 @@ impl<P: HostPayload> HostSide for Rows<P> {
     }
 
     fn evicted_with(&self, _lpn: Lpn, grid: &Grid) -> EvictedWith {
-        EvictedWith::Oldest { most: self.full_write(grid) as usize }
+        let row = self.full_write(grid) as usize;
+        EvictedWith::Oldest { most: row, each: row }
     }
 }
 

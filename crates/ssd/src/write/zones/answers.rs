@@ -22,7 +22,7 @@ impl<P: HostPayload> HostSide for Zones<P> {
 
     /// Each page has its own place to go to.
     fn evicted_with(&self, _lpn: Lpn, _grid: &Grid) -> EvictedWith {
-        EvictedWith::Oldest { most: 1 }
+        EvictedWith::Oldest { most: 1, each: 1 }
     }
 
     /// While nothing waits for room in its segment.
