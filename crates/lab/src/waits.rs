@@ -67,6 +67,19 @@ pub(crate) fn stalled_share(waits: Option<&WaitsResult>) -> Option<f64> {
     (all > 0.0).then(|| (time([&waits.slowest_reads, &waits.slowest_writes]) / all).min(1.0))
 }
 
+/// Waits of a request that no die, channel or controller is at work for.
+const HELD_UP: [&str; 4] = ["buffer", "assembly", "space", "order"];
+
+/// Requests that at any time waited, in the mean, for room, for a page to fill or for an earlier update: by Little's law, the time
+/// that all requests waited so, over the time of the run.
+pub(crate) fn held_up(waits: &WaitsResult, simulated_s: f64) -> f64 {
+    let time = |one: &ExplainedResult| {
+        let mean: f64 = HELD_UP.iter().filter_map(|wait| one.mean_us.get(*wait)).sum();
+        one.requests as f64 * mean / 1e6
+    };
+    (time(&waits.reads) + time(&waits.writes)) / simulated_s
+}
+
 /// What the slowest 1 % of a scheme's reads and writes wait for most, as a sentence; empty where nobody asked.
 pub(crate) fn sentence(waits: Option<&WaitsResult>) -> String {
     let Some(waits) = waits else { return String::new() };
