@@ -82,9 +82,9 @@ pub enum Command {
     },
     /// Run the figures of a paper again, beside what it states
     Figures {
-        /// The paper: a folder of experiments; without it, all of them
+        /// The paper: a folder of experiments; without it, all of them. `bounds`: what each preset attains beside its physical bounds
         paper: Option<String>,
-        /// One figure
+        /// One figure; of `bounds`, one preset
         #[arg(long, value_name = "FIGURE")]
         only: Option<String>,
         /// Points of each figure at most, spread evenly

@@ -2,6 +2,7 @@
 
 use crate::{CHECK_FAILED, print, progress, say, threads};
 use lab::Problem;
+use lab::bounds::{Bounds, bounds, markdown};
 use lab::figures::{self, PaperResult, Run};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -34,11 +35,46 @@ impl Wanted {
     }
 }
 
+/// The name, in place of a paper's, of the table of bounds.
+const BOUNDS: &str = "bounds";
+
+/// Schemes of that table.
+const BOUNDED: [&str; 7] = ["none", "raid5", "ppc", "da-raid5", "ds-raid", "mds-groups", "code-zones"];
+
+/// Bytes that each load of it asks for.
+const BOUNDED_BYTES: u64 = 1 << 30;
+
+/// What each preset attains beside its physical bounds; `--only` names one of them.
+fn table_of_bounds(wanted: &Wanted) -> Result<ExitCode, Problem> {
+    if wanted.kept || wanted.points.is_some() {
+        return Err(Problem::new("figures bounds", "takes --only PRESET, --out and --threads, and neither --kept nor --points"));
+    }
+    let bar = progress::Count::new("runs");
+    let rows = bounds(&Bounds {
+        drives: wanted.only.as_slice(),
+        schemes: &BOUNDED,
+        bytes: BOUNDED_BYTES,
+        threads: threads(wanted.threads),
+        progress: &|done, all| bar.show(done as u64, all as u64),
+    });
+    bar.clear();
+    let text = markdown(&rows?, &BOUNDED);
+    print(&format!("{text}\n"));
+    let path = wanted.out.join("bounds.md");
+    let fail = |e: std::io::Error| Problem::new("--out", format!("{} cannot be written: {e}", path.display()));
+    std::fs::create_dir_all(&wanted.out).and_then(|()| std::fs::write(&path, &text)).map_err(fail)?;
+    print(&format!("attained beside bounds: {}\n", path.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Runs the figures of one paper, or of all.
 ///
 /// # Errors
 /// Bad input.
 pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
+    if wanted.paper.as_deref() == Some(BOUNDS) {
+        return table_of_bounds(wanted);
+    }
     let names = match &wanted.paper {
         Some(paper) => vec![paper.clone()],
         None => figures::papers(&wanted.experiments)?,

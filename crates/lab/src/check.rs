@@ -143,12 +143,13 @@ fn times(experiment: &Experiment) -> Result<(), Problem> {
 fn transfer(drive: &DriveSpec) -> Result<(), Problem> {
     match drive.timing.transfer {
         Transfer::PerPage(time) => within("drive.timing.transfer.per-page", time, (Nanos(0), OPERATION_MAX)),
-        Transfer::MtPerS(rate) => {
+        Transfer::MtPerS(rate) | Transfer::DataMtPerS(rate) => {
             let page = drive.geometry.program_size();
             // Bytes of a page in a second, as a rate, rounded up.
             let least = page.0.div_ceil(1_000_000).max(1);
             let valid = (least, u64::from(u32::MAX));
-            within("drive.timing.transfer.mt-per-s", u64::from(rate.0), valid)
+            let name = if matches!(drive.timing.transfer, Transfer::MtPerS(_)) { "mt-per-s" } else { "data-mt-per-s" };
+            within(format!("drive.timing.transfer.{name}"), u64::from(rate.0), valid)
                 .map_err(|problem| Problem { message: format!("{} for pages of {page}", problem.message), ..problem })
         }
     }

@@ -145,10 +145,18 @@ mod tests {
     #[test]
     fn what_a_drive_usually_has_counts_where_the_experiment_says_nothing_of_it() {
         let read = |settings: &str| crate::Experiment::parse("test.toml", settings).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(read("").buffer.size, vocab::Bytes(4 << 20));
-        assert_eq!(read("drive.preset = \"mlc-2014\"").buffer, ssd::Buffer::default());
+        let size = |settings: &str| {
+            let experiment = read(settings);
+            experiment.buffer.on(&experiment.drive.drive()).size.to_string()
+        };
+        assert_eq!(size(""), "3MiB", "8 dies x 192 KiB x 2");
+        assert_eq!(size("drive.preset = \"pm9a3\""), "24MiB", "64 dies x 192 KiB x 2");
+        assert_eq!(size("drive.preset = \"970pro\""), "1MiB", "NVMeVirt: 8 x 2 x 32 KiB x 2");
+        assert_eq!(size("drive.preset = \"mlc-2014\""), "1MiB", "the least");
+        assert_eq!(size("buffer.size = \"5MiB\""), "5MiB");
+        assert_eq!(read("drive.preset = \"code-zones\"").buffer.kind, ssd::BufferKind::Off, "the thesis has none");
         let own = read("[buffer]\nkind = \"volatile\"").buffer;
-        assert_eq!((own.kind, own.size), (ssd::BufferKind::Volatile, ssd::Buffer::default().size));
+        assert_eq!((own.kind, own.size), (ssd::BufferKind::Volatile, crate::textual::BufferSize::Auto));
         let mut drive = Document::parse("mine.toml", "usual.gc.policy = \"fifo\"").expect("valid TOML");
         take_usual("mine", &mut drive, &mut Document::new()).expect("a table");
         assert!(drive.has("usual.gc"), "what is not known there stays, and is refused with the drive");

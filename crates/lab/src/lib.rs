@@ -8,6 +8,7 @@
 //! An [`Experiment`] says everything a run depends on; equal experiments give equal results on
 //! any number of threads. Wall-clock time and progress are the caller's business.
 
+pub mod bounds;
 mod capacity;
 mod caution;
 mod check;

@@ -80,6 +80,16 @@ pub(crate) fn held_up(waits: &WaitsResult, simulated_s: f64) -> f64 {
     (time(&waits.reads) + time(&waits.writes)) / simulated_s
 }
 
+/// The longest wait of a run's requests in words; `None` where nobody asked.
+pub(crate) fn longest(waits: Option<&WaitsResult>) -> Option<&'static str> {
+    let waits = waits?;
+    let time = |name: &str| {
+        let of = |one: &ExplainedResult| one.requests as f64 * one.mean_us.get(name).copied().unwrap_or(0.0);
+        of(&waits.reads) + of(&waits.writes)
+    };
+    WORDS.iter().max_by(|a, b| time(a.0).total_cmp(&time(b.0))).map(|(_, words)| *words)
+}
+
 /// What the slowest 1 % of a scheme's reads and writes wait for most, as a sentence; empty where nobody asked.
 pub(crate) fn sentence(waits: Option<&WaitsResult>) -> String {
     let Some(waits) = waits else { return String::new() };

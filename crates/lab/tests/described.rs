@@ -120,7 +120,10 @@ fn a_device_of_mqsim_is_a_drive_with_what_such_a_device_has() {
     let geometry = read.drive.geometry;
     assert_eq!((geometry.channels, geometry.dies_per_channel, geometry.planes), (2, 4, 2));
     assert_eq!(geometry.raw_size().to_string(), "64MiB");
-    assert_eq!((read.capacity.spare, read.buffer.size.0, read.gc.policy.as_str()), (0.25, 1 << 20, "d-choices"));
+    assert_eq!(
+        (read.capacity.spare, read.buffer.size.to_string(), read.gc.policy.as_str()),
+        (0.25, "1MiB".to_owned(), "d-choices")
+    );
     assert_eq!((read.wear.static_threshold, read.precondition.converge_within), (50, 0.0));
     // The preset of MQSim's own device, from the same times.
     let preset = experiment(&here, "mlc-mqsim", "uniform").unwrap_or_else(|e| panic!("{e}"));

@@ -267,3 +267,22 @@ fn terminal_page_and_document_say_the_same() {
         "the verdict comes first"
     );
 }
+
+/// The cache for parity is too small for the program units of the drive, and the host takes whatever the drive gives.
+#[test]
+fn idle_dies_that_the_host_waits_for_are_named() {
+    let settings = "schemes = [\"none\", \"mds-groups\"]\ncapacity.size = \"128MiB\"\nprecondition.fill = 0.0\npayload = \"none\"\n\
+                    [trace]\nsource = \"uniform\"\narrival = \"closed=256\"\n[generate]\nrequests = 30000\nrange = \"128MiB\"\n";
+    let warned = |comparison: &Comparison| -> Vec<String> {
+        let idle = comparison.cautions.iter().filter(|caution| caution.kind == "idle dies");
+        idle.filter_map(|caution| caution.scheme.clone()).collect()
+    };
+    let small = run(&format!("{settings}[scheme.mds-groups]\nparity_cache = 64\n"));
+    assert_eq!(warned(&small), ["mds-groups"]);
+    let usual = run(settings);
+    assert!(
+        warned(&usual).is_empty(),
+        "{:?}",
+        usual.outcomes.iter().map(|one| one.result.flash.die_busy_share).collect::<Vec<_>>()
+    );
+}

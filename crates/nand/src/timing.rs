@@ -20,8 +20,11 @@ pub struct PageKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Transfer {
-    /// An 8-bit bus of this many mega-transfers a second: time grows with the bytes moved.
+    /// An 8-bit bus of this many mega-transfers a second: time grows with the bytes moved. OOB bytes, with the parity of page
+    /// ECC among them, are moved with their data.
     MtPerS(BusRate),
+    /// The same where the rate is that of data alone: OOB bytes take no time. So models count that have no OOB bytes.
+    DataMtPerS(BusRate),
     /// A fixed time for each page, whatever part of it is moved.
     PerPage(Nanos),
 }
@@ -155,8 +158,9 @@ impl Timing {
         if self.page.is_empty() {
             return Err("timing.page: at least one page kind is needed".into());
         }
-        if self.transfer == Transfer::MtPerS(BusRate(0)) {
-            return Err("timing.transfer.mt-per-s: found 0, must be positive".into());
+        if let Transfer::MtPerS(BusRate(0)) | Transfer::DataMtPerS(BusRate(0)) = self.transfer {
+            let name = if matches!(self.transfer, Transfer::MtPerS(_)) { "mt-per-s" } else { "data-mt-per-s" };
+            return Err(format!("timing.transfer.{name}: found 0, must be positive"));
         }
         if let Some(unit) = &self.unit {
             if geometry.slots_per_page() != 1 {
@@ -284,8 +288,11 @@ impl Latencies {
             Some(w) if w.program.is_empty() => (program.clone(), w.erase, w.above_pe.0),
             Some(w) => (w.program.clone(), w.erase, w.above_pe.0),
         };
+        // Each logical page of a page has its share of the page's OOB bytes.
+        let oob = |slots: u64| slots * geometry.oob_size.0 / u64::from(geometry.slots_per_page());
         let transfer = |slots: u64| match timing.transfer {
-            Transfer::MtPerS(rate) => rate.transfer(Bytes(slots * geometry.slot_size.0)),
+            Transfer::MtPerS(rate) => rate.transfer(Bytes(slots * geometry.slot_size.0 + oob(slots))),
+            Transfer::DataMtPerS(rate) => rate.transfer(Bytes(slots * geometry.slot_size.0)),
             Transfer::PerPage(time) => time,
         };
         let slots_of = |pages: u32| u64::from(pages) * u64::from(geometry.slots_per_page());
@@ -442,7 +449,19 @@ mod tests {
         let kinds: Vec<usize> = (0..24).map(|page| latencies.kind(page)).collect();
         assert_eq!(kinds, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
         assert_eq!(latencies.read(9), Nanos(30));
-        assert_eq!(latencies.transfer_unit(&BlockInfo::default()), Nanos(12 * 4096));
+        assert_eq!(latencies.transfer_unit(&BlockInfo::default()), Nanos(12 * (4096 + 64)));
+    }
+
+    /// Catches OOB bytes that take no time on the channel, and those of a whole page that are moved with each logical page.
+    #[test]
+    fn oob_bytes_are_moved_with_their_data() {
+        let (timing, geometry) = gathered();
+        let two_slots = Geometry { slot_size: Bytes(2048), ..geometry };
+        let time = |timing: &Timing, slots| Latencies::new(timing, &two_slots).transfer(slots);
+        let timing = Timing { unit: None, ..timing };
+        assert_eq!([0, 1, 2].map(|slots| time(&timing, slots)), [0, 2048 + 32, 4096 + 64].map(Nanos));
+        let data = Timing { transfer: Transfer::DataMtPerS(BusRate(1000)), ..timing };
+        assert_eq!(time(&data, 2), Nanos(4096));
     }
 
     #[test]
@@ -472,7 +491,7 @@ mod tests {
         let latencies = Latencies::new(&timing, &geometry).with_slc(slc);
         let of = |block: &BlockInfo| {
             let times = (latencies.sense(8, block), latencies.program(8, block), latencies.erase(block));
-            (latencies.pages_of(block), times, latencies.transfer_unit(block).0 / 4096)
+            (latencies.pages_of(block), times, latencies.transfer_unit(block).0 / 4160)
         };
         assert_eq!(of(&BlockInfo::default()), (24, (Nanos(30), Nanos(900), Nanos(5000)), 12));
         assert_eq!(of(&BlockInfo { slc: 10, ..BlockInfo::default() }), (8, (Nanos(3), Nanos(70), Nanos(400)), 4));

@@ -138,7 +138,7 @@ fn timing(writing: &mut Writing<'_>, device: &Fields<'_>, flash: &Fields<'_>) ->
     writing.set(flash, "Block_Erase_Latency", "timing.erase", &format!("\"{erase}ns\""))?;
     writing.set(device, "", "timing.command", "\"0us\"")?;
     let rate = device.number("Channel_Transfer_Rate", (1, 100_000))? * device.number_or("Flash_Channel_Width", (1, 64), 1)?;
-    writing.set(device, "Channel_Transfer_Rate", "timing.transfer", &format!("{{ mt-per-s = {rate} }}"))?;
+    writing.set(device, "Channel_Transfer_Rate", "timing.transfer", &format!("{{ data-mt-per-s = {rate} }}"))?;
     let energy = |time: u64| format!("\"{}nJ\"", (time as f64 * WATT).round());
     writing.set(flash, &of("Read", kinds[0]), "energy.read", &energy(reads[0]))?;
     writing.set(flash, &of("Program", kinds[0]), "energy.program", &energy(programs[0]))?;

@@ -8,8 +8,8 @@ use vocab::{BusRate, Fua, HostCommand, HostOp, Lba, Nanos, PeCycles, SimTime, St
 const COMMAND: u64 = 300;
 const READ: u64 = 40_000;
 const PROGRAM: u64 = 700_000;
-/// 4096 bytes at 400 MT/s.
-const TRANSFER: u64 = 10_240;
+/// 4096 bytes and 64 of OOB at 400 MT/s.
+const TRANSFER: u64 = 10_400;
 /// Far enough apart that nothing is left of the request before.
 const APART: u64 = 100_000_000;
 
