@@ -336,6 +336,12 @@ pub struct Folds {
     pub erases: [u64; Cause::ALL.len()],
     /// Reads of pages that were in a register of their die still.
     pub in_register: u64,
+    /// Reads of pages in the memory where their program unit was being gathered.
+    pub in_gathering: u64,
+    /// Programs of a die's cells: one for all pages that are programmed together.
+    pub program_pulses: u64,
+    /// Pages that the host read from the write buffer.
+    pub buffer_hits: u64,
     /// What blocks in SLC mode took.
     pub slc: SlcFolds,
     /// Pages recharged in place.
@@ -409,6 +415,9 @@ impl Folds {
             programs: [0; Cause::ALL.len()],
             erases: [0; Cause::ALL.len()],
             in_register: 0,
+            in_gathering: 0,
+            program_pulses: 0,
+            buffer_hits: 0,
             slc: SlcFolds::default(),
             recharges: 0,
             filled_slots: 0,

@@ -339,6 +339,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         if outcome == ProgramOutcome::Failed {
             return ProgramOutcome::Failed;
         }
+        self.folds.program_pulses += u64::from(ends);
         self.record(Fact::Programmed { ppn: command.ppn.0, cause: command.cause, filled });
         if self.latencies.have_slc() {
             self.note_mode(command, filled);

@@ -180,7 +180,10 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             }
             match verb {
                 // The controller has it, or takes it, in the memory where its unit is gathered: the die has nothing to do.
-                Verb::Read if self.is_gathered(ppn) => (begins, transfer) = (self.now + behind, Nanos(0)),
+                Verb::Read if self.is_gathered(ppn) => {
+                    self.folds.in_gathering += 1;
+                    (begins, transfer) = (self.now + behind, Nanos(0));
+                }
                 Verb::Program if !self.latencies.unit.ends_with(page, info.is_slc()) => (begins, transfer) = (self.now, Nanos(0)),
                 Verb::Read => {
                     if self.ecc.is_some() {

@@ -254,7 +254,12 @@ impl Outcome {
         put("rebuild_left", json!(r.redundancy.rebuild_left));
         put("saturated", json!(r.replay.saturated));
         put("offered_load", json!(r.replay.offered_load));
+        put("sensed_pages", json!(r.flash.sensed_pages));
+        put("program_pulses", json!(r.flash.program_pulses));
+        put("buffer_hits", json!(r.host.buffer_hits));
+        put("rested_s", json!(r.flash.rested_s));
         put("die_busy_share", json!(r.flash.die_busy_share));
+        put("channel_busy_share", json!(r.flash.channel_busy_share));
         put("simulated_s", json!(r.replay.simulated_s));
         put("precondition_overwrites", json!(r.precondition.overwrites));
         put("precondition_waf", json!(r.precondition.waf));

@@ -196,3 +196,48 @@ fn a_rebuild_that_finds_no_room_is_a_warning_and_a_number() {
     assert_eq!(rebuilt(0.6), [false, false, true, true]);
     assert_eq!(rebuilt(0.3), [false, false, false, false]);
 }
+
+/// The counts of a run, times what each operation takes, give the time that dies and channels were busy, and its energy. Catches
+/// counts of another time than that of the shares, bytes that a channel carried and nobody counted, and a pulse for each page of a unit.
+#[test]
+fn counts_times_and_energy_of_a_run_add_up() {
+    let flat = |more: &str| {
+        experiment(&format!(
+            "schemes = [\"none\"]\nbuffer.size = \"256KiB\"\n[trace]\nsource = \"uniform\"\n\
+             [generate]\nrequests = 6000\nrange = \"24MiB\"\nread_fraction = 0.4\narrivals = {{ poisson = \"2ms\" }}\n\
+             [drive]\npreset = \"mlc-2014\"\ngeometry.channels = 4\ngeometry.dies_per_channel = 1\n\
+             [drive.timing]\ncommand = \"300ns\"\nerase = \"2ms\"\ntransfer = {{ mt-per-s = 400 }}\n\
+             page = [{{ name = \"page\", read = \"50us\", program = \"600us\" }}]\n{more}"
+        ))
+    };
+    for more in ["", "unit = { planes = 2, plane_pages = 2, bits = 1 }\n"] {
+        let comparison = run(&flat(more), 1);
+        let run = &comparison.outcomes[0].result;
+        let drive = &comparison.outcomes[0].planned.drive;
+        let all = |counts: &std::collections::BTreeMap<String, u64>| counts.values().sum::<u64>() as f64;
+        let (reads, programs, erases) = (all(&run.flash.reads), all(&run.flash.programs), all(&run.flash.erases));
+        let unit = if more.is_empty() { 1.0 } else { 4.0 };
+        let page = (drive.geometry.page_size.0 + drive.geometry.oob_size.0) as f64 / 400e6;
+        let pulses = run.flash.program_pulses as f64;
+        assert!((pulses * unit - programs).abs() < unit * 64.0, "{programs} pages, {pulses} pulses");
+        if more.is_empty() {
+            assert_eq!((pulses, run.flash.sensed_pages as f64), (programs, reads));
+            let carried = (reads + programs) * (300e-9 + page) + erases * 300e-9;
+            let busy = reads * (50e-6 + page + 300e-9) + programs * (600e-6 + page + 300e-9) + erases * (2e-3 + 300e-9);
+            let near = |share: f64, count: u32, time: f64| (share * f64::from(count) * run.flash.rested_s / time - 1.0).abs();
+            assert!(near(run.flash.die_busy_share, 4, busy) < 1e-4, "{} of {busy} s", run.flash.die_busy_share);
+            assert!(near(run.flash.channel_busy_share, 4, carried) < 1e-2, "{} of {carried} s", run.flash.channel_busy_share);
+        }
+        let energy = &drive.energy;
+        let joules = |count: f64, each: u64| count * each as f64 * 1e-9;
+        let wanted = [
+            ("read", joules(run.flash.sensed_pages as f64, energy.read.0)),
+            ("program", joules(programs / if more.is_empty() { 1.0 } else { 2.0 }, energy.program.0)),
+            ("erase", joules(erases * if more.is_empty() { 1.0 } else { 2.0 }, energy.erase.0)),
+        ];
+        for (operation, wanted) in wanted {
+            assert!((run.flash.energy_j[operation] / wanted - 1.0).abs() < 1e-9, "{operation}: {wanted} J");
+        }
+        assert!(run.flash.rested_s >= run.replay.simulated_s && run.host.buffer_hits > 0);
+    }
+}

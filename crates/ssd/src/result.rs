@@ -142,6 +142,8 @@ pub struct HostResult {
     pub media_errors: u64,
     /// Pages that could not be written, for want of space.
     pub write_errors: u64,
+    /// Pages that the host read from the write buffer.
+    pub buffer_hits: u64,
     /// Virtual time from the first request until the drive turned read-only, in seconds; 0 where it was
     /// that before, `None` where it did not.
     pub read_only_s: Option<f64>,
@@ -178,8 +180,16 @@ pub struct FlashResult {
     pub energy_j: BTreeMap<String, f64>,
     /// Reads that gave another page than they were asked for, or an erased one, and were noticed.
     pub astray_reads: u64,
-    /// Mean share of the time from the first request to the last answer in which a die is busy.
+    /// Pages of planes whose cells were sensed.
+    pub sensed_pages: u64,
+    /// Programs of a die's cells, of all pages that are programmed together.
+    pub program_pulses: u64,
+    /// Virtual time from the first request until the drive rests, in seconds: what counts, energy and shares of time are about.
+    pub rested_s: f64,
+    /// Mean share of that time in which a die is busy.
     pub die_busy_share: f64,
+    /// Mean share of that time in which a channel carries something.
+    pub channel_busy_share: f64,
     /// Commands executed.
     #[serde(rename = "flash_ops")]
     pub ops: u64,

@@ -257,7 +257,12 @@ fn cost(runs: &[RunResult]) -> Table {
         .group("Wear");
     let load = Rows::of(runs)
         .fact("virtual time", "s", |r| r.replay.simulated_s)
+        .fact("until the drive rests", "s", |r| r.flash.rested_s)
         .cost("dies busy", "", |r| Value::Share(r.flash.die_busy_share))
+        .cost("channels busy", "", |r| Value::Share(r.flash.channel_busy_share))
+        .cost("pages of planes sensed", "pages", |r| r.flash.sensed_pages)
+        .cost("programs of a die's cells", "", |r| r.flash.program_pulses)
+        .fact("read from the write buffer", "pages", |r| r.host.buffer_hits)
         .fact("offered load", "", |r| Value::Share(r.replay.offered_load))
         .alarm("saturated", "", |r| yes_no(r.replay.saturated))
         .group("Load");

@@ -72,6 +72,7 @@ impl<P: HostPayload> Host<P> {
         let floor = self.oracle.floor(lpn);
         if let Some(payload) = self.buffer.get(lpn) {
             let payload = payload.clone();
+            core.device.folds.buffer_hits += 1;
             self.check_read(core, lpn, floor, Some(&payload));
             return PageRead::Begun(1);
         }

@@ -130,6 +130,7 @@ impl OfRun<'_> {
             write_cdf: cdf(writes),
             media_errors: folds.media_errors,
             write_errors: folds.write_errors,
+            buffer_hits: folds.buffer_hits,
             read_only_s: self.requests.read_only_since.map(|since| since.max(first).since(first).as_secs_f64()),
             refused_requests: folds.refused,
         }
@@ -151,16 +152,30 @@ impl OfRun<'_> {
             padded_slots: folds.padded_slots,
             energy_j: self.energy_j(has_codec),
             astray_reads: folds.astray,
-            die_busy_share: self.die_busy_share(),
+            sensed_pages: self.sensed_pages(),
+            program_pulses: folds.program_pulses,
+            rested_s: self.rested_s(),
+            die_busy_share: self.busy_share(folds.busy, self.grid.dies()),
+            channel_busy_share: self.busy_share(folds.carried, self.grid.geometry().channels),
             ops: folds.flash_ops(),
         }
     }
 
-    fn die_busy_share(&self) -> f64 {
-        // Collection may go on after the last answer.
-        let until_idle = self.now.max(self.requests.last_answer).max(self.first).since(self.first).as_secs_f64();
-        let busy = self.folds.busy.as_secs_f64();
-        if until_idle > 0.0 { busy / (f64::from(self.grid.dies()) * until_idle) } else { 0.0 }
+    /// From the first request until the drive rests: collection may go on after the last answer, and counts of flash with it.
+    fn rested_s(&self) -> f64 {
+        self.now.max(self.requests.last_answer).max(self.first).since(self.first).as_secs_f64()
+    }
+
+    /// Mean share of that time in which one of `count` was busy, where all of them were for `busy`.
+    fn busy_share(&self, busy: Nanos, count: u32) -> f64 {
+        let rested_s = self.rested_s();
+        if rested_s > 0.0 { busy.as_secs_f64() / (f64::from(count) * rested_s) } else { 0.0 }
+    }
+
+    /// Pages of planes whose cells were sensed: neither those that a register had, nor those that were being gathered.
+    fn sensed_pages(&self) -> u64 {
+        let Folds { reads, in_register, in_gathering, ladder, .. } = self.folds;
+        (reads.iter().sum::<u64>() + ladder.further_sensings).saturating_sub(in_register + in_gathering)
     }
 
     fn replay(&self, events: u64, pace: Pace) -> ReplayResult {
@@ -170,7 +185,7 @@ impl OfRun<'_> {
         let (busy, dies) = (self.folds.busy.as_secs_f64(), f64::from(self.grid.dies()));
         let drain = span - arrivals;
         // The drive needed noticeably longer than the arrivals took, or never rested.
-        let is_behind = drain > 0.05 * arrivals.max(1e-3) || self.die_busy_share() > 0.95;
+        let is_behind = drain > 0.05 * arrivals.max(1e-3) || self.busy_share(self.folds.busy, self.grid.dies()) > 0.95;
         ReplayResult {
             simulated_s: span,
             saturated: pace == Pace::Open && span > 0.0 && is_behind,
@@ -194,8 +209,7 @@ impl OfRun<'_> {
         let joules = |counts: &[u64], each: vocab::Nanojoules, planes: f64| {
             counts.iter().sum::<u64>() as f64 * each.0 as f64 * 1e-9 * planes
         };
-        let sensed_again = folds.ladder.further_sensings as f64 * energy.read.0 as f64 * 1e-9;
-        let sensed = joules(&folds.reads, energy.read, 1.0) - joules(&[folds.in_register], energy.read, 1.0) + sensed_again;
+        let sensed = joules(&[self.sensed_pages()], energy.read, 1.0);
         let (programmed, erased) = (joules(&folds.programs, energy.program, program), joules(&folds.erases, energy.erase, erase));
         let mut by_operation = vec![("read", sensed), ("program", programmed), ("erase", erased)];
         if folds.recharges > 0 {
