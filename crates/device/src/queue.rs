@@ -10,6 +10,8 @@ use vocab::{Cause, Nanos, SimTime};
 pub enum Phase {
     /// Waiting for the cells of a read.
     Sensing,
+    /// The data of a program are moved, or the command of an erase, and reads go before its cells begin.
+    GivingWay,
     /// The last phase of any command.
     Ending,
 }
@@ -41,6 +43,8 @@ pub struct Suspended {
     pub busy: Nanos,
     /// When it gave way.
     pub at: SimTime,
+    /// Whether its cells had begun, so that they have to come to rest, and leave traces if the power is cut.
+    pub has_begun: bool,
 }
 
 /// Whether a page is in a register.
@@ -92,6 +96,8 @@ pub struct Die {
     reads_in_a_row: u32,
     /// Times that the command in service gave way to reads.
     pub(crate) gave_way: u32,
+    /// Work before the cells of the command in service, where reads go before they begin.
+    pub(crate) put_off: Nanos,
     /// How long it has worked.
     pub worked: Nanos,
 }
@@ -128,6 +134,7 @@ impl Default for Die {
             in_order: 0,
             reads_in_a_row: 0,
             gave_way: 0,
+            put_off: Nanos(0),
             worked: Nanos(0),
         }
     }

@@ -266,7 +266,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         }
     }
 
-    /// An event of a die: the cells of a read are sensed, or its command ends. The command that ended.
+    /// An event of a die: the cells of a read are sensed, reads go before the cells of its command begin, or the command ends. The
+    /// command that ended.
     #[inline]
     pub fn die_event(&mut self, die: DieId) -> Option<CommandId> {
         let state = &mut self.work.dies[die.index()];
@@ -284,6 +285,10 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             self.calendar.schedule(die.index(), *channel);
             let waits = [(Wait::Channel, granted.since(self.now)), (Wait::Transfer, transfer)];
             self.watch_service(id, &waits);
+            return None;
+        }
+        if phase == Phase::GivingWay {
+            self.put_off(die, id);
             return None;
         }
         state.service = None;

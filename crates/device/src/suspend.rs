@@ -5,6 +5,7 @@ use crate::command::{Command, Stage, Verb};
 use crate::contents::HostPayload;
 use crate::queue::{Phase, Suspended};
 use crate::service::Taken;
+use crate::slab::CommandId;
 use nand::FlashArray;
 use vocab::{DieId, Nanos, Ppn, SimTime};
 
@@ -12,47 +13,75 @@ use vocab::{DieId, Nanos, Ppn, SimTime};
 const GIVES_WAY_AT_MOST: u32 = 16;
 
 impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
-    /// Suspends the program or erase that a die works on, because a read of this page waits, unless it would end sooner.
+    /// A read of this page waits: the program or erase that a die serves gives way, unless it would end sooner. Cells at work are
+    /// suspended at once. While its data are moved the die can sense nothing, since they come into its registers; the read goes
+    /// first when they are in. A die that suspends keeps the data of a program apart while it reads, and can do so before the
+    /// cells begin as well as after: then nothing has to come to rest, and no time is lost.
     pub(crate) fn suspend(&mut self, die: DieId, ppn: Ppn) {
-        let (Some(time), Some(cells)) = (self.latencies.suspend, self.cells_at_work(die)) else { return };
+        let (Some(time), Some(before)) = (self.latencies.suspend, self.cells_begin_in(die)) else { return };
         let state = &self.work.dies[die.index()];
-        let Some((command, _)) = state.service else { return };
-        let remaining = cells.since(self.now);
-        let gives_way = state.gave_way < GIVES_WAY_AT_MOST && remaining > time + time;
-        if !gives_way || self.collection_occupies || self.losses.is_dead(die) || self.is_gathered(ppn) {
+        let (Some((command, Phase::Ending)), Some(ends)) = (state.service, self.calendar.at(die.index())) else { return };
+        let forbidden = self.collection_occupies || self.losses.is_dead(die) || self.is_gathered(ppn);
+        if forbidden || state.gave_way >= GIVES_WAY_AT_MOST {
             return;
         }
-        let busy = self.now.since(state.since);
+        let remaining = Nanos(ends.since(self.now).0 - before.0);
+        if before.0 > 0 {
+            let state = &mut self.work.dies[die.index()];
+            state.service = Some((command, Phase::GivingWay));
+            state.put_off = remaining;
+            self.calendar.schedule(die.index(), self.now + before);
+        } else if remaining > time + time {
+            self.set_aside(die, command, remaining, Some(time));
+        }
+    }
+
+    /// The data of a program for which a read waits are in, or the command of an erase: the cells do not begin yet.
+    pub(crate) fn put_off(&mut self, die: DieId, command: CommandId) {
+        let remaining = self.work.dies[die.index()].put_off;
+        self.set_aside(die, command, remaining, None);
+    }
+
+    /// The command that a die serves makes room for reads; its cells, if they are at work, are at rest in so long.
+    fn set_aside(&mut self, die: DieId, command: CommandId, remaining: Nanos, rest: Option<Nanos>) {
         let state = &mut self.work.dies[die.index()];
-        state.suspended = Some(Suspended { command, remaining, busy, at: self.now });
+        let busy = self.now.since(state.since);
+        state.suspended = Some(Suspended { command, remaining, busy, at: self.now, has_begun: rest.is_some() });
         state.service = None;
         self.work.busy -= 1;
-        self.occupy_cells(die, self.now + time);
+        self.occupy_cells(die, self.now + rest.unwrap_or_default());
         self.watch_suspended(die);
         self.calendar.clear(die.index());
         self.work.kick(die);
     }
 
-    /// When the cells that a die programs or erases are done; `None`: they are not at work.
-    fn cells_at_work(&self, die: DieId) -> Option<SimTime> {
-        let (id, phase) = self.work.dies[die.index()].service?;
+    /// How long it is until the cells of a die begin with the program or erase that it serves; 0: they have begun. `None`: it
+    /// serves neither.
+    #[must_use]
+    pub fn cells_begin_in(&self, die: DieId) -> Option<Nanos> {
+        let state = &self.work.dies[die.index()];
+        let (id, phase) = state.service?;
         let command = &self.commands[id];
         let (block, page) = self.grid.split(command.ppn);
-        let is_slc = self.array.block(block).is_slc();
         let whole = match command.verb {
-            _ if phase != Phase::Ending => return None,
-            Verb::Program if self.latencies.unit.ends_with(page, is_slc) => self.program_time(block, page),
+            Verb::Program => self.program_time(block, page),
             Verb::Erase => self.erase_time(block),
-            Verb::Program | Verb::Read | Verb::Recharge => return None,
+            Verb::Read | Verb::Recharge => return None,
         };
-        let ends = self.calendar.at(die.index())?;
-        (ends.since(self.now) <= whole).then_some(ends)
+        let pending = self.calendar.at(die.index())?.since(self.now);
+        Some(match phase {
+            Phase::GivingWay => pending,
+            // It was resumed: that takes time, too, so that more than the whole may be left.
+            _ if state.gave_way > 0 => Nanos(0),
+            _ => Nanos(pending.0.saturating_sub(whole.0)),
+        })
     }
 
     /// A die whose command gave way serves the next read, or resumes that command.
     pub(crate) fn go_on_suspended(&mut self, die: DieId) -> Taken {
-        let time = self.latencies.suspend.expect("only such dies suspend");
         let suspended = self.work.dies[die.index()].suspended.expect("the caller looked");
+        // Cells that had not begun are at rest, and begin as they would have.
+        let time = self.latencies.suspend.filter(|_| suspended.has_begun).unwrap_or_default();
         // The first read waits until the cells are at rest.
         let behind = if self.now == suspended.at { time } else { Nanos(0) };
         if self.serve_again(die, behind) {
@@ -82,8 +111,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         Taken::Command
     }
 
-    /// The program or erase that a die has begun and that gave way to reads.
-    pub fn suspended(&self, die: DieId) -> Option<crate::slab::CommandId> {
+    /// The program or erase that a die has taken up and that gave way to reads.
+    pub fn suspended(&self, die: DieId) -> Option<CommandId> {
         self.work.dies[die.index()].suspended.map(|suspended| suspended.command)
     }
 }

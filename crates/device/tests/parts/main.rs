@@ -2,6 +2,7 @@
 
 mod ahead;
 mod common;
+mod giving_way;
 mod ladder;
 mod service;
 mod units;

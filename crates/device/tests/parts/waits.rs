@@ -1,6 +1,6 @@
 //! Named waits of flash commands, against a diary of what every die did.
 
-use crate::common::{COMMAND, PROGRAM, READ, TRANSFER, Tiny, device, page, program, run};
+use crate::common::{COMMAND, PROGRAM, READ, TRANSFER, Tiny, device_with, page, program, run};
 use flashkeep_device::command::{Command, Verb};
 use flashkeep_device::config::Scheduler;
 use flashkeep_device::contents::Tag;
@@ -9,7 +9,7 @@ use flashkeep_device::sense::Compares;
 use flashkeep_device::service::Haste;
 use flashkeep_device::slab::CommandId;
 use flashkeep_device::waits::{Trail, Wait, Waits};
-use nand::{Oob, OobTag};
+use nand::{Oob, OobTag, Timing, Transfer};
 use std::collections::BTreeMap;
 use vocab::{Cause, DieId, Lpn, Nanos, SimTime, Streams};
 
@@ -29,6 +29,8 @@ struct Watched {
     taken: BTreeMap<u32, SimTime>,
     services: Vec<Service>,
     next_page: u32,
+    /// How often a command had given way when its die was asked to go on: before its cells had begun, and later.
+    gave_way: [u32; 2],
     trails: Vec<(Command<u32>, DieId, Option<Trail>, SimTime)>,
 }
 
@@ -40,6 +42,9 @@ impl Watched {
 
     fn take_up(&mut self) {
         while let Some(die) = self.device.next_kick() {
+            if let Some(suspended) = self.device.dies()[die.index()].suspended {
+                self.gave_way[usize::from(suspended.has_begun)] += 1;
+            }
             self.device.start_next(die);
             if let Some((id, _)) = self.device.dies()[die.index()].service {
                 self.taken.entry(self.device.commands[id].owner).or_insert(self.device.now);
@@ -99,8 +104,8 @@ impl Watched {
     }
 }
 
-fn watched(scheduler: Scheduler) -> Watched {
-    let mut device = device(scheduler);
+fn watched(scheduler: Scheduler, change: impl FnOnce(&mut Timing)) -> Watched {
+    let mut device = device_with(scheduler, 4, change);
     for die in 0..2 {
         let ppn = page(&device, die, 0, 0);
         program(&mut device, ppn, u32::from(die), 0);
@@ -108,7 +113,7 @@ fn watched(scheduler: Scheduler) -> Watched {
     run(&mut device);
     device.watch();
     let (submitted, taken) = (BTreeMap::new(), BTreeMap::new());
-    Watched { device, submitted, taken, services: Vec::new(), next_page: 0, trails: Vec::new() }
+    Watched { device, submitted, taken, services: Vec::new(), next_page: 0, gave_way: [0; 2], trails: Vec::new() }
 }
 
 /// The wait that a service is to those behind it, written down from the names of waits.
@@ -142,7 +147,7 @@ fn queue_by_diary(services: &[Service], die: DieId, from: SimTime, until: SimTim
 fn trails_are_what_a_diary_of_the_dies_says() {
     for scheduler in [Scheduler::Fifo, Scheduler::ReadFirst] {
         for seed in 0..20 {
-            let mut watched = watched(scheduler);
+            let mut watched = watched(scheduler, |_| {});
             watched.play(seed, 300);
             let (mut explained, mut queued) = (0, 0);
             for (command, die, trail, ended) in &watched.trails {
@@ -179,6 +184,34 @@ fn trails_are_what_a_diary_of_the_dies_says() {
             assert!(explained > 80 && queued > 40, "{explained} {queued}");
         }
     }
+}
+
+/// Catches time that is lost, or named twice, where a command gives way before or after its cells have begun.
+#[test]
+fn waits_add_up_where_commands_give_way() {
+    /// So long that reads come meanwhile.
+    const MOVED: u64 = 200_000;
+    let [mut before, mut after] = [0, 0];
+    for seed in 0..10 {
+        let mut watched = watched(Scheduler::ReadFirst, |timing| {
+            timing.suspend = Some(Nanos(20_000));
+            timing.transfer = Transfer::PerPage(Nanos(MOVED));
+        });
+        watched.play(seed, 300);
+        for (command, _, trail, ended) in &watched.trails {
+            let Some(trail) = trail else { continue };
+            let from = watched.submitted[&command.owner];
+            let name = format!("seed {seed}, command {}", command.owner);
+            assert_eq!((trail.from, trail.waits.total()), (from, ended.since(from)), "{name}");
+            if command.verb == Verb::Read {
+                let own = [Wait::Sensing, Wait::Transfer, Wait::Solving, Wait::Parity].map(|wait| trail.waits.of(wait).0);
+                assert_eq!(own.iter().sum::<u64>(), COMMAND + READ + MOVED, "{name}");
+            }
+        }
+        let [first, later] = watched.gave_way;
+        (before, after) = (before + first, after + later);
+    }
+    assert!(before > 0 && after > 0, "{before} commands gave way before their cells began, {after} later");
 }
 
 /// A part of a trail keeps its length to the nanosecond, and each wait its share.

@@ -19,11 +19,10 @@ use crate::write::groups::GroupRemains;
 use crate::write::stripes::partial::PartialParityRemains;
 use device::command::Verb;
 use device::contents::HostPayload;
-use device::queue::Phase;
 use device::slab::CommandId;
 use nand::{EraseFate, FlashArray, InFlight, Oob, Pairing, ProgramFate, Scan};
 use std::collections::{BTreeMap, BTreeSet};
-use vocab::{BlockAddr, DieId, Lpn, Stream, StripeId};
+use vocab::{BlockAddr, DieId, Lpn, Nanos, Stream, StripeId};
 
 /// A command that a die works on and a cut would interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,15 +176,15 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let die = DieId(die);
             let state = &self.core.device.dies()[die.index()];
             match (state.suspended, state.service) {
-                (Some(suspended), _) => Some((self.suspended(die, suspended.command), suspended.command)),
-                (None, service) => service.and_then(|(id, phase)| Some((self.interrupted(die, id, phase)?, id))),
+                (Some(gave_way), _) => gave_way.has_begun.then(|| (self.met(die, gave_way.command), gave_way.command)),
+                (None, service) => service.and_then(|(id, _)| Some((self.interrupted(die, id)?, id))),
             }
         };
         (0..self.core.device.dies().len() as u16).filter_map(of_die).collect()
     }
 
-    /// A program or erase that gave way to reads: its cells were at work before.
-    fn suspended(&self, die: DieId, id: CommandId) -> Begun {
+    /// A cut meets this program or erase: its cells are at work, or were before they gave way to reads.
+    fn met(&self, die: DieId, id: CommandId) -> Begun {
         match self.core.device.commands[id].verb {
             Verb::Erase => Begun::Erase { die },
             _ => Begun::Program { die, paired: self.has_partners(id), held_up: self.programs_end() },
@@ -199,24 +198,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             && !self.core.safe.power.pairing.earlier_partners(page, self.core.device.grid.pages_per_block()).is_empty()
     }
 
-    fn interrupted(&self, die: DieId, id: CommandId, phase: Phase) -> Option<Begun> {
-        let command = &self.core.device.commands[id];
-        if phase != Phase::Ending || self.core.device.is_dead(die) {
-            return None;
-        }
-        let (block, page) = self.core.device.grid.split(command.ppn);
-        let end = self.core.device.calendar.at(die.index())?;
-        match command.verb {
-            Verb::Program => {
-                let begun = end.0.saturating_sub(self.core.device.program_time(block, page).0) <= self.core.device.now.0;
-                begun.then_some(Begun::Program { die, paired: self.has_partners(id), held_up: self.programs_end() })
-            }
-            Verb::Erase => {
-                let begun = end.0.saturating_sub(self.core.device.erase_time(block).0) <= self.core.device.now.0;
-                begun.then_some(Begun::Erase { die })
-            }
-            Verb::Read | Verb::Recharge => None,
-        }
+    fn interrupted(&self, die: DieId, id: CommandId) -> Option<Begun> {
+        let has_begun = self.core.device.cells_begin_in(die) == Some(Nanos(0));
+        (has_begun && !self.core.device.is_dead(die)).then(|| self.met(die, id))
     }
 
     /// Whether a capacitor lets programs that were begun end: also where it keeps the pages that units are gathered of.
@@ -317,10 +301,13 @@ impl<P: SessionPayload> Drive<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Pace;
+    use crate::config::{Pace, Scheduler, Setup};
     use crate::core::Command;
     use crate::core::testing::tiny_setup;
-    use crate::engine::testing::tiny_drive;
+    use crate::engine::testing::{TinyDrive, tiny_drive};
+    use device::contents::Tag;
+    use device::image::Contents;
+    use nand::OobTag;
     use vocab::{Ppn, SimTime};
 
     /// Catches an erase of which a cut at its first instant, or later, leaves nothing, and one that is met before its cells
@@ -341,5 +328,56 @@ mod tests {
             false
         });
         assert!(looked);
+    }
+
+    fn take_up(drive: &mut TinyDrive) {
+        while let Some(die) = drive.core.device.next_kick() {
+            drive.core.device.start_next(die);
+        }
+    }
+
+    /// Lets what is pending of die 0 happen, and the die go on.
+    fn step(drive: &mut TinyDrive) {
+        let device = &mut drive.core.device;
+        device.now = device.calendar.at(0).expect("it is at work");
+        if device.die_event(DieId(0)).is_some() {
+            device.kick(DieId(0));
+        }
+        take_up(drive);
+    }
+
+    /// Reads come before the cells of an erase begin, and right after. Catches an erase that is met although its block is as it was, and
+    /// one that is not met because, resumed, it has more than a whole erase before it.
+    #[test]
+    fn what_gave_way_is_met_if_its_cells_had_begun() {
+        let mut setup = Setup { scheduler: Scheduler::ReadFirst, ..tiny_setup("none", BufferKind::Off) };
+        setup.drive.timing.suspend = Some(Nanos(20_000));
+        let mut drive = tiny_drive(&setup);
+        let (kept, victim) = (Ppn(0), Ppn(4));
+        let image = drive.core.device.images.open(kept, Oob::default());
+        let contents = Contents { tag: OobTag::data(Lpn(0)), payload: Tag::default(), update: 1 };
+        drive.core.device.images.fill(image, contents, None, None);
+        assert!(drive.core.device.program(&Command { ppn: kept, image, verb: Verb::Program, ..Command::default() }).is_done());
+        drive.core.submit(Command { verb: Verb::Erase, ppn: victim, ..Command::default() });
+        take_up(&mut drive);
+        let met = |drive: &TinyDrive| !drive.begun().is_empty();
+        let reads = |drive: &mut TinyDrive| drive.core.submit(Command { ppn: kept, ..Command::default() });
+        let begins = drive.core.device.calendar.at(0).expect("it is at work").0 - 3_000_000;
+        drive.core.device.now = SimTime(begins - 1);
+        reads(&mut drive);
+        for before in ["the command is given", "the page is sensed", "the page is moved"] {
+            assert!(!met(&drive), "until {before} no cell has begun");
+            step(&mut drive);
+        }
+        assert!(met(&drive), "no read waits any more: the cells are at work");
+        reads(&mut drive);
+        assert!(drive.core.device.suspended(DieId(0)).is_some(), "cells at work are suspended at once");
+        take_up(&mut drive);
+        for before in ["the page is sensed", "the page is moved"] {
+            assert!(met(&drive), "until {before}");
+            step(&mut drive);
+        }
+        let left = drive.core.device.calendar.at(0).expect("it is at work").since(drive.core.device.now);
+        assert_eq!((left, met(&drive)), (Nanos(3_020_000), true), "it is resumed, and all of it is left");
     }
 }

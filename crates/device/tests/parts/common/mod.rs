@@ -38,7 +38,17 @@ pub fn device(scheduler: Scheduler) -> Tiny {
 
 /// As [`device`], with blocks of so many pages and other latencies.
 pub fn device_with(scheduler: Scheduler, pages_per_block: u32, change: impl FnOnce(&mut Timing)) -> Tiny {
-    let geometry = Geometry {
+    device_of(scheduler, pages_per_block, |_| {}, change)
+}
+
+/// As [`device_with`], of another geometry.
+pub fn device_of(
+    scheduler: Scheduler,
+    pages_per_block: u32,
+    shape: impl FnOnce(&mut Geometry),
+    change: impl FnOnce(&mut Timing),
+) -> Tiny {
+    let mut geometry = Geometry {
         channels: 1,
         dies_per_channel: 2,
         planes: 1,
@@ -61,6 +71,7 @@ pub fn device_with(scheduler: Scheduler, pages_per_block: u32, change: impl FnOn
         cache_read: None,
         independent_planes: false,
     };
+    shape(&mut geometry);
     change(&mut timing);
     Device::new(MemoryArray::new(geometry, true), &timing, scheduler, 1)
 }
