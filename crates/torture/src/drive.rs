@@ -104,8 +104,12 @@ fn build(scope: &Scope, choice: SchemeChoice, drive: Drive, draws: &mut Stream) 
     let setup = setup(scope, choice, drive, &plan, draws)?;
     let at_random = setup.faults.uncorrectable_reads > 0.0 || setup.faults.silent > 0.0 || ladder::is_beyond(&setup);
     let plan = Plan { may_lose: plan.may_lose || at_random, ..plan };
-    let session = Session::new(&setup).ok()?;
-    Some(Ready { setup, plan, session })
+    match Session::new(&setup) {
+        Ok(session) => Some(Ready { setup, plan, session }),
+        // A drive that passes all checks and cannot be built is no drive to be drawn anew.
+        Err(error) if error.is_defect() => panic!("{error}"),
+        Err(_) => None,
+    }
 }
 
 /// Any choice of the scheme; where it can, with stripes that leave dies to rebuild on.

@@ -226,7 +226,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Whether a write waits for space, of the host or on its behalf.
-    fn has_waiting_for_space(&self) -> bool {
+    pub(crate) fn has_waiting_for_space(&self) -> bool {
         Self::ROOMS.iter().any(|row| row.room.holds_writes() && (row.has_waiting)(self))
     }
 
