@@ -199,7 +199,6 @@ impl<P: HostPayload> Rows<P> {
     }
 
     fn put_moved_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, frontier: usize) {
-        self.cover(frontier);
         let (image, place) = self.next_image(core, frontier, StripSet::EMPTY);
         while !core.device.images.is_full(image) {
             let Some(page) = moves.queue.pop_front() else { break };
