@@ -41,8 +41,8 @@ impl Apart {
     fn parities_in_use(&self) -> BTreeSet<Ppn> {
         let places = (0..).map(Lpn).zip(&self.inventory.places);
         let sums = places.filter_map(|(lpn, place)| match (place, self.strips) {
-            (Place::At(_), Some(strips)) => Some(self.in_stripe(lpn, strips)),
-            (Place::At(slot), None) => Some(self.in_row(lpn, *slot)),
+            (Place::At(_), Some(strips)) => Some(self.in_stripe(lpn, strips, &mut Known::default())),
+            (Place::At(slot), None) => Some(self.in_row(lpn, *slot, &mut Known::default())),
             _ => None,
         });
         let sums = sums.filter(|(_, is_held)| !is_held).flat_map(|(sums, _)| sums);
