@@ -277,8 +277,19 @@ pub struct DisturbLimits {
 pub trait StripeScheme: Send + Sync {
     /// Data strips of a stripe, N.
     fn data_strips(&self) -> u32;
-    /// The die of a strip.
+    /// The die of a strip. Implementer's duty: every run of as many stripes as there are dies puts as many strips on one die as
+    /// on another.
     fn die_of(&self, stripe: StripeId, strip: u32) -> DieId;
+    /// Strips, parity among them, that each of so many dies holds of the first `stripes`.
+    fn strips_of_dies(&self, stripes: u32, dies: u32) -> Vec<u64> {
+        let width = self.data_strips() + 1;
+        let in_runs = stripes - stripes % dies;
+        let mut strips = vec![u64::from(in_runs / dies) * u64::from(width); dies as usize];
+        for stripe in (in_runs..stripes).map(StripeId) {
+            (0..width).for_each(|strip| strips[self.die_of(stripe, strip).index()] += 1);
+        }
+        strips
+    }
     /// The die that a strip is written to after these dies died, in this order: its own while
     /// that lives, else a substitute that holds no other strip of the stripe. `None`: there is
     /// none. Implementer's duties: an answer changes only when the die it named dies.

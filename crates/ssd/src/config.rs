@@ -466,17 +466,31 @@ pub enum Pace {
 
 /// A setup that cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SetupError(String);
+pub struct SetupError {
+    text: String,
+    passed_checks: bool,
+}
 
 impl SetupError {
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self { text: text.into(), passed_checks: false }
+    }
+
+    /// As [`Self::new`], of a setup in which no check found a fault.
+    pub(crate) fn despite_checks(text: impl Into<String>) -> Self {
+        Self { text: text.into(), passed_checks: true }
+    }
+
+    /// Whether all checks of the setup passed, so that a drive should have come of it: a defect of the engine.
+    #[must_use]
+    pub fn is_defect(&self) -> bool {
+        self.passed_checks
     }
 }
 
 impl fmt::Display for SetupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
@@ -484,12 +498,12 @@ impl std::error::Error for SetupError {}
 
 impl From<FtlError> for SetupError {
     fn from(error: FtlError) -> Self {
-        Self(error.to_string())
+        Self::new(error.to_string())
     }
 }
 
 impl From<SchemeError> for SetupError {
     fn from(error: SchemeError) -> Self {
-        Self(error.to_string())
+        Self::new(error.to_string())
     }
 }

@@ -66,8 +66,7 @@ fn slots_beside(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig, recovery: u
     let slc = slc_space(drive, &protection, gc)?;
     let play = spread * u64::from(grid.slots_per_page());
     let slots = Ftl::capacity(&grid, kind, space, reserve, slc, gc).saturating_sub(play);
-    let in_stripes = |scheme: &dyn StripeScheme| slots / u64::from(scheme.data_strips() + 1) * u64::from(scheme.data_strips());
-    let user = protection.stripes().map_or(slots, in_stripes);
+    let user = protection.stripes().map_or(slots, |scheme| slots_in_stripes(scheme, grid.dies(), slots / u64::from(grid.dies())));
     // Pages of code take as much flash as pages of the user.
     let code = code_over(drive, scheme)?;
     if code.is_some() && slc.is_some() {
@@ -75,6 +74,17 @@ fn slots_beside(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig, recovery: u
     }
     let code = code.map_or(0, |code| code.layout().all_code_pages().into());
     Ok(user.saturating_sub(code) as u32)
+}
+
+/// Logical pages in static stripes of which no die holds more than `most` strips. Stripes that are narrower than the drive fill its
+/// dies evenly by whole runs of as many stripes as there are dies; those of a run that is not whole lie on some dies alone.
+fn slots_in_stripes(scheme: &dyn StripeScheme, dies: u32, most: u64) -> u64 {
+    let width = u64::from(scheme.data_strips() + 1);
+    let in_runs = u32::try_from(most / width * u64::from(dies)).unwrap_or(u32::MAX - dies);
+    let fits = |&more: &u32| scheme.strips_of_dies(in_runs + more, dies).into_iter().all(|strips| strips <= most);
+    let others: Vec<u32> = (1..dies).collect();
+    let stripes = in_runs + others.partition_point(fits) as u32;
+    u64::from(stripes) * u64::from(scheme.data_strips())
 }
 
 /// Streams are told apart only where a page has no mates in flash. Redundancy has some: a stripe, row or group would join pages
@@ -185,4 +195,57 @@ pub(crate) fn check_setup(setup: &Setup) -> Result<(Grid, Protection), SetupErro
         return Err(SetupError::new(format!("faults.dead_die: the drive has dies 0 to {}", grid.dies() - 1)));
     }
     Ok((grid, protection))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::BufferKind;
+    use crate::core::testing::tiny_setup;
+    use vocab::StripeId;
+
+    /// So many dies and data strips, on a drive of blocks as the tiny one has.
+    fn drive(dies: u32) -> Drive {
+        let mut drive = tiny_setup("raid5", BufferKind::Off).drive;
+        (drive.geometry.dies_per_channel, drive.geometry.blocks_per_plane) = (dies, 16);
+        drive
+    }
+
+    fn choice(scheme: &str, data_strips: u32) -> SchemeChoice {
+        SchemeChoice { options: [("data_strips".into(), data_strips.to_string())].into(), ..SchemeChoice::named(scheme) }
+    }
+
+    /// Strips on the fullest die, each counted by itself.
+    fn fullest(scheme: &dyn StripeScheme, stripes: u32, dies: u32) -> u64 {
+        let mut strips = vec![0; dies as usize];
+        for stripe in (0..stripes).map(StripeId) {
+            (0..=scheme.data_strips()).for_each(|strip| strips[scheme.die_of(stripe, strip).index()] += 1);
+        }
+        strips.into_iter().max().expect("a drive has dies")
+    }
+
+    /// A stripe over all dies puts one strip on each, so that a drive says with these how many strips a die holds. Catches a
+    /// capacity for narrower stripes that leaves a die with more, or that gives room away.
+    #[test]
+    fn no_die_has_to_hold_more_strips_than_it_can() {
+        let gc = GcConfig::default();
+        for (scheme, dies, data) in [("raid5", 5, 2), ("raid5", 17, 6), ("ppc", 17, 2), ("raid5", 40, 31), ("da-raid5", 64, 31)] {
+            for most in [user_slots_max, mountable_slots_max] {
+                let holds = u64::from(most(&drive(dies), &choice("raid5", dies - 1), &gc).expect("a drive") / (dies - 1));
+                let reserve = |name| {
+                    let protection = build_scheme(&drive(dies), &choice(name, data)).expect("a scheme");
+                    u64::from(commit_reserve(&protection, &Grid::new(drive(dies).geometry)) * 4)
+                };
+                let holds = holds - reserve(scheme);
+                let protection = build_scheme(&drive(dies), &choice(scheme, data)).expect("a scheme");
+                let stripes = most(&drive(dies), &choice(scheme, data), &gc).expect("a drive") / data;
+                let scheme = protection.stripes().expect("static stripes");
+                assert!(fullest(scheme, stripes, dies) <= holds, "{dies} dies, {data} strips: {stripes} stripes");
+                assert!(fullest(scheme, stripes + 1, dies) > holds, "{dies} dies, {data} strips: one more would fit");
+                let counted = scheme.strips_of_dies(stripes, dies);
+                assert_eq!(counted.iter().copied().max(), Some(fullest(scheme, stripes, dies)));
+                assert_eq!(counted.iter().sum::<u64>(), u64::from(stripes * (data + 1)));
+            }
+        }
+    }
 }

@@ -33,6 +33,9 @@ enum Sum {
     Unknown,
 }
 
+/// What parities, each a slot of a page, add up to with all that they cover: the same for every page that they cover.
+type Known = BTreeMap<(Ppn, u32), Sum>;
+
 /// A drive at rest.
 pub struct Apart {
     grid: Grid,
@@ -121,15 +124,15 @@ impl Apart {
     /// Looks at every logical page.
     #[must_use]
     pub fn look(&self) -> TakenApart {
-        let mut found = TakenApart::default();
+        let (mut found, mut known) = (TakenApart::default(), Known::default());
         for (lpn, place) in (0..).map(Lpn).zip(&self.inventory.places) {
             let Place::At(slot) = *place else { continue };
             if self.inventory.elsewhere[lpn.index()] {
                 continue;
             }
             let (sums, is_held) = match self.strips {
-                Some(strips) => self.in_stripe(lpn, strips),
-                None => self.in_row(lpn, slot),
+                Some(strips) => self.in_stripe(lpn, strips, &mut known),
+                None => self.in_row(lpn, slot, &mut known),
             };
             match () {
                 () if sums.iter().any(|(_, sum)| matches!(sum, Sum::Right | Sum::Solvable)) => found.covered += 1,
@@ -144,12 +147,16 @@ impl Apart {
     }
 
     /// The parity of the logical page's static stripe, and whether the controller has a newer sum.
-    fn in_stripe(&self, lpn: Lpn, strips: u32) -> (Vec<(Ppn, Sum)>, bool) {
+    fn in_stripe(&self, lpn: Lpn, strips: u32, known: &mut Known) -> (Vec<(Ppn, Sum)>, bool) {
         let stripe = lpn.0 / strips;
         if self.inventory.held.iter().any(|held| held.stripe.0 == stripe) {
             return (Vec::new(), true);
         }
         let Some(&parity) = self.parities.get(&stripe) else { return (Vec::new(), false) };
+        let ppn = self.grid.page_of(parity).0;
+        if let Some(&sum) = known.get(&(ppn, 0)) {
+            return (vec![(ppn, sum)], false);
+        }
         let first = (stripe * strips) as usize;
         let places = self.inventory.places[first..].iter().take(strips as usize);
         let mut slots = vec![Some(parity)];
@@ -158,11 +165,13 @@ impl Apart {
             Place::Unmapped | Place::Missing => None,
         }));
         let bytes = slots.iter().map(|slot| slot.and_then(|slot| self.bytes(slot)));
-        (vec![(self.grid.page_of(parity).0, is_zero_sum(bytes.map(|bytes| (1, bytes))))], false)
+        let sum = is_zero_sum(bytes.map(|bytes| (1, bytes)));
+        known.insert((ppn, 0), sum);
+        (vec![(ppn, sum)], false)
     }
 
     /// All parities of a row, or of a block group, that say to cover the page, and whether the controller has its sum.
-    fn in_row(&self, lpn: Lpn, slot: Slot) -> (Vec<(Ppn, Sum)>, bool) {
+    fn in_row(&self, lpn: Lpn, slot: Slot, known: &mut Known) -> (Vec<(Ppn, Sum)>, bool) {
         let (ppn, index) = self.grid.page_of(slot);
         let (block, page) = self.grid.split(ppn);
         let (own, superblock) = self.grid.split_block(block);
@@ -181,7 +190,8 @@ impl Apart {
                 (self.coefficient(superblock.0, die, member), self.flash.pages.get(&ppn).map(|page| slot_of(page, index)))
             };
             let terms = members.iter().map(term).chain([(1, Some(slot_of(raw, index)))]);
-            sums.push((parity, is_zero_sum(terms), raw.coverage));
+            let sum = *known.entry((parity, index)).or_insert_with(|| is_zero_sum(terms));
+            sums.push((parity, sum, raw.coverage));
         }
         // Of several parities each makes up for a page that cannot be read.
         let unread = |coverage: StripSet| coverage.iter().filter(|&die| !self.flash.pages.contains_key(&on(die))).count();
@@ -219,9 +229,25 @@ fn is_zero_sum<'a>(terms: impl Iterator<Item = (u8, Option<&'a [u8]>)>) -> Sum {
     for (factor, bytes) in terms {
         let Some(bytes) = bytes else { return Sum::Unknown };
         sum.resize(sum.len().max(bytes.len()), 0);
-        sum.iter_mut().zip(bytes).for_each(|(sum, &byte)| *sum ^= times(factor, byte));
+        match factor {
+            1 => add(&mut sum, bytes),
+            _ => sum.iter_mut().zip(bytes).for_each(|(sum, &byte)| *sum ^= times(factor, byte)),
+        }
     }
     if sum.iter().all(|&byte| byte == 0) { Sum::Right } else { Sum::Wrong }
+}
+
+/// Adds bytes to a sum that has as many, or more.
+fn add(sum: &mut [u8], bytes: &[u8]) {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let (sums, others) = sum.as_chunks_mut::<8>();
+    for (sum, word) in sums.iter_mut().zip(words) {
+        *sum = (u64::from_ne_bytes(*sum) ^ u64::from_ne_bytes(*word)).to_ne_bytes();
+    }
+    match sums.get_mut(words.len()) {
+        Some(sum) => sum.iter_mut().zip(rest).for_each(|(sum, byte)| *sum ^= byte),
+        None => others.iter_mut().zip(rest).for_each(|(sum, byte)| *sum ^= byte),
+    }
 }
 
 /// Powers of 2 in the field GF(2^8) of the polynomial 0x11d, twice around, and of which power each element is.

@@ -1,5 +1,6 @@
 //! Random drives: small, with everything that a drive may have, and of every scheme.
 
+use crate::focus::Focus;
 use crate::{Draws, FaultKind, Scope, gathered, ladder, slc, together, wide};
 use ssd::ecc::{CodeKind, ECC_POLICIES};
 use ssd::ftl::victim::POLICIES;
@@ -47,11 +48,13 @@ pub(super) struct Plan {
     pub uncorrectable: bool,
     /// Whether pages may be reported lost; none may ever be read wrong.
     pub may_lose: bool,
+    /// What the drive is drawn for.
+    pub focus: Focus,
 }
 
 impl Plan {
     /// Whether the drive is to find room for what it loses.
-    fn loses_room(&self) -> bool {
+    pub fn loses_room(&self) -> bool {
         self.at_most + self.renewals > 0 || self.wear_out && self.cuts
     }
 }
@@ -85,7 +88,9 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
             Draws::Together | Draws::Apart if attempt < TRIES => drive(&mut draws),
             Draws::Together | Draws::Apart => shaped(5, 1, 14, 6, 1),
         };
-        if let Some(ready) = build(scope, choice, drive, &mut draws) {
+        let focus = if scope.draws == Draws::Apart { Focus::None } else { Focus::draw(scope, entry, &mut draws) };
+        let choice = focus.scheme(choice, drive.geometry.dies(), &mut draws);
+        if let Some(ready) = build(scope, choice, drive, focus, &mut draws) {
             return ready;
         }
         assert!(attempt < 200, "no small drive suits scheme {}", entry.name);
@@ -93,19 +98,23 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
     unreachable!("the loop returns")
 }
 
-fn build(scope: &Scope, choice: SchemeChoice, drive: Drive, draws: &mut Stream) -> Option<Ready> {
+fn build(scope: &Scope, choice: SchemeChoice, drive: Drive, focus: Focus, draws: &mut Stream) -> Option<Ready> {
     let protection = registry::build(&choice, ssd::shape(&drive)).ok()?;
     let plan = match scope.draws {
         Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc => {
-            together::plan(scope, &choice, &protection, draws)
+            together::plan(scope, &choice, &protection, focus, draws)
         }
         Draws::Apart => outages(scope, plan(scope, &protection, draws), draws),
     };
     let setup = setup(scope, choice, drive, &plan, draws)?;
     let at_random = setup.faults.uncorrectable_reads > 0.0 || setup.faults.silent > 0.0 || ladder::is_beyond(&setup);
     let plan = Plan { may_lose: plan.may_lose || at_random, ..plan };
-    let session = Session::new(&setup).ok()?;
-    Some(Ready { setup, plan, session })
+    match Session::new(&setup) {
+        Ok(session) => Some(Ready { setup, plan, session }),
+        // A drive that passes all checks and cannot be built is no drive to be drawn anew.
+        Err(error) if error.is_defect() => panic!("{error}"),
+        Err(_) => None,
+    }
 }
 
 /// Any choice of the scheme; where it can, with stripes that leave dies to rebuild on.
@@ -237,6 +246,7 @@ fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: 
         Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc => {
             setup.power = together::power(plan, setup.power, draws);
             setup.faults = together::faults(plan, draws);
+            plan.focus.setup(&mut setup, most, plan, draws);
         }
         Draws::Apart => setup.faults = faults(scope, plan, survives, draws),
     }

@@ -6,6 +6,7 @@
 //! changes nothing that a cut would interrupt, commands all end, or are all not begun.
 
 use crate::drive::{age, mountable, shaped};
+use crate::focus::PARTIAL_AT_MOST;
 use crate::promise::{Befalls, Losses, Promise, promise};
 use crate::run::{Violation, cut, guarded, rest, verify};
 use crate::scenario::{Fates, Round, Scenario, Stop, Strike, When, die_of, is_ended, is_not_begun, workload};
@@ -91,7 +92,7 @@ fn case(seed: u64, choice: &SchemeChoice, policy: &str, depth: u32) -> Option<Ca
     let mut draws = Streams::new(seed).stream("torture/exhaustive");
     let setup = SHAPES.iter().find_map(|&shape| setup(seed, choice, policy, shape))?;
     let per = setup.drive.geometry.sectors_per_slot();
-    let mut commands = |count| workload(setup.user_slots, per, count, &mut draws);
+    let mut commands = |count| workload((setup.user_slots, per), count, PARTIAL_AT_MOST, &mut draws);
     let (commands, more) = (commands(REQUESTS.0), commands(REQUESTS.1));
     Some(Case { setup, commands, more, depth })
 }

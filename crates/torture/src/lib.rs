@@ -12,6 +12,7 @@ mod apart;
 mod campaign;
 mod drive;
 pub mod exhaustive;
+mod focus;
 mod gathered;
 mod kept;
 mod ladder;

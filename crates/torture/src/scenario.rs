@@ -1,6 +1,7 @@
 //! Scenarios: everything that is done to a drive, as plain data.
 
 use crate::drive::{Plan, SCENARIOS_OF_A_DRIVE, pick, ready};
+use crate::focus::PARTIAL_AT_MOST;
 use crate::{Draws, FaultKind, Scope, together};
 use ssd::{Begun, Fate, MemoryLoss, Outage, Pace, Session, Setup};
 use vocab::{DieId, Fua, HostCommand, HostOp, Lba, SimTime, Stream, StreamId, Streams};
@@ -161,7 +162,8 @@ impl Scenario {
 
 fn round(setup: &Setup, plan: &Plan, left: &mut u32, draws: &mut Stream) -> Round {
     let count = 10 + draws.below(40);
-    let commands = workload(setup.user_slots, setup.drive.geometry.sectors_per_slot(), count, draws);
+    let pages = (setup.user_slots, setup.drive.geometry.sectors_per_slot());
+    let commands = workload(pages, count, PARTIAL_AT_MOST, draws);
     let events = 6 * count;
     let mut stops = Vec::new();
     if *left > 0 && draws.chance(0.6) {
@@ -199,9 +201,15 @@ pub(super) fn cut(plan: &Plan, draws: &mut Stream) -> Strike {
     Strike::Cut(fates, outage)
 }
 
-/// Random requests; a tenth of the pages take half of them.
-pub(super) fn workload(pages: u32, sectors_per_page: u32, count: u64, draws: &mut Stream) -> Vec<HostCommand> {
-    let (reads, discards, partial) = (0.3 * draws.unit(), 0.08 * draws.unit(), 0.2 * draws.unit());
+/// Random requests; a tenth of the pages take half of them. Each page has so many sectors, and a share of the requests are of parts
+/// of pages.
+pub(super) fn workload(
+    (pages, sectors_per_page): (u32, u32),
+    count: u64,
+    partial_at_most: f64,
+    draws: &mut Stream,
+) -> Vec<HostCommand> {
+    let (reads, discards, partial) = (0.3 * draws.unit(), 0.08 * draws.unit(), partial_at_most * draws.unit());
     let (most, every) = (1 + draws.below(6), *pick(&[20_000, 100_000, 500_000], draws));
     let per = u64::from(sectors_per_page);
     let mut at = 0;

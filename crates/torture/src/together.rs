@@ -1,6 +1,7 @@
 //! Faults of any kinds on one drive: most get one or two kinds, some all.
 
 use crate::drive::{Plan, pick};
+use crate::focus::Focus;
 use crate::promise::Promise;
 use crate::scenario::{Round, Scenario, Stop, Strike, When, cut, workload};
 use crate::{FaultKind, Scope};
@@ -13,8 +14,8 @@ use vocab::Stream;
 const RENEWALS: u32 = 3;
 
 /// What may befall the drive.
-pub(super) fn plan(scope: &Scope, choice: &SchemeChoice, protection: &Protection, draws: &mut Stream) -> Plan {
-    let kinds = kinds(&scope.faults, draws);
+pub(super) fn plan(scope: &Scope, choice: &SchemeChoice, protection: &Protection, focus: Focus, draws: &mut Stream) -> Plan {
+    let kinds = focus.kinds(kinds(&scope.faults, draws), draws);
     let has = |kind| kinds.contains(&kind);
     let losses: Vec<FaultKind> = FaultKind::LOSSES.iter().copied().filter(|&kind| has(kind)).collect();
     let (memory, clock) = (has(FaultKind::Memory), has(FaultKind::Clock));
@@ -35,6 +36,7 @@ pub(super) fn plan(scope: &Scope, choice: &SchemeChoice, protection: &Protection
         wear_out: has(FaultKind::WearOut),
         uncorrectable: has(FaultKind::Uncorrectable),
         may_lose: beyond,
+        focus,
     }
 }
 
@@ -114,13 +116,14 @@ pub(super) fn rounds(setup: &Setup, plan: &Plan, count: u64, draws: &mut Stream)
 }
 
 fn round(setup: &Setup, plan: &Plan, left: &mut Left, draws: &mut Stream) -> Round {
-    let count = 10 + draws.below(40);
-    let commands = workload(setup.user_slots, setup.drive.geometry.sectors_per_slot(), count, draws);
-    let events = 6 * count;
+    let count = plan.focus.requests(10 + draws.below(40), draws);
+    let per = setup.drive.geometry.sectors_per_slot();
+    let commands = workload((setup.user_slots, per), count, plan.focus.partial_at_most(), draws);
+    let events = (6 * count).max(1);
     let mut stops = Vec::new();
     if plan.cuts && draws.chance(0.8) {
         stops.push(Stop { after: draws.below(events), strike: cut(plan, draws) });
-        while draws.chance(0.35) {
+        while draws.chance(plan.focus.cuts_again()) {
             stops.push(Stop { after: draws.below(40), strike: cut(plan, draws) });
         }
     }

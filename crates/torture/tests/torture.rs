@@ -71,7 +71,7 @@ fn any_kinds_of_faults_meet_on_one_drive_and_are_judged_together() {
 /// promise nothing.
 #[test]
 fn drives_of_the_ladder_need_it_and_keep_what_they_promise() {
-    let scope = Scope::drawn("ladder", 1, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
+    let scope = Scope::drawn("ladder", 8, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
     let (mut kept, mut reads) = (0, BTreeMap::new());
     for drive in 0..4 * scope.schemes.len() as u64 {
         scope.replay_drive(drive, &mut |number, outcome, _| {

@@ -149,7 +149,7 @@ fn trees(x: usize, y: usize) -> BigUint {
 
 /// n over k.
 fn choose(n: u32, k: u32) -> BigUint {
-    if k > n { BigUint::ZERO } else { (0..k.min(n - k)).fold(BigUint::from(1u32), |c, i| c * (n - i) / (i + 1)) }
+    if k > n { BigUint::ZERO } else { (0..k).fold(BigUint::from(1u32), |c, i| c * (n - i) / (i + 1)) }
 }
 
 /// The logarithm of a whole number, of any size.
@@ -205,6 +205,38 @@ mod tests {
         }
         assert_eq!((code.ln_loss(0.0), code.ln_loss(1.0)), (f64::NEG_INFINITY, 0.0));
         assert_eq!(ProductCode::new(1, 4).ln_loss(1.0), f64::NEG_INFINITY, "one page in each column: nothing is lost");
+    }
+
+    /// Fails if a stripe that loses as many pages as it has parities counts as lost, or one that loses one more does not; if pages
+    /// of parity are left out, or counted twice.
+    #[test]
+    fn the_loss_of_a_stripe_is_the_sum_over_the_patterns_of_more_pages_than_parities() {
+        for (data, parity) in [(1, 0), (1, 1), (4, 0), (4, 1), (6, 2), (7, 3), (2, 5)] {
+            let pages = data + parity;
+            for u in [1e-5, 1e-2, 0.3, 0.9] {
+                let probability = |lost: u32| {
+                    let erased = lost.count_ones() as i32;
+                    f64::powi(u, erased) * f64::powi(1.0 - u, pages as i32 - erased)
+                };
+                let sum: f64 = (0..1u32 << pages).filter(|lost| lost.count_ones() > parity).map(probability).sum();
+                let found = ln_stripe_loss(data, parity, u).exp();
+                assert!((found / sum - 1.0).abs() < 1e-12, "{data}+{parity}, U {u}: {found:e}, by patterns {sum:e}");
+            }
+        }
+    }
+
+    /// Pascal's triangle, which adds and does nothing else. Fails if a factor is left out or one too many.
+    #[test]
+    fn binomials_are_those_of_pascals_triangle() {
+        let mut row = vec![BigUint::from(1u32)];
+        for n in 0..140u32 {
+            for (k, expected) in (0..).zip(&row) {
+                assert_eq!(choose(n, k), *expected, "{n} over {k}");
+            }
+            assert_eq!(choose(n, n + 1), BigUint::ZERO);
+            let ends = [BigUint::from(1u32)];
+            row = ends.iter().cloned().chain(row.windows(2).map(|two| &two[0] + &two[1])).chain(ends.clone()).collect();
+        }
     }
 
     #[test]

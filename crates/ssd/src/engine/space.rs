@@ -190,6 +190,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if self.has_waiting_for_space() && (0..self.core.map.logs()).any(|log| self.erase_another(log)) {
             return true;
         }
+        if self.care.rebuild.has_parked() && self.commit_what_keeps_room() {
+            return true;
+        }
         Room::GIVEN_UP.into_iter().any(|room| self.give_up(room))
     }
 
@@ -206,6 +209,18 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.core.map.reprieve(victim);
         self.begin_collecting(log, other, Cause::Gc);
         true
+    }
+
+    /// Collection of a log may find nothing that it could erase, because partial parities keep old versions in its units, and
+    /// begins no commit of these as long as that log has no room for parity. The parity of such a stripe may go to another die,
+    /// which has room: it is committed. True if there is one.
+    fn commit_what_keeps_room(&mut self) -> bool {
+        let stripes = self.writer.stripes.committed_for_room(&self.core);
+        for &stripe in &stripes {
+            self.writer.stripes.commit(&mut self.core, stripe);
+            self.hand_on();
+        }
+        !stripes.is_empty()
     }
 
     /// Gives up what waits first in the room. True if something moved.
@@ -226,7 +241,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Whether a write waits for space, of the host or on its behalf.
-    fn has_waiting_for_space(&self) -> bool {
+    pub(crate) fn has_waiting_for_space(&self) -> bool {
         Self::ROOMS.iter().any(|row| row.room.holds_writes() && (row.has_waiting)(self))
     }
 

@@ -93,7 +93,11 @@ impl<P: SessionPayload> Drive<P> {
         let has_homes = |stripe| (0..=stripes.data_strips()).all(|strip| stripes.home_of(core, stripe, strip).is_some());
         let has_redundancy = match self.writer.facts().rebuilt_by {
             RebuiltBy::Nothing => false,
-            RebuiltBy::Stripes => stripes.scheme().survives_dies() > 0 && (0..self.stripe_count()).map(StripeId).all(has_homes),
+            // A partial parity and a stored one bring back two strips of one die; a commit leaves one parity for both.
+            RebuiltBy::Stripes => {
+                let all_have_homes = || (0..self.stripe_count()).map(StripeId).all(has_homes);
+                stripes.scheme().survives_dies() > 0 && all_have_homes() && self.two_strips_on_a_die().is_none()
+            }
             RebuiltBy::Collection => !self.writes_to_lost_blocks(),
         };
         has_redundancy && self.care.rebuild_left(core) == 0
@@ -116,6 +120,11 @@ impl<P: SessionPayload> Drive<P> {
         if self.writer.stripe_scheme().is_none() || self.core.grown_bad > 0 {
             return None;
         }
+        self.two_strips_on_a_die().map(|(stripe, die)| format!("two strips of {stripe} lie on {die}"))
+    }
+
+    /// The first static stripe with two strips on one die that answers, and the die.
+    fn two_strips_on_a_die(&self) -> Option<(StripeId, DieId)> {
         let (core, stripes) = (&self.core, &self.writer.stripes);
         let die = |stripe, strip| match stripes.place_of_strip(core, stripe, strip) {
             Place::At(slot) => Some(core.device.grid.page_of(slot).0).filter(|&ppn| !core.device.array.is_lost(ppn)),
@@ -128,7 +137,7 @@ impl<P: SessionPayload> Drive<P> {
                 .collect();
             dies.sort_unstable();
             let two = dies.windows(2).find(|pair| pair[0] == pair[1])?;
-            Some(format!("two strips of {stripe} lie on {}", two[0]))
+            Some((stripe, two[0]))
         })
     }
 
@@ -163,5 +172,46 @@ impl<P: SessionPayload> Drive<P> {
         let own = place.map(|(ppn, _)| core.device.grid.die_of(ppn));
         let is_elsewhere = |&page: &Ppn| Some(core.device.grid.die_of(page)) != own;
         sources.filter(|sources| sources.iter().all(|page| self.lasts(*page) && is_elsewhere(page)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{BufferKind, Pace};
+    use crate::core::owner::Owner;
+    use crate::core::testing::tiny_setup;
+    use device::image::Contents;
+    use nand::{FlashArray, OobTag};
+    use vocab::{Cause, Fua, HostCommand, HostOp, Lba, SimTime};
+
+    /// Of two strips on one die a partial parity brings back one and the stored parity the other. Catches a drive that is taken
+    /// for whole then: the next commit makes one parity of both, and a loss of that die is one too many (torture, seed 20261121,
+    /// 192236).
+    #[test]
+    fn a_drive_with_two_strips_of_a_stripe_on_one_die_is_not_whole() {
+        let setup = crate::config::Setup { user_slots: 40, ..tiny_setup("ppc", BufferKind::Off) };
+        let mut session = Session::new(&setup).expect("a tiny drive");
+        let stream = vocab::StreamId::default();
+        let write = |sectors| HostCommand { at: SimTime::ZERO, op: HostOp::Write(Fua::No), lba: Lba(0), sectors, stream };
+        session.run(&mut [write(32), write(8)].into_iter(), Pace::Closed { depth: 1 }, &mut |_| {});
+        assert!(session.is_whole());
+        let crate::session::Inner::Tag(prepared) = session.inner_mut() else { panic!("its payload is tags") };
+        let engine = &mut prepared.engine;
+        assert!(engine.writer.stripes.held.get(StripeId(0)).is_some_and(|partial| partial.covers.contains(0)));
+        let of = |engine: &Drive<_>, lpn| match engine.core.map.lookup(Lpn(lpn)) {
+            Place::At(slot) => engine.core.device.grid.page_of(slot).0,
+            place => panic!("{place:?}"),
+        };
+        let (covered, other) = (of(engine, 0), of(engine, 1));
+        let log = engine.core.device.grid.die_of(other).index();
+        let ppn = engine.core.map.take_page(log, ftl::Stream::Host).expect("there is room");
+        let image = engine.core.device.images.open(ppn, nand::Oob::default());
+        let payload = engine.core.device.array.payload(covered)[0];
+        engine.core.device.images.fill(image, Contents { tag: OobTag::data(Lpn(0)), payload, update: 1 }, None, None);
+        engine.core.map.publish(Lpn(0), engine.core.device.grid.slot(ppn, 0));
+        engine.core.submit_program(image, Owner::Nobody, Cause::Rebuild);
+        session.drain();
+        assert!(session.read_back().lost.is_empty() && !session.is_whole());
     }
 }

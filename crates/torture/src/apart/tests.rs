@@ -41,8 +41,8 @@ impl Apart {
     fn parities_in_use(&self) -> BTreeSet<Ppn> {
         let places = (0..).map(Lpn).zip(&self.inventory.places);
         let sums = places.filter_map(|(lpn, place)| match (place, self.strips) {
-            (Place::At(_), Some(strips)) => Some(self.in_stripe(lpn, strips)),
-            (Place::At(slot), None) => Some(self.in_row(lpn, *slot)),
+            (Place::At(_), Some(strips)) => Some(self.in_stripe(lpn, strips, &mut Known::default())),
+            (Place::At(slot), None) => Some(self.in_row(lpn, *slot, &mut Known::default())),
             _ => None,
         });
         let sums = sums.filter(|(_, is_held)| !is_held).flat_map(|(sums, _)| sums);
@@ -135,4 +135,17 @@ fn superblocks_are_left_until_each_holds_a_needed_page() {
     places.push(last);
     apart.inventory.places = places;
     assert!(!apart.is(AllCovered::WhereSuperblocksAreLeft));
+}
+
+/// Byte by byte. Fails if bytes are left out, or added in another place, where lengths are no multiple of a word.
+#[test]
+fn bytes_are_added_each_to_its_own() {
+    for (long, short) in [(16, 16), (17, 9), (24, 3), (3, 3), (12, 8), (8, 0), (15, 12)] {
+        let before: Vec<u8> = (0..long).map(|at| (at * 7 + 1) as u8).collect();
+        let bytes: Vec<u8> = (0..short).map(|at| (at * 31 + 5) as u8).collect();
+        let mut sum = before.clone();
+        add(&mut sum, &bytes);
+        let expected: Vec<u8> = before.iter().enumerate().map(|(at, byte)| byte ^ bytes.get(at).copied().unwrap_or(0)).collect();
+        assert_eq!(sum, expected, "{long} and {short} bytes");
+    }
 }

@@ -213,13 +213,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    /// There is no room for a rebuilt strip on its die and there never will be. Where blocks went bad it goes to another die,
-    /// which may have a strip of the stripe already; else it stays lost. True if there was one.
+    /// There is no room for a rebuilt strip on its die and there never will be. Where blocks went bad it goes to another die, one
+    /// that has a strip of the stripe already only if all others lack room, too; else it stays lost. True if there was one.
     pub(crate) fn drop_parked(&mut self) -> bool {
         let Some(parked) = self.care.rebuild.take_parked() else { return false };
         let (stripe, strip) = (parked.stripe, parked.strip);
         let may_go = self.core.grown_bad > 0 && self.is_strip_lost(stripe, strip) && !self.was_overtaken(stripe, strip);
-        let page = if may_go { self.page_on_any_die() } else { None };
+        let page = if may_go { self.page_on_any_die(stripe) } else { None };
         match page {
             Some((log, ppn)) => self.program_parked(parked, log, ppn),
             None => self.care.rebuild.strip_is_left((stripe, strip)),
@@ -228,10 +228,48 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         true
     }
 
-    /// A page for a strip that no die of its own takes, and its log.
-    fn page_on_any_die(&mut self) -> Option<(usize, Ppn)> {
-        let mut logs = (0..self.core.map.logs()).filter(|&log| !self.care.collectors[log].halted);
-        let log = logs.find(|&log| self.core.map.has_room(log, Stream::Host))?;
+    /// A page for a strip of the stripe that no die of its own takes, and its log: of a die without a strip of the stripe, if one has
+    /// room.
+    fn page_on_any_die(&mut self, stripe: StripeId) -> Option<(usize, Ppn)> {
+        let taken: Vec<usize> = self.writer.stripes.dies_of_strips(&self.core, stripe).map(DieId::index).collect();
+        let logs = (0..self.core.map.logs()).filter(|&log| !self.care.collectors[log].halted);
+        let mut with_room = logs.filter(|&log| self.core.map.has_room(log, Stream::Host)).peekable();
+        let first = with_room.peek().copied()?;
+        let log = with_room.find(|log| !taken.contains(log)).unwrap_or(first);
         Some((log, self.core.map.take_page(log, Stream::Host)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{BufferKind, Pace};
+    use crate::core::testing::tiny_setup;
+    use crate::engine::testing::tiny_drive;
+    use vocab::{Fua, HostCommand, HostOp, Lba, SimTime, StreamId};
+
+    /// Stripes of three strips on five dies. Catches a strip without room on its own die that joins another one of its stripe,
+    /// though a die without any has room; and one that is left lost though some die has room.
+    #[test]
+    fn a_strip_without_room_goes_to_a_die_that_has_none_of_its_stripe() {
+        let mut setup = tiny_setup("raid5", BufferKind::Off);
+        setup.scheme.options = [("data_strips".into(), "2".into())].into();
+        let mut drive = tiny_drive(&setup);
+        for stripe in 0..5 {
+            let (op, lba) = (HostOp::Write(Fua::No), Lba(16 * stripe));
+            let write = HostCommand { at: SimTime::ZERO, op, lba, sectors: 16, stream: StreamId::default() };
+            drive.replay(&mut [write].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+        }
+        for stripe in (0..5).map(StripeId) {
+            let taken: Vec<usize> = drive.writer.stripes.dies_of_strips(&drive.core, stripe).map(DieId::index).collect();
+            assert_eq!(taken.len(), 3);
+            let (log, _) = drive.page_on_any_die(stripe).expect("there is room");
+            assert!(!taken.contains(&log), "{stripe:?} lies on {taken:?}, found {log}");
+        }
+        let taken: Vec<usize> = drive.writer.stripes.dies_of_strips(&drive.core, StripeId(0)).map(DieId::index).collect();
+        for log in (0..5).filter(|log| !taken.contains(log)) {
+            while drive.core.map.take_page(log, Stream::Host).is_some() {}
+        }
+        assert!(drive.page_on_any_die(StripeId(0)).is_some_and(|(log, _)| taken.contains(&log)));
     }
 }

@@ -365,8 +365,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         (units, spare)
     }
 
-    /// Logical pages of block groups that count in a suspect, and another copy of the same contents: one that is no suspect,
-    /// or else the first of those that are.
+    /// Logical pages of rows and block groups that count in a suspect, and another copy of the same contents: one that is no
+    /// suspect, or else the first of those that are.
     fn other_copies(&self, with: &Choice, without: &Otherwise, suspects: &BTreeSet<Ppn>) -> Vec<(Lpn, Slot)> {
         if !self.writer.facts().keeps_copies {
             return Vec::new();
@@ -386,7 +386,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         others.collect()
     }
 
-    /// Logical pages of block groups that count in a suspect, and the same contents as a codeword without suspects brings them back.
+    /// Logical pages of rows and block groups that count in a suspect, and the same contents as a codeword without suspects brings
+    /// them back.
     fn solved_copies(&self, with: &Choice, without: &Otherwise, suspects: &BTreeSet<Ppn>) -> Vec<(Lpn, Member)> {
         if !self.writer.facts().keeps_copies {
             return Vec::new();

@@ -91,7 +91,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 units.push(left);
             }
             let ppn = self.core.device.grid.page_of(slot).0;
-            if self.core.device.losses.remembered.contains(&ppn) && !pages.contains(&ppn) {
+            let losses = &self.core.device.losses;
+            let is_solved_for = losses.dead().is_empty() && losses.failed_programs.contains_key(&ppn.0);
+            if (losses.remembered.contains(&ppn) || is_solved_for) && !pages.contains(&ppn) {
                 pages.push(ppn);
             }
         }

@@ -31,6 +31,7 @@ pub(crate) const FACTS: WayFacts = WayFacts {
     brings_pages_back: true,
     rebuilt_by: RebuiltBy::Collection,
     leans_on_rows: true,
+    keeps_copies: true,
     slc_wants_own_frontier: true,
     ..WayFacts::PLAIN
 };
@@ -40,6 +41,8 @@ pub(crate) const FACTS: WayFacts = WayFacts {
 pub(crate) struct RowWriter<P> {
     /// Places of the row in writing order; empty: no row is open.
     places: Vec<RowPlace>,
+    /// Whether the collector began it while there was no room for the host: then only moves are written to it until there is some.
+    is_for_moves: bool,
     /// Places used so far.
     used: u32,
     /// Data pages that no parity covers yet.
@@ -59,7 +62,8 @@ pub(crate) struct RowWriter<P> {
 impl<P> Default for RowWriter<P> {
     fn default() -> Self {
         let (sum, members) = (Vec::new(), Vec::new());
-        Self { places: Vec::new(), used: 0, uncovered: 0, sum, members, data: StripSet::EMPTY, cover: None, before: None }
+        let (places, data) = (Vec::new(), StripSet::EMPTY);
+        Self { places, is_for_moves: false, used: 0, uncovered: 0, sum, members, data, cover: None, before: None }
     }
 }
 

@@ -22,7 +22,7 @@ impl<P: HostPayload> Rows<P> {
             if self.open[0].places.is_empty() && left == 0 {
                 return Placed::All;
             }
-            if !self.open_row(core, Stream::Host) {
+            if self.is_kept_for_moves(core) || !self.open_row(core, Stream::Host) {
                 core.collect_if_short(0);
                 return Placed::NoRoom;
             }
@@ -130,12 +130,21 @@ impl<P: HostPayload> Rows<P> {
         self.scheme().next(&OpenRow { width: row.places.len() as u32, used: row.used, uncovered: row.uncovered, waiting })
     }
 
+    /// Whether the host must not write to the row that is open though it has pages left: where both streams share a frontier, the
+    /// collector may have begun it in the last free superblock. If a cut undoes what it moved, that superblock is to hold nothing
+    /// that is needed.
+    fn is_kept_for_moves<A: FlashArray<P>>(&self, core: &Core<P, A>) -> bool {
+        let row = &self.open[0];
+        !row.places.is_empty() && row.is_for_moves && !core.map.has_room(0, Stream::Host)
+    }
+
     /// Makes sure that the stream has an open row; false if there is no space for one.
     fn open_row<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream) -> bool {
         let frontier = frontier_of(&core.map, stream);
         if !self.open[frontier].places.is_empty() {
             return true;
         }
+        let is_for_moves = stream == Stream::Gc && !core.map.has_room(0, Stream::Host);
         let (number, width) = loop {
             let Some((superblock, number)) = core.map.open_row(stream) else { return false };
             let number = core.map.rows().row(superblock, number);
@@ -152,7 +161,7 @@ impl<P: HostPayload> Rows<P> {
         row.sum.clear();
         row.sum.resize(core.device.grid.slots_per_page() as usize, P::default());
         row.members.clear();
-        (row.used, row.uncovered, row.data) = (0, 0, StripSet::EMPTY);
+        (row.used, row.uncovered, row.data, row.is_for_moves) = (0, 0, StripSet::EMPTY, is_for_moves);
         true
     }
 
@@ -190,7 +199,6 @@ impl<P: HostPayload> Rows<P> {
     }
 
     fn put_moved_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, frontier: usize) {
-        self.cover(frontier);
         let (image, place) = self.next_image(core, frontier, StripSet::EMPTY);
         while !core.device.images.is_full(image) {
             let Some(page) = moves.queue.pop_front() else { break };

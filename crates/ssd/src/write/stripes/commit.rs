@@ -9,10 +9,10 @@ use crate::core::target::Target;
 use crate::write::stripes::Stripes;
 use crate::write::stripes::op::Work;
 use device::contents::HostPayload;
-use ftl::{Place, UnitId, UnitState};
+use ftl::{Place, Stream, UnitId, UnitState};
 use nand::FlashArray;
 use std::collections::BTreeMap;
-use vocab::{StripSet, StripeId};
+use vocab::{Slot, StripSet, StripeId};
 
 impl<P: HostPayload> Stripes<P> {
     /// Commits as many entries as updates wait for room.
@@ -35,6 +35,11 @@ impl<P: HostPayload> Stripes<P> {
         if let Some(commit) = self.begin_commit(core, stripe) {
             self.start_urgent(core, commit);
         }
+    }
+
+    /// Whether there is something to commit, it can be, and no commit is under way or has found no space.
+    fn may_commit<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> bool {
+        !self.held.is_deferred(stripe) && self.held.may_begin_commit(stripe) && !self.is_all_that_is_left(core, stripe)
     }
 
     /// A commit that has not started; `None` if there is nothing to commit, it cannot be, or one is under way.
@@ -72,6 +77,19 @@ impl<P: HostPayload> Stripes<P> {
     /// Commits every stripe that keeps old versions in the unit.
     pub fn commit_pinned_in<A: FlashArray<P>>(&self, core: &mut Core<P, A>, unit: UnitId) {
         self.held.pinned_in(unit).iter().for_each(|&stripe| Self::later(core, StripeStep::Commit { stripe }));
+    }
+
+    /// Stripes of which a partial parity keeps old versions in units of a log that is short of free ones, and whose parity goes to a
+    /// die with room for it. Their commits free these units.
+    pub fn committed_for_room<A: FlashArray<P>>(&self, core: &Core<P, A>) -> Vec<StripeId> {
+        let frees_room = |stripe: &StripeId| {
+            let partial = self.held.get(*stripe).expect("ordered entries exist");
+            let is_short = |slot: Slot| core.map.is_short(core.map.log_of(core.map.unit_of(slot)));
+            let home = self.home_of(core, *stripe, self.data_strips());
+            let has_room = home.is_some_and(|die| core.map.has_room(die.index(), Stream::Commit));
+            has_room && self.may_commit(core, *stripe) && partial.pinned().any(is_short)
+        };
+        self.held.stripes().filter(frees_room).collect()
     }
 
     /// There is space again: commits that found none are tried again where a collector waits for them.

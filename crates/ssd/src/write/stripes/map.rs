@@ -59,6 +59,15 @@ impl<P: HostPayload> Stripes<P> {
         self.scheme().home(stripe, strip, core.device.losses.died())
     }
 
+    /// The dies that hold strips of the stripe which can be read, parity among them, once for each strip.
+    pub fn dies_of_strips<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> impl Iterator<Item = DieId> {
+        let place = move |strip| self.place_of_strip(core, stripe, strip);
+        (0..=self.data_strips()).map(place).filter(|place| !core.is_lost_place(*place)).filter_map(|place| match place {
+            Place::At(slot) => Some(core.device.grid.die_of(core.device.grid.page_of(slot).0)),
+            Place::Unmapped | Place::Missing => None,
+        })
+    }
+
     /// Whether the strip exists and no living die holds it.
     pub fn is_strip_lost<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32) -> bool {
         core.is_lost_place(self.place_of_strip(core, stripe, strip))

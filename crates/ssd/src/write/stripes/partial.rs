@@ -269,9 +269,14 @@ impl<P: HostPayload> ParityCache<P> {
         self.stripes().filter(|stripe| !self.irreplaceable.contains(&stripe.0)).take(wanted).collect()
     }
 
-    /// A commit of the stripe begins; false if there is nothing to commit, it cannot be, or one is under way.
+    /// Whether there is something to commit, it can be, and no commit of it is under way.
+    pub fn may_begin_commit(&self, stripe: StripeId) -> bool {
+        self.get(stripe).is_some() && !self.irreplaceable.contains(&stripe.0) && !self.committing.contains(&stripe.0)
+    }
+
+    /// A commit of the stripe begins, if it [may](Self::may_begin_commit).
     pub fn begin_commit(&mut self, stripe: StripeId) -> bool {
-        self.get(stripe).is_some() && !self.irreplaceable.contains(&stripe.0) && self.committing.insert(stripe.0)
+        self.may_begin_commit(stripe) && self.committing.insert(stripe.0)
     }
 
     /// The stripe has no full parity to be had, and its partial parity is all there is of a page: it stays.

@@ -7,7 +7,7 @@ use crate::core::Command;
 use crate::core::effects::{Effect, Popped};
 use crate::core::owner::{Holds, Owner};
 use crate::write::group_log::{Feed, Placed};
-use crate::write::moves::Moves;
+use crate::write::moves::{Move, Moves};
 use crate::write::rows::Rows;
 use crate::write::rows::solve::ParityOnItsWay;
 use crate::write::testing::{LogCore, end_in_flash, in_words, kill, log_core, log_setup, page_of, programs, sum_of, write_job};
@@ -398,4 +398,34 @@ fn a_cover_whose_parity_died_lets_go_who_waits_for_nothing_any_more() {
     kill(&mut alone.core, die);
     let told = alone.tell(&rest[1], ProgramOutcome::Failed);
     assert_eq!(told, [last, uncovered].map(|job| format!("PartDone {{ job: {job} }}")));
+}
+
+/// Host and collector share a frontier, and the collector has begun the last free superblock. If a cut undoes what it moved, that
+/// superblock is to be erased: catches a host that writes to its open row meanwhile, which leaves none (torture, seed 771007 of
+/// drives that gather pages, 30200), and one that is still kept out once there is room.
+#[test]
+fn the_host_leaves_the_row_of_moves_alone_as_long_as_it_has_no_room() {
+    let mut alone = Alone::new(&[]);
+    let (_, all) = alone.write(&[(0, 1)]);
+    alone.end_all(&all);
+    alone.rows.end_open_row(&mut alone.core, Stream::Host, None);
+    programs(&mut alone.core);
+    alone.effects();
+    while alone.core.map.open_row(Stream::Host).is_some() {
+        alone.core.map.next_row(Stream::Host);
+    }
+    let from = alone.core.device.grid.slot(page_of(&alone.core, 0), 0);
+    alone.moves.queue.push_back(Move { contents: alone.core.device.contents_at(page_of(&alone.core, 0), 0), from });
+    let moved = alone.move_all();
+    assert_eq!(moved.iter().map(is_parity).collect::<Vec<_>>(), [false, true]);
+    let job = write_job(&mut alone.core, &[(1, 1)]);
+    assert_eq!(alone.rows.place(&mut alone.core, job), Placed::NoRoom);
+    assert_eq!((programs(&mut alone.core).len(), in_words(&alone.effects())), (0, vec!["CollectIfShort { log: 0 }".to_owned()]));
+    for unit in [1, 2] {
+        assert!(alone.core.map.condemn_unit(unit));
+        alone.core.map.erased(unit);
+    }
+    assert_ne!(alone.rows.place(&mut alone.core, job), Placed::NoRoom);
+    let row = |ppn| alone.core.map.rows().row_of(ppn).0;
+    assert_eq!(row(page_of(&alone.core, 1)), row(moved[0].ppn), "its pages are not wasted");
 }

@@ -1,6 +1,7 @@
 //! Partial parities, commits, builds, discards and repair sources.
 
 use super::*;
+use crate::write::stripes::op::Work;
 
 /// A drive with a parity cache and a full stripe 0, of which strips 1 and 2 have newer contents.
 fn with_partial_parity() -> Drive {
@@ -519,4 +520,33 @@ fn a_parity_is_lost_where_the_map_has_it() {
     assert_eq!(drive.place(STRIPE, N), now);
     drive.lose(STRIPE, N);
     assert_eq!(drive.stripes.place_of_strip(&drive.core, STRIPE, N), Place::Missing);
+}
+
+/// The die of strip 1 is full of pages that nothing can erase, because partial parities keep old versions there. Catches a stripe
+/// whose commit would free them and is left alone, so that what waits for room is given up (torture, seed 20261121, 192236); and
+/// commits that would find no room themselves, free nothing, or are tried for ever.
+#[test]
+fn stripes_are_committed_that_keep_old_versions_where_there_is_no_room() {
+    let mut drive = with_partial_parity();
+    let wanted = |drive: &Drive| drive.stripes.committed_for_room(&drive.core);
+    let die = |drive: &Drive, strip| drive.stripes.home_of(&drive.core, STRIPE, strip).expect("it lives").index();
+    assert_eq!(wanted(&drive), [], "there is room everywhere");
+    let uncovered = die(&drive, 0);
+    drive.fill(uncovered);
+    assert_eq!(wanted(&drive), [], "no old version lies there");
+    let covered = die(&drive, 1);
+    drive.fill(covered);
+    assert_eq!(wanted(&drive), [STRIPE]);
+    drive.stripes.held.found_no_space(STRIPE, Work::Commit);
+    assert_eq!(wanted(&drive), [], "it found no room just now");
+    drive.stripes.held.take_deferred();
+    let parity = die(&drive, N);
+    while drive.core.map.take_page(parity, Stream::Commit).is_some() {}
+    assert_eq!(wanted(&drive), [], "its parity has no room");
+    drive.empty(parity);
+    drive.stripes.commit(&mut drive.core, STRIPE);
+    drive.go_on();
+    assert_eq!(wanted(&drive), [], "a commit is under way");
+    drive.settle();
+    assert!(drive.stripes.held.is_empty());
 }
