@@ -8,8 +8,8 @@
 //! or at `from` and `to` if given. Each point ends with `failures` failures or `frames` frames.
 //!
 //! Options: `codes` and `stages` (names, comma between; all), `failures` (60), `frames` (1000000), `until` (1e-3), `step` (0.03),
-//! `from` and `to` (the first and the last point, instead of `until`), `cells` (of `errors`: the raw bit error rate that degrees of sureness are
-//! drawn at, instead of the one that the errors stand for), `flipping` (`no`, `yes`), `seed` (1), `threads` (1).
+//! `from` and `to` (the first and the last point, instead of `until`), `at` (of `errors`: the points, comma between), `cells` (of `errors`:
+//! the raw bit error rate that degrees of sureness are drawn at, instead of the one that the errors stand for), `flipping` (`no`, `yes`), `seed` (1), `threads` (1).
 //! Random words are encoded; a decoder that returns another codeword counts as failed, and under `wrong`. Rows are the same for
 //! any number of threads. Intervals are those of Clopper and Pearson, 95 %.
 
@@ -163,6 +163,7 @@ struct Asked {
     step: f64,
     from: Option<f64>,
     to: Option<f64>,
+    at: Vec<f64>,
     cells: Option<f64>,
     flipping: bool,
     seed: u64,
@@ -187,6 +188,7 @@ impl Asked {
             step: 0.03,
             from: None,
             to: None,
+            at: Vec::new(),
             cells: None,
             flipping: false,
             seed: 1,
@@ -219,6 +221,11 @@ impl Asked {
             "step" => self.step = number()?,
             "from" => self.from = Some(number()?),
             "to" => self.to = Some(number()?),
+            "at" => {
+                let count = |count: &str| count.parse().ok().filter(|count| *count > 0);
+                let count = |text| count(text).map(f64::from).ok_or("positive whole numbers are wanted, comma between".to_owned());
+                self.at = value.split(',').map(count).collect::<Result<_, _>>()?;
+            }
             "cells" => self.cells = Some(number()?),
             "flipping" => self.flipping = value == "yes",
             "seed" => self.seed = whole()?,
@@ -260,42 +267,50 @@ impl Asked {
     }
 
     /// The points of one code and stage, from where nearly all fails down.
-    #[expect(clippy::print_stdout, reason = "a measuring program prints its rows")]
     fn sweep(&self, code: &'static Code, stage: Stage) {
         let bits = code.bits() as f64;
         // Above what can be decoded: a soft read takes about twice and three times what a hard one takes.
         let most = (1.0 - code.rate()) * [0.085, 0.17, 0.19][stage as usize];
-        let mut rber = self.from.map_or(most, |from| if self.by_errors { from / bits } else { from });
-        let name = Code::names().position(|name| name == code.name()).unwrap_or(0) as u64;
-        loop {
-            let errors = (rber * bits).round().max(1.0);
-            if self.by_errors {
-                rber = errors / bits;
+        if self.by_errors && !self.at.is_empty() {
+            for errors in &self.at {
+                self.row(code, stage, errors / bits);
             }
-            let point = Point {
-                code,
-                channel: Channel::new(stage, self.cells.unwrap_or(rber)),
-                errors: self.by_errors.then_some(errors as usize),
-                flipping: self.flipping,
-            };
-            let place = if self.by_errors { errors as u64 } else { (rber * 1e12) as u64 };
-            let counts = self.measure(&point, &[self.seed, name, stage as u64, u64::from(self.by_errors), place]);
-            let at = if self.by_errors { format!("{errors}") } else { format!("{rber:.6e}") };
-            let (low, high) = interval(counts.failures, counts.frames);
-            let Counts { frames, failures, wrong, iterations } = counts;
-            let mean = iterations as f64 / (frames - failures).max(1) as f64;
-            let share = failures as f64 / frames as f64;
-            println!(
-                "{},{},{at},{frames},{failures},{wrong},{share:.4e},{low:.4e},{high:.4e},{mean:.4}",
-                code.name(),
-                stage.name()
-            );
-            let done = self.to.map_or(share < self.until, |to| (if self.by_errors { errors } else { rber }) <= to * 1.000_001);
-            if done || errors <= 1.0 {
+            return;
+        }
+        let mut rber = self.from.map_or(most, |from| if self.by_errors { from / bits } else { from });
+        loop {
+            let (place, share) = self.row(code, stage, rber);
+            let done = self.to.map_or(share < self.until, |to| place <= to * 1.000_001);
+            if done || rber * bits <= 1.0 {
                 return;
             }
             rber *= 1.0 - self.step;
         }
+    }
+
+    /// Measures one point and prints it: where it is, and the share of words that were lost.
+    #[expect(clippy::print_stdout, reason = "a measuring program prints its rows")]
+    fn row(&self, code: &'static Code, stage: Stage, rber: f64) -> (f64, f64) {
+        let bits = code.bits() as f64;
+        let name = Code::names().position(|name| name == code.name()).unwrap_or(0) as u64;
+        let errors = (rber * bits).round().max(1.0);
+        let rber = if self.by_errors { errors / bits } else { rber };
+        let cells = self.cells.unwrap_or(rber);
+        let point = Point {
+            code,
+            channel: Channel::new(stage, cells),
+            errors: self.by_errors.then_some(errors as usize),
+            flipping: self.flipping,
+        };
+        let place = if self.by_errors { errors as u64 } else { (rber * 1e12) as u64 };
+        let counts = self.measure(&point, &[self.seed, name, stage as u64, u64::from(self.by_errors), place]);
+        let at = if self.by_errors { format!("{cells:.6e},{errors}") } else { format!("{rber:.6e}") };
+        let (low, high) = interval(counts.failures, counts.frames);
+        let Counts { frames, failures, wrong, iterations } = counts;
+        let mean = iterations as f64 / (frames - failures).max(1) as f64;
+        let share = failures as f64 / frames as f64;
+        println!("{},{},{at},{frames},{failures},{wrong},{share:.4e},{low:.4e},{high:.4e},{mean:.4}", code.name(), stage.name());
+        (if self.by_errors { errors } else { rber }, share)
     }
 }
 
@@ -324,7 +339,7 @@ fn main() -> std::process::ExitCode {
             return std::process::ExitCode::from(2);
         }
     };
-    let at = if asked.by_errors { "errors" } else { "rber" };
+    let at = if asked.by_errors { "cells,errors" } else { "rber" };
     println!("code,stage,{at},frames,failures,wrong,failed,low,high,iterations");
     for code in &asked.codes {
         for stage in &asked.stages {

@@ -32,7 +32,7 @@ fn kernels_agree_to_the_bit() {
                 let channel = Channel::new(stage, rber);
                 let frame = Frame::new(code, &channel, &mut noise);
                 for flipping in [false, true] {
-                    let limits = Limits { iterations: 12, flipping };
+                    let limits = Limits { iterations: 12, flipping, ..Limits::default() };
                     let all: Vec<_> =
                         Kernel::available().into_iter().map(|kernel| decode(code, &frame, &channel, &limits, kernel)).collect();
                     assert!(all.iter().all(|one| *one == all[0]), "{code:?} at {rber}, {}, kernels {:?}", stage.name(), all);
@@ -52,7 +52,7 @@ fn min_sum_is_that_of_a_naive_decoder() {
             for rber in rates(code, stage) {
                 let channel = Channel::new(stage, rber);
                 let frame = Frame::new(code, &channel, &mut noise);
-                let limits = Limits { iterations: 8, flipping: false };
+                let limits = Limits { iterations: 8, flipping: false, doubting: false };
                 let (outcome, word) = decode(code, &frame, &channel, &limits, Kernel::fastest());
                 let naive = matrix.min_sum(&beliefs(&frame, &channel), limits.iterations);
                 let ours = outcome.ok().map(|outcome| (word.clone(), outcome.iterations));
