@@ -193,6 +193,14 @@ impl Code {
         Some(CODES[at].get_or_init(|| Code::new(&ENTRIES[at])))
     }
 
+    /// Small sets that a decoder can be caught in: all of four to six bits of which at most `odd` checks have an odd number, and
+    /// that grow from a cycle of length 6 by bits in two odd checks or more. One set of the Z that are turns of one another, bits
+    /// by their places in the word.
+    #[must_use]
+    pub fn small_sets(&self, odd: usize) -> Vec<Vec<usize>> {
+        sets::Graph::sets(&self.base, odd)
+    }
+
     fn new(entry: &Entry) -> Self {
         let base = Base::of(entry.name, entry.rows, entry.block());
         let layout = Layout::new(&base).expect("the parity columns of the table have full rank");

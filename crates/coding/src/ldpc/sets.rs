@@ -5,7 +5,8 @@
 //! are the others with at most 6 odd checks, of five or six bits and then of four. Sets are grown bit by bit from cycles of length 6, or 8, through
 //! the column that was added last: each further bit is in at least two odd checks, so that their number does not rise.
 
-use super::base::Circulant;
+use super::base::{Base, Circulant};
+use std::collections::BTreeSet;
 
 /// Bits of the largest set.
 const BITS: usize = 6;
@@ -134,20 +135,44 @@ impl Graph {
     /// What the last column closes with those before it, but for sets without a cycle of length 6.
     pub(super) fn closed(&self) -> Closed {
         let mut closed = Closed::default();
-        let first = At { block: self.columns.len() - 1, place: 0 };
+        let six = self.from_six(self.columns.len() - 1, &mut |set| closed.count(set));
+        Closed { six, ..closed }
+    }
+
+    /// Grows sets from each cycle of length 6 through the first bit of a column; how many cycles there are.
+    fn from_six(&self, column: usize, seen: &mut impl FnMut(&Growth) -> bool) -> usize {
+        let first = At { block: column, place: 0 };
+        let mut cycles = 0;
         for check in self.checks(first) {
             for other in self.checks(first).filter(|other| other.block > check.block) {
                 for a in self.bits(check).filter(|bit| *bit != first) {
                     for b in self.checks(a).filter(|between| *between != check).filter_map(|between| self.in_both(between, other)) {
                         if b != first {
-                            closed.six += 1;
-                            Growth::of(self, &[first, a, b]).grow(&mut |growth| closed.count(growth));
+                            cycles += 1;
+                            Growth::of(self, &[first, a, b]).grow(seen);
                         }
                     }
                 }
             }
         }
-        closed
+        cycles
+    }
+
+    /// All sets of four to six bits with at most so many odd checks that grow from a cycle of length 6: one of the Z that are
+    /// turns of one another, bits by their places in the word.
+    pub(super) fn sets(base: &Base, odd: usize) -> Vec<Vec<usize>> {
+        let mut graph = Graph::new(base.rows, base.z);
+        base.columns.iter().for_each(|column| graph.add(column.clone()));
+        let mut sets = BTreeSet::new();
+        for column in 0..base.columns.len() {
+            graph.from_six(column, &mut |set| {
+                if set.odd.len() <= odd {
+                    sets.insert(set.turned_least());
+                }
+                false
+            });
+        }
+        sets.into_iter().collect()
     }
 
     /// Whether the last column closes a set grown from a cycle of length 8, and not of length 6, with at most [`FEW`] odd checks, or
@@ -201,6 +226,17 @@ impl<'a> Growth<'a> {
                 None => self.odd.push(check),
             }
         }
+    }
+
+    /// The least of its turns.
+    fn turned_least(&self) -> Vec<usize> {
+        let z = self.graph.z;
+        let turned = |by: usize| {
+            let mut bits: Vec<usize> = self.bits.iter().map(|bit| bit.block * z + (bit.place + z - by) % z).collect();
+            bits.sort_unstable();
+            bits
+        };
+        self.bits.iter().map(|bit| turned(bit.place)).min().unwrap_or_default()
     }
 
     fn has_few(&self) -> bool {
