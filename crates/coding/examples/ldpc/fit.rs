@@ -12,6 +12,8 @@ use flashkeep_coding::ldpc::{Code, Curve, Stage};
 
 /// What the planted words lost.
 const PLANTED: &str = include_str!("../../../../experiments/ldpc/planted.csv");
+/// Lost words that tell a floor.
+const TOLD: f64 = 10.0;
 /// What a bend must add to the logarithm of the likelihood.
 const WORTH: f64 = 4.0;
 /// Fits to draws, for intervals.
@@ -61,16 +63,17 @@ fn all(codes: &[&'static Code]) -> impl Iterator<Item = (&'static Code, Stage)> 
     codes.iter().flat_map(|code| Stage::ALL.map(|stage| (*code, stage)))
 }
 
-/// The floor: what the planted words of the fewest bits say that lost any.
+/// The floor: what the planted words say that had the fewest bits planted of which [`TOLD`] words were lost, or else any.
 fn floor(code: &Code, stage: Stage) -> (u32, f64) {
-    let mut floor = (0, 0.0);
+    let (mut floor, mut best) = ((0, 0.0), (true, u32::MAX));
     for line in PLANTED.lines() {
         let fields: Vec<&str> = line.split(',').collect();
-        let [name, of_stage, rber, bits, _, _, _, _, share, ..] = fields[..] else { continue };
-        let numbers = (rber.parse::<f64>(), bits.parse::<u32>(), share.parse::<f64>());
-        let (Ok(rber), Ok(bits), Ok(share)) = numbers else { continue };
-        if name == code.name() && of_stage == stage.name() && share > 0.0 && (floor.0 == 0 || bits < floor.0) {
-            floor = (bits, share / rber.powi(bits as i32));
+        let [name, of_stage, rber, bits, _, _, failures, _, share, ..] = fields[..] else { continue };
+        let numbers = (rber.parse::<f64>(), bits.parse::<u32>(), failures.parse::<f64>(), share.parse::<f64>());
+        let (Ok(rber), Ok(bits), Ok(failures), Ok(share)) = numbers else { continue };
+        let rank = (failures < TOLD, if failures < TOLD { u32::MAX - bits } else { bits });
+        if name == code.name() && of_stage == stage.name() && failures > 0.0 && rank < best {
+            (floor, best) = ((bits, share / rber.powi(bits as i32)), rank);
         }
     }
     floor
