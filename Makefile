@@ -63,7 +63,7 @@ bench: ## Speed of the engine, of erasure codes beside ISA-L if installed, of pa
 	$(CARGO) bench -p flashkeep-nbd
 	$(CARGO) run --release $(LDPC_SPEED)
 
-ldpc: ## Measure frame errors of LDPC codes, docs/ldpc.md; ARGS="rber codes=ldpc-4k-0.901 until=1e-4 threads=4"
+ldpc: ## Measure frame errors of LDPC codes, docs/ldpc.md; ARGS="rber codes=ldpc-4k-0.901-2 until=1e-4 threads=4"
 	$(CARGO) run --release -p flashkeep-coding --example ldpc -- $(or $(ARGS),rber)
 
 fuzz: ## The random tests of trace readers, FUZZ_CASES (50000) times each; some minutes

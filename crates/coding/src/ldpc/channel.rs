@@ -197,7 +197,7 @@ fn sigma(rber: f64) -> f64 {
 
 /// Probability that a normal variable of mean 0 and deviation 1 is above x: a series near 0, a continued fraction
 /// in the tail (Abramowitz and Stegun, 26.2.11 and 26.2.14).
-fn tail(x: f64) -> f64 {
+pub(super) fn tail(x: f64) -> f64 {
     if x < 0.0 {
         return 1.0 - tail(-x);
     }

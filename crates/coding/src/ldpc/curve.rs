@@ -1,86 +1,133 @@
 //! How decoding goes with a number of wrong bits, as measured: what a simulation needs that stores no bits.
 //!
-//! The points are in `curves.csv`, made by `examples/ldpc.rs` (`errors`, 30 iterations, without bit flipping): words with
-//! exactly so many wrong bits at random places, degrees of sureness drawn at the raw bit error rate that this number stands
-//! for. Wrong bits are those of the read in the middle, for soft reads as well.
+//! The points are in `curves.csv`, made by `examples/ldpc` (`errors`, 30 iterations a try, without bit flipping): words with
+//! exactly so many wrong bits at random places, degrees of sureness drawn at a raw bit error rate. Wrong bits are those of the
+//! read in the middle, for soft reads as well. What simulations take is fitted to them (`fit` of the same program) and in
+//! `tails.csv`: a line of the probit of the share of lost words, and what the remaining small sets of the matrix lose.
 
+use super::channel::tail;
 use super::{Code, Stage};
 use std::sync::OnceLock;
 
-/// Failures that a point must have seen to count: fewer say little.
-const FAILURES: f64 = 3.0;
+/// Words of a number of wrong bits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Wrong bits of each word.
+    pub errors: f64,
+    /// Raw bit error rate that degrees of sureness were drawn at.
+    pub cells: f64,
+    /// Words.
+    pub frames: f64,
+    /// Of these, lost ones.
+    pub failures: f64,
+}
 
-/// Below the first point the slope is that up to the first point that fails so many times as often: of nearer ones, with few
-/// failures each, chance would make it.
-const DECADE: f64 = 10.0;
+/// The probability that decoding fails.
+///
+/// Cells of one rate tell as much of the right bits however many are wrong, so in soft reads an error beyond the mean of the rate counts
+/// less than one that comes with a higher rate. A word is as hard as one whose rate stands for its *effective* errors.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tail {
+    /// Effective errors at which half of the words are lost.
+    pub middle: f64,
+    /// Errors that move the probit by 1 there.
+    pub spread: f64,
+    /// How much steeper it is at 0 errors: the probit is u / spread (1 + bend u / middle), u below the middle.
+    pub bend: f64,
+    /// What an error beyond the mean of the rate counts.
+    pub counts: f64,
+    /// Of the floor: wrong bits that defeat the decoder, ...
+    pub power: u32,
+    /// ... and the share of lost words over the raw bit error rate to that power.
+    pub floor: f64,
+}
+
+impl Tail {
+    /// The probability that a normal variable of mean 0 and deviation 1 is above x.
+    #[must_use]
+    pub fn normal(x: f64) -> f64 {
+        tail(x)
+    }
+
+    /// The errors of a word that stand for as hard a word of their own rate.
+    #[must_use]
+    pub fn effective(&self, errors: f64, bits: usize, rber: f64) -> f64 {
+        let mean = bits as f64 * rber;
+        (mean + self.counts * (errors - mean)).max(0.0)
+    }
+
+    /// The probability that a word with so many effective errors is lost.
+    #[must_use]
+    pub fn failure(&self, effective: f64, bits: usize) -> f64 {
+        if effective <= 0.0 || self.spread <= 0.0 {
+            return if self.spread > 0.0 { 0.0 } else { 1.0 };
+        }
+        let below = self.middle - effective;
+        // A bend does not turn back.
+        let turn = self.middle / (2.0 * self.bend).abs().max(1e-9);
+        let below = below.clamp(-turn, turn);
+        let waterfall = tail(below / self.spread * (1.0 + self.bend * below / self.middle));
+        let of_bit = |bit: u32| (effective - f64::from(bit)).max(0.0) / (bits as f64 - f64::from(bit));
+        let floor = if self.power == 0 { 0.0 } else { self.floor * (0..self.power).map(of_bit).product::<f64>() };
+        (waterfall + floor).min(1.0)
+    }
+}
 
 /// The curve of one code and stage.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
-    /// Wrong bits of a word, ascending, and the probability that decoding fails.
-    pub fail: Vec<(f64, f64)>,
+    /// What was measured.
+    pub points: Vec<Point>,
     /// Wrong bits of a word, ascending, and the mean iterations of min-sum where it succeeds; failing takes all of them.
     pub iterations: Vec<(f64, f64)>,
+    /// What is fitted to it.
+    pub tail: Tail,
+    bits: usize,
 }
 
 impl Curve {
-    /// The measured curve of a code at a stage.
+    /// The measured curve of a code at a stage: one of [`Code::names`], others have that of the first.
     #[must_use]
     pub fn of(code: &Code, stage: Stage) -> &'static Curve {
         static CURVES: OnceLock<Vec<[Curve; 3]>> = OnceLock::new();
         let curves = CURVES.get_or_init(|| {
-            let of_name = |name| Stage::ALL.map(|stage| Curve::parse(include_str!("curves.csv"), name, stage));
-            Code::names().map(of_name).collect()
+            let of = |code: &Code| Stage::ALL.map(|stage| Curve::parse(code, stage));
+            Code::names().filter_map(Code::find).map(of).collect()
         });
         let at = Code::names().position(|name| name == code.name()).unwrap_or(0);
         &curves[at][stage as usize]
     }
 
-    /// The rows of a code and stage in a table with the columns of `examples/ldpc.rs`; rows that are not so are left out.
-    fn parse(table: &str, name: &str, stage: Stage) -> Self {
-        let mut curve = Curve::default();
-        for line in table.lines() {
-            let fields: Vec<&str> = line.split(',').collect();
-            let [code, of_stage, errors, frames, failures, .., iterations] = fields[..] else { continue };
-            let number = |field: &str| field.parse::<f64>().ok();
-            let numbers = (number(errors), number(frames), number(failures), number(iterations));
-            let (Some(errors), Some(frames), Some(failures), Some(iterations)) = numbers else { continue };
-            if code != name || of_stage != stage.name() {
-                continue;
-            }
-            if failures >= FAILURES {
-                curve.fail.push((errors, failures / frames));
-            }
-            if failures < frames {
+    /// The rows of a code and stage in tables with the columns of `examples/ldpc`; rows that are not so are left out.
+    fn parse(code: &Code, stage: Stage) -> Self {
+        let mut curve = Curve { bits: code.bits(), ..Curve::default() };
+        let mine = |line: &&str| line.strip_prefix(code.name()).is_some_and(|rest| rest[1..].starts_with(stage.name()));
+        let numbers = |line: &str| line.split(',').skip(2).map_while(|field| field.parse().ok()).collect::<Vec<f64>>();
+        for line in include_str!("curves.csv").lines().filter(mine) {
+            let [cells, errors, frames, failures, .., iterations] = numbers(line)[..] else { continue };
+            curve.points.push(Point { errors, cells, frames, failures });
+            if failures < frames && (cells * code.bits() as f64 - errors).abs() < 0.5 {
                 curve.iterations.push((errors, iterations));
             }
         }
-        curve.fail.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for line in include_str!("tails.csv").lines().filter(mine) {
+            let [middle, spread, bend, counts, power, floor] = numbers(line)[..] else { continue };
+            curve.tail = Tail { middle, spread, bend, counts, power: power as u32, floor };
+        }
         curve.iterations.sort_by(|a, b| a.0.total_cmp(&b.0));
         curve
     }
 
-    /// The probability that a word with so many wrong bits is not decoded: its logarithm is a line between points, goes on above
-    /// them with the slope of the last two, up to 1, and below them with the slope of the first tenfold rise. That is where
-    /// nothing was measured. No error floor is added.
+    /// The probability that a word with so many wrong bits is not decoded, its cells being of the rate that these stand for.
     #[must_use]
     pub fn failure(&self, errors: f64) -> f64 {
-        if errors <= 0.0 {
-            return 0.0;
-        }
-        if let Some(&(first, least)) = self.fail.first()
-            && errors < first
-            && let Some(&decade) = self.fail.iter().find(|(_, rate)| *rate >= DECADE * least)
-        {
-            return line(&[(first, least), decade], errors, f64::ln).map_or(1.0, f64::exp);
-        }
-        line(&self.fail, errors, f64::ln).map_or(1.0, |ln| ln.exp().min(1.0))
+        self.tail.failure(errors, self.bits)
     }
 
     /// The most wrong bits at which words fail with at most this probability.
     #[must_use]
     pub fn bears(&self, probability: f64) -> f64 {
-        let (mut low, mut high) = (0.0, self.fail.last().map_or(0.0, |(errors, _)| 2.0 * errors));
+        let (mut low, mut high) = (0.0, 2.0 * self.tail.middle);
         for _ in 0..60 {
             let middle = f64::midpoint(low, high);
             if self.failure(middle) > probability { high = middle } else { low = middle }
@@ -95,16 +142,16 @@ impl Curve {
             return 0.0;
         }
         let (Some(first), Some(last)) = (self.iterations.first(), self.iterations.last()) else { return 1.0 };
-        line(&self.iterations, errors.clamp(first.0, last.0), |mean| mean).map_or(1.0, |mean| mean.max(1.0))
+        line(&self.iterations, errors.clamp(first.0, last.0)).map_or(1.0, |mean| mean.max(1.0))
     }
 }
 
-/// The line through the two points nearest to a place, on a scale of the values.
-fn line(points: &[(f64, f64)], at: f64, scale: impl Fn(f64) -> f64) -> Option<f64> {
+/// The line through the two points nearest to a place.
+fn line(points: &[(f64, f64)], at: f64) -> Option<f64> {
     if let [(_, only)] = points {
-        return Some(scale(*only));
+        return Some(*only);
     }
     let above = points.partition_point(|(place, _)| *place < at).clamp(1, points.len().checked_sub(1)?);
     let ((a, va), (b, vb)) = (points[above - 1], points[above]);
-    Some(scale(va) + (scale(vb) - scale(va)) * (at - a) / (b - a))
+    Some(va + (vb - va) * (at - a) / (b - a))
 }

@@ -27,8 +27,10 @@ mod alist;
 mod base;
 pub mod channel;
 pub mod curve;
+mod draw;
 mod layout;
 mod ring;
+mod sets;
 mod simd;
 
 pub use channel::{Channel, Stage};
@@ -41,22 +43,37 @@ use simd::{Buffers, Levels};
 use std::fmt;
 use std::sync::OnceLock;
 
-/// What names a code and what it follows from.
+/// What names a code.
 struct Entry {
     name: &'static str,
     /// Bytes of data.
     data: usize,
     /// Block rows.
     rows: usize,
-    seed: u64,
 }
 
 const fn entry(name: &'static str, kib: usize, rows: usize) -> Entry {
-    Entry { name, data: 1024 * kib, rows, seed: 1 }
+    Entry { name, data: 1024 * kib, rows }
 }
 
-/// All codes: one line adds one.
-const ENTRIES: [Entry; 9] = [
+impl Entry {
+    /// Bits of a block.
+    fn block(&self) -> usize {
+        8 * self.data / DATA
+    }
+}
+
+/// The codes that are written, then those that only serve words stored with them: a name stays with its matrix.
+const ENTRIES: [Entry; 18] = [
+    entry("ldpc-1k-0.889-2", 1, 16),
+    entry("ldpc-1k-0.901-2", 1, 14),
+    entry("ldpc-1k-0.928-2", 1, 10),
+    entry("ldpc-2k-0.889-2", 2, 16),
+    entry("ldpc-2k-0.901-2", 2, 14),
+    entry("ldpc-2k-0.928-2", 2, 10),
+    entry("ldpc-4k-0.889-2", 4, 16),
+    entry("ldpc-4k-0.901-2", 4, 14),
+    entry("ldpc-4k-0.928-2", 4, 10),
     entry("ldpc-1k-0.889", 1, 16),
     entry("ldpc-1k-0.901", 1, 14),
     entry("ldpc-1k-0.928", 1, 10),
@@ -68,6 +85,11 @@ const ENTRIES: [Entry; 9] = [
     entry("ldpc-4k-0.928", 4, 10),
 ];
 
+/// Codes that are written.
+const WRITTEN: usize = 9;
+/// The seed that their matrices are drawn from.
+const SEED: u64 = 2;
+
 /// A code. Made once, shared by all that use it.
 pub struct Code {
     name: &'static str,
@@ -78,23 +100,26 @@ pub struct Code {
 /// What a decoder may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Iterations of min-sum at most.
+    /// Iterations of min-sum at most, of each try.
     pub iterations: u32,
     /// Whether rounds of bit flipping are tried first, on words of which few checks fail. They take a tenth of the time;
     /// what they cannot correct min-sum gets as it was read.
     pub flipping: bool,
+    /// Whether a word of which few checks are left failing is tried up to four times again, its bits in these checks taken for
+    /// less sure.
+    pub doubting: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { iterations: 30, flipping: true }
+        Limits { iterations: 30, flipping: true, doubting: true }
     }
 }
 
 /// How a word was corrected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Iterations of min-sum; 0 if bit flipping sufficed, or nothing was wrong.
+    /// Iterations of min-sum, of all tries; 0 if bit flipping sufficed, or nothing was wrong.
     pub iterations: u32,
     /// Rounds of bit flipping, if it sufficed.
     pub flips: u32,
@@ -143,9 +168,21 @@ const HARD: i8 = 16;
 pub struct Workspace(Buffers);
 
 impl Code {
-    /// The names of all codes.
+    /// The names of the codes that are written today, which have curves.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        ENTRIES.iter().map(|entry| entry.name)
+        ENTRIES[..WRITTEN].iter().map(|entry| entry.name)
+    }
+
+    /// The names of the codes that only serve words stored with them.
+    pub fn former_names() -> impl Iterator<Item = &'static str> {
+        ENTRIES[WRITTEN..].iter().map(|entry| entry.name)
+    }
+
+    /// The lines of `matrices.csv` of a code that is written today, drawn again.
+    #[must_use]
+    pub fn draw(name: &str) -> Option<String> {
+        let entry = ENTRIES[..WRITTEN].iter().find(|entry| entry.name == name)?;
+        Some(draw::draw(entry.rows, entry.block(), SEED).lines(name))
     }
 
     /// A code by name: `ldpc-4k-0.901` has 4 KiB of data and rate 0.901.
@@ -156,9 +193,17 @@ impl Code {
         Some(CODES[at].get_or_init(|| Code::new(&ENTRIES[at])))
     }
 
+    /// Small sets that a decoder can be caught in: all of four to six bits of which at most `odd` checks have an odd number, and
+    /// that grow from a cycle of length 6 by bits in two odd checks or more. One set of the Z that are turns of one another, bits
+    /// by their places in the word.
+    #[must_use]
+    pub fn small_sets(&self, odd: usize) -> Vec<Vec<usize>> {
+        sets::Graph::sets(&self.base, odd)
+    }
+
     fn new(entry: &Entry) -> Self {
-        let base = Base::new(entry.rows, 8 * entry.data / DATA, entry.seed);
-        let layout = Layout::new(&base).expect("a base matrix is drawn until its parity columns have full rank");
+        let base = Base::of(entry.name, entry.rows, entry.block());
+        let layout = Layout::new(&base).expect("the parity columns of the table have full rank");
         Code { name: entry.name, base, layout }
     }
 

@@ -1,6 +1,7 @@
 //! The curves of simulations against the decoder.
 
 use super::{Frame, Noise, codes};
+use flashkeep_coding::ldpc::curve::{Point, Tail};
 use flashkeep_coding::ldpc::{Channel, Code, Curve, Limits, Stage, Workspace};
 
 /// Words with so many errors that fail, and the mean iterations of the others.
@@ -45,17 +46,67 @@ fn curves_of_all_codes_rise_and_soft_reads_bear_more() {
         let mut before = 0.0;
         for stage in Stage::ALL {
             let curve = Curve::of(code, stage);
-            assert!(curve.fail.len() >= 3, "{code:?}, {stage:?}: {} points", curve.fail.len());
-            assert!(
-                curve.fail[0].1 < 3e-3 && curve.fail.last().is_some_and(|last| last.1 > 0.25),
-                "{code:?}, {stage:?}: {curve:?}"
-            );
-            assert!(curve.fail.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1), "{code:?}, {stage:?}: {:?}", curve.fail);
+            let shares = || curve.points.iter().filter(|point| point.failures > 0.0).map(|point| point.failures / point.frames);
+            assert!(shares().any(|share| share < 1e-3) && shares().any(|share| share > 0.25), "{code:?}, {stage:?}: {curve:?}");
+            let rises = |errors: usize| curve.failure(errors as f64) <= curve.failure(errors as f64 + 1.0);
+            assert!((0..code.bits()).all(rises), "{code:?}, {stage:?}");
             let bears = curve.bears(1e-2);
             assert!(bears > 1.05 * before, "{code:?}, {stage:?} bears {bears} errors, the stage before {before}");
             before = bears;
             assert_eq!((curve.failure(0.0), curve.mean_iterations(0.0)), (0.0, 0.0));
             assert_eq!(curve.failure(code.bits() as f64 / 4.0), 1.0);
+        }
+    }
+}
+
+/// Points with the share that the tail expects to be lost.
+fn expected(code: &Code, stage: Stage, tail: &Tail) -> Vec<(f64, f64, f64)> {
+    let of = |point: &Point| {
+        let effective = tail.effective(point.errors, code.bits(), point.cells);
+        (point.frames, point.failures, tail.failure(effective, code.bits()))
+    };
+    Curve::of(code, stage).points.iter().map(of).collect()
+}
+
+/// Lost words of each point differ from those that the tail expects as chance has it. Were all tails right, the sum of squares in deviations
+/// would be beyond this bound once in some 10 000 curves.
+#[test]
+fn tails_fit_what_was_measured() {
+    let (mut all, mut freedom) = (0.0, 0.0);
+    for code in codes() {
+        for stage in Stage::ALL {
+            let points = expected(code, stage, &Curve::of(code, stage).tail);
+            let told = points.iter().filter(|(frames, _, share)| frames * share > 1.0 && frames * (1.0 - share) > 1.0);
+            let squares = told.map(|(frames, failures, share)| (failures - frames * share).powi(2) / (frames * share * (1.0 - share)));
+            let squares: Vec<f64> = squares.collect();
+            let (sum, count) = (squares.iter().sum::<f64>(), squares.len() as f64);
+            assert!(count > 5.0, "{code:?}, {stage:?}: {count} points");
+            assert!(sum < count + 4.0 * (2.0 * count).sqrt() + 4.0, "{code:?}, {stage:?}: {sum} over {count} points");
+            (all, freedom) = (all + sum, freedom + count - 3.0);
+        }
+    }
+    assert!(all < freedom + 4.0 * (2.0 * freedom).sqrt(), "all: {all} of {freedom}");
+}
+
+/// What was measured is likeliest with the middle and the spread of the table, and with its count of an error.
+#[test]
+fn tails_are_the_likeliest() {
+    for code in codes() {
+        for stage in Stage::ALL {
+            let tail = &Curve::of(code, stage).tail;
+            let likelihood = |tail: &Tail| {
+                let part = |count: f64, share: f64| if count > 0.0 { count * share.ln() } else { 0.0 };
+                let of = |(frames, lost, share): (f64, f64, f64)| part(lost, share) + part(frames - lost, 1.0 - share);
+                expected(code, stage, &Tail { power: 0, ..tail.clone() }).into_iter().map(of).sum::<f64>()
+            };
+            let best = likelihood(tail);
+            let middle = |by: f64| Tail { middle: tail.middle + by * tail.spread, ..tail.clone() };
+            let spread = |by: f64| Tail { spread: tail.spread * (1.0 + by), ..tail.clone() };
+            let counts = |by: f64| Tail { counts: tail.counts + by, ..tail.clone() };
+            for by in [-0.03, 0.03] {
+                assert!(likelihood(&middle(by)) < best && likelihood(&spread(by)) < best, "{code:?}, {stage:?}: {tail:?}");
+                assert!(stage == Stage::Hard || likelihood(&counts(by)) < best, "{code:?}, {stage:?}: {tail:?}");
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The decoder against naive ones, and every kernel against every other.
 
-use super::{Frame, Noise, codes};
+use super::{Frame, Noise, codes, with_wrong};
 use crate::naive::Matrix;
 use flashkeep_coding::ldpc::{Channel, Code, Kernel, Limits, Outcome, Soft, Stage, Undecoded, Workspace};
 
@@ -32,7 +32,7 @@ fn kernels_agree_to_the_bit() {
                 let channel = Channel::new(stage, rber);
                 let frame = Frame::new(code, &channel, &mut noise);
                 for flipping in [false, true] {
-                    let limits = Limits { iterations: 12, flipping };
+                    let limits = Limits { iterations: 12, flipping, ..Limits::default() };
                     let all: Vec<_> =
                         Kernel::available().into_iter().map(|kernel| decode(code, &frame, &channel, &limits, kernel)).collect();
                     assert!(all.iter().all(|one| *one == all[0]), "{code:?} at {rber}, {}, kernels {:?}", stage.name(), all);
@@ -52,7 +52,7 @@ fn min_sum_is_that_of_a_naive_decoder() {
             for rber in rates(code, stage) {
                 let channel = Channel::new(stage, rber);
                 let frame = Frame::new(code, &channel, &mut noise);
-                let limits = Limits { iterations: 8, flipping: false };
+                let limits = Limits { iterations: 8, flipping: false, doubting: false };
                 let (outcome, word) = decode(code, &frame, &channel, &limits, Kernel::fastest());
                 let naive = matrix.min_sum(&beliefs(&frame, &channel), limits.iterations);
                 let ours = outcome.ok().map(|outcome| (word.clone(), outcome.iterations));
@@ -66,6 +66,32 @@ fn min_sum_is_that_of_a_naive_decoder() {
         }
     }
     assert!(decoded > 5 && failed > 5, "both happen: {decoded} decoded, {failed} failed");
+}
+
+/// Further tries, on words in which a small set of former matrices is wrong: all kernels end as the naive decoder does.
+#[test]
+fn doubting_is_that_of_a_naive_decoder() {
+    let mut noise = Noise(29);
+    let (mut saved, mut failed, mut most) = (0, 0, 0);
+    let code = Code::find("ldpc-1k-0.928").expect("a former name");
+    let (matrix, sets) = (Matrix::parse(&code.alist()), code.small_sets(5));
+    for stage in Stage::ALL {
+        let channel = Channel::new(stage, 1e-3);
+        for _ in 0..4 {
+            let frame = with_wrong(code, &sets[noise.below(sets.len())], &mut noise);
+            let limits = Limits { iterations: 8, flipping: false, doubting: true };
+            let naive = matrix.min_sum_with_doubt(&beliefs(&frame, &channel), limits.iterations);
+            for kernel in Kernel::available() {
+                let (outcome, word) = decode(code, &frame, &channel, &limits, kernel);
+                assert_eq!(outcome.ok().map(|outcome| (word, outcome.iterations)), naive, "{kernel:?}, {}", stage.name());
+            }
+            let plain = decode(code, &frame, &channel, &Limits { doubting: false, ..limits }, Kernel::fastest());
+            saved += u32::from(naive.is_some() && plain.0.is_err());
+            failed += u32::from(naive.is_none());
+            most = most.max(naive.map_or(0, |(_, iterations)| iterations));
+        }
+    }
+    assert!(saved > 2 && failed > 0 && most > 16, "{saved} saved, {failed} failed, {most} iterations at most");
 }
 
 /// What the channel says of each bit, in the numbers of the decoder.

@@ -6,8 +6,9 @@ mod curves;
 mod decoder;
 mod matrix;
 mod naive;
+mod sets;
 
-use flashkeep_coding::ldpc::{Channel, Code, Soft, Workspace};
+use flashkeep_coding::ldpc::{Channel, Code, Soft, Stage, Workspace};
 
 /// Random numbers by SplitMix64, so that a seed says it all.
 struct Noise(u64);
@@ -80,6 +81,20 @@ impl Frame {
     fn errors(&self) -> u32 {
         self.read.iter().zip(&self.written).map(|(a, b)| (a ^ b).count_ones()).sum()
     }
+}
+
+/// A word that is read with these bits wrong, sure of all its bits.
+fn with_wrong(code: &Code, wrong: &[usize], noise: &mut Noise) -> Frame {
+    let mut frame = Frame::new(code, &Channel::new(Stage::Hard, 1e-9), noise);
+    frame.read.copy_from_slice(&frame.written);
+    wrong.iter().for_each(|bit| frame.read[bit / 8] ^= 1 << (bit % 8));
+    frame.planes.iter_mut().for_each(|plane| plane.fill(0xff));
+    frame
+}
+
+/// Codes that only serve words stored with them.
+fn former_codes() -> impl Iterator<Item = &'static Code> {
+    Code::former_names().map(|name| Code::find(name).expect("its name is known"))
 }
 
 fn codes() -> impl Iterator<Item = &'static Code> {

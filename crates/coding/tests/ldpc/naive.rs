@@ -110,8 +110,35 @@ impl Matrix {
     /// Layered normalised min-sum as the crate defines it, one check at a time: rows in order, whole numbers, 3/4 of the least
     /// magnitude rounded. The word, and the iterations it took.
     pub(crate) fn min_sum(&self, channel: &[i32], most: u32) -> Option<(Vec<u8>, u32)> {
+        self.try_min_sum(channel, most).ok()
+    }
+
+    /// The same, with further tries while at most one check in 40 is left failing: bits of these checks start with magnitudes of at
+    /// most 12, 8, 4 and 2.
+    pub(crate) fn min_sum_with_doubt(&self, channel: &[i32], most: u32) -> Option<(Vec<u8>, u32)> {
+        let mut tried = self.try_min_sum(channel, most);
+        for (at, magnitude) in (1..).zip([12, 8, 4, 2]) {
+            let failing = match tried {
+                Ok((word, iterations)) => return Some((word, (at - 1) * most + iterations)),
+                Err(failing) => failing,
+            };
+            if 40 * failing.len() > self.rows.len() {
+                return None;
+            }
+            let mut doubted = channel.to_vec();
+            for bit in failing.iter().flat_map(|check| &self.rows[*check]) {
+                doubted[*bit] = channel[*bit].clamp(-magnitude, magnitude);
+            }
+            tried = self.try_min_sum(&doubted, most);
+        }
+        tried.ok().map(|(word, iterations)| (word, 4 * most + iterations))
+    }
+
+    /// One try: the word and its iterations, or the checks that are left failing.
+    fn try_min_sum(&self, channel: &[i32], most: u32) -> Result<(Vec<u8>, u32), Vec<usize>> {
         let mut beliefs = channel.to_vec();
         let mut messages: Vec<Vec<i32>> = self.rows.iter().map(|bits| vec![0; bits.len()]).collect();
+        let mut failing = Vec::new();
         for iteration in 1..=most {
             for (bits, messages) in self.rows.iter().zip(&mut messages) {
                 let values: Vec<i32> = bits.iter().zip(&*messages).map(|(bit, m)| (beliefs[*bit] - m).clamp(-128, 127)).collect();
@@ -125,11 +152,12 @@ impl Matrix {
                 }
             }
             let word = decide(&beliefs);
-            if self.failing(&word).is_empty() {
-                return Some((word, iteration));
+            failing = self.failing(&word);
+            if failing.is_empty() {
+                return Ok((word, iteration));
             }
         }
-        None
+        Err(failing)
     }
 
     /// The sum-product algorithm, all checks and then all bits, on log-likelihood ratios.

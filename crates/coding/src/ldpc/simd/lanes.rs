@@ -1,7 +1,7 @@
 //! Layered normalised min-sum on one register of beliefs a step, written once for every width. All arithmetic is on bytes
 //! and exact, so every width gives the same bits.
 
-use super::super::layout::{Layout, TAIL};
+use super::super::layout::{Layout, TAIL, Turn};
 use super::rows::{Block, double, flip, syndrome};
 use super::workspace::{Buffers, Levels};
 use crate::ldpc::{Limits, Outcome};
@@ -65,8 +65,35 @@ pub(super) unsafe fn decode<V: Lanes, B: Block>(
         }
         double::<B>(buffers.read.words().cast(), layout.columns, word);
     }
-    start::<V, B>(layout, buffers, levels);
-    for iteration in 1..=limits.iterations {
+    for again in 0..=DOUBTED.len() {
+        if again > 0 {
+            // A small set of wrong bits holds itself up where few checks are left failing: what those say counts for too little.
+            if !limits.doubting || weight::<B>(layout.rows, buffers.sums.words()) * DOUBTING_SHARE > layout.rows * layout.z {
+                return None;
+            }
+            double::<B>(buffers.read.words().cast(), layout.columns, word);
+        }
+        start::<V, B>(layout, buffers, levels);
+        if again > 0 {
+            weaken::<V, B>(layout, buffers, DOUBTED[again - 1]);
+        }
+        if let Some(iterations) = iterate::<V, B>(layout, buffers, limits.iterations) {
+            let iterations = again as u32 * limits.iterations + iterations;
+            return Some(finish::<B>(layout, buffers, true, Outcome { iterations, flips: 0, corrected: 0 }));
+        }
+    }
+    None
+}
+
+/// Words are tried again only if at most one of so many checks fails.
+const DOUBTING_SHARE: usize = 40;
+/// Magnitude of a doubted bit at most, by further try.
+const DOUBTED: [i8; 4] = [12, 8, 4, 2];
+
+/// Iterations of min-sum until all checks hold: how many it took.
+#[inline(always)]
+unsafe fn iterate<V: Lanes, B: Block>(layout: &Layout, buffers: &mut Buffers, most: u32) -> Option<u32> {
+    for iteration in 1..=most {
         if iteration == 1 {
             pass::<V, true>(layout, buffers)
         } else {
@@ -74,11 +101,37 @@ pub(super) unsafe fn decode<V: Lanes, B: Block>(
         };
         decide::<V, B>(layout, buffers);
         if syndrome::<B>(&layout.turned_checks, layout.rows, buffers.word.words(), buffers.sums.words_mut()) {
-            let outcome = Outcome { iterations: iteration, flips: 0, corrected: 0 };
-            return Some(finish::<B>(layout, buffers, true, outcome));
+            return Some(iteration);
         }
     }
     None
+}
+
+/// Cuts what is known of the bits of failing checks off at a magnitude.
+#[inline(always)]
+unsafe fn weaken<V: Lanes, B: Block>(layout: &Layout, buffers: &mut Buffers, most: i8) {
+    let (z, spare) = (layout.z, buffers.spare.words_mut());
+    for column in 0..layout.columns {
+        let sums = buffers.sums.words();
+        let mut doubted = B::zero();
+        for turn in layout.sums.group(column) {
+            doubted = doubted.or(B::turned(sums, *turn));
+        }
+        if doubted.is_zero() {
+            continue;
+        }
+        doubted.store_twice(spare);
+        let last = layout.last[column];
+        let turn = Turn { word: last.word - (2 * column * B::WORDS) as u32, bits: last.bits };
+        B::turned(spare, turn).store(spare.add(2 * B::WORDS));
+        let beliefs = buffers.beliefs.bytes_mut().add(column * (z + TAIL));
+        for chunk in (0..z).step_by(V::BYTES) {
+            let bits = spare.add(2 * B::WORDS).cast_const().cast::<u8>().add(chunk / 8);
+            let value = V::load(beliefs.add(chunk));
+            let weak = value.abs().min(V::splat(most)).with_sign(value);
+            keep(beliefs, z, chunk, V::where_set(bits, weak, value));
+        }
+    }
 }
 
 /// Rounds of bit flipping until all checks hold; nothing where too many fail from the start, or a round does not help.
