@@ -441,6 +441,11 @@ impl Folds {
         }
     }
 
+    /// Slots programmed, with something in them or empty.
+    pub fn programmed_slots(&self) -> u64 {
+        self.filled_slots + self.padded_slots
+    }
+
     /// Records one fact.
     #[inline(always)]
     pub fn record(&mut self, at: SimTime, fact: Fact) {

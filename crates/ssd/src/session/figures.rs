@@ -147,7 +147,7 @@ impl OfRun<'_> {
             reads: by_cause(&folds.reads),
             programs: by_cause(&folds.programs),
             erases: by_cause(&folds.erases),
-            waf: (written > 0).then(|| (folds.filled_slots + folds.padded_slots) as f64 / written as f64),
+            waf: (written > 0).then(|| folds.programmed_slots() as f64 / written as f64),
             padded_slots: folds.padded_slots,
             energy_j: self.energy_j(has_codec),
             astray_reads: folds.astray,
