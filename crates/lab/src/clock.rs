@@ -17,7 +17,7 @@ const NONE_BUSY: f64 = 0.5;
 const ANY_BUSY: f64 = 0.6;
 
 /// Queue depth of an automatic clock where the workload has no times.
-const DEPTH_WITHOUT_TIMES: u32 = 32;
+pub(crate) const DEPTH_WITHOUT_TIMES: u32 = 32;
 
 /// The clock of a comparison.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,6 +144,18 @@ pub(crate) fn gap(experiment: &Experiment, facts: &TraceFacts) -> Option<Caution
         percent(share)
     );
     Some(Caution { level: Level::Warning, scheme: None, not_comparable: None, kind: "gap", text })
+}
+
+/// A caution where a generator says when requests arrive, and the clock makes something else of it: points of a load axis fall together.
+pub(crate) fn rescaled(experiment: &Experiment, clock: &Clock) -> Option<Caution> {
+    if !crate::workload::is_generated(experiment) || !needs_demand(experiment.trace.arrival, 1.0) || clock.factor == 1.0 {
+        return None;
+    }
+    let text = format!(
+        "the clock makes the load less than `generate.arrivals` asks for: times between requests are multiplied by {}, so that no scheme is          overloaded. `--arrival recorded` keeps the load",
+        clock.factor
+    );
+    Some(Caution { level: Level::Warning, scheme: None, not_comparable: None, kind: "rescaled", text })
 }
 
 #[cfg(test)]

@@ -345,6 +345,36 @@ impl Workload {
     }
 }
 
+/// Requests that a generator is drawn further at most: more than any drive needs.
+const FURTHER: u64 = 1_000_000_000_000;
+
+impl Workload {
+    /// The commands of one loop, at their own times.
+    ///
+    /// # Errors
+    /// As [`Self::commands`].
+    pub(crate) fn once(&self, map: &AddressMap) -> Result<CommandStream<'_>, Problem> {
+        Ok(CommandStream(match &self.kept {
+            Some(kept) => HostCommands::of_kept(kept, 1, map, None),
+            None => HostCommands::of_tape(&self.tape, self.left_out, 1, map, None),
+        }))
+    }
+
+    /// A generator with the same options and draws that does not end; `None`: this is no generator.
+    pub(crate) fn further(&self) -> Option<Tape> {
+        let Tape::Generated { kind, workload, seed } = &self.tape else { return None };
+        Some(Tape::Generated { kind, workload: trace::generate::Workload { requests: FURTHER, ..workload.clone() }, seed: *seed })
+    }
+
+    /// What such a generator gives after the requests of this workload.
+    pub(crate) fn drawn_on<'a>(&self, further: &'a Tape, map: &AddressMap) -> CommandStream<'a> {
+        let mut commands = HostCommands::of_tape(further, LeftOut { max_gap: None, ..self.left_out }, 1, map, None);
+        let skipped = usize::try_from(self.facts.requests).unwrap_or(usize::MAX);
+        let _ = skipped.checked_sub(1).and_then(|last| commands.nth(last));
+        CommandStream(commands)
+    }
+}
+
 fn facts(experiment: &Experiment, scanned: &Scanned) -> TraceFacts {
     let Scanned { footprint, read, clip, .. } = scanned;
     let (counts, source) = (footprint.counts(), &experiment.trace.source);

@@ -39,6 +39,10 @@ pub struct HistoryProgress {
     pub overwritten: u64,
     /// Pages that are overwritten if write amplification never settles; usually far fewer are.
     pub overwritten_at_most: u64,
+    /// Pages that the workload itself wrote after that, before it is measured.
+    pub warmed: u64,
+    /// The same if write amplification never settles.
+    pub warmed_at_most: u64,
 }
 
 /// Hears how far a write history has come, every some thousand pages.
@@ -91,6 +95,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             to_fill: u64::from(filled),
             overwritten,
             overwritten_at_most: limit,
+            ..HistoryProgress::default()
         };
         let (mut lpn, mut reported) = (0, 0);
         while lpn < filled {
