@@ -42,7 +42,7 @@ pub(crate) fn planned<'a>(
         return Err(Problem::new("warmup", message));
     }
     let within = experiment.precondition.converge_within;
-    let until = if warmup == Warmup::Auto { WarmUp::UntilSteady { within } } else { WarmUp::All };
+    let until = if warmup == Warmup::Auto { WarmUp::UntilSteady { within, period: workload.period() } } else { WarmUp::All };
     let depth = match experiment.trace.arrival {
         Arrival::Closed(depth) => depth,
         _ => workload.depth().unwrap_or(DEPTH_WITHOUT_TIMES),

@@ -360,6 +360,14 @@ impl Workload {
         }))
     }
 
+    /// Logical pages that a loop of a recording writes; 0 of a generator, which does not repeat itself.
+    pub(crate) fn period(&self) -> u64 {
+        match &self.tape {
+            Tape::Generated { .. } => 0,
+            Tape::Recorded(_) | Tape::Described { .. } => self.facts.written_bytes / self.footprint.slot_size().0,
+        }
+    }
+
     /// A generator with the same options and draws that does not end; `None`: this is no generator.
     pub(crate) fn further(&self) -> Option<Tape> {
         let Tape::Generated { kind, workload, seed } = &self.tape else { return None };

@@ -257,6 +257,9 @@ pub struct WarmUpResult {
     /// Whether write amplification had become steady; `None` where that was not asked.
     #[serde(rename = "warmup_steady")]
     pub steady: Option<bool>,
+    /// Whether the workload repeats itself, and its write amplification was that of all its phases.
+    #[serde(skip)]
+    pub is_phased: bool,
 }
 
 /// What one stream of the host did in one run. Streams are told apart only where the drive has several.

@@ -12,11 +12,14 @@ use vocab::{HostCommand, HostOp, SECTOR_BYTES};
 /// How much of a workload is replayed before it is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WarmUp {
-    /// Until write amplification is steady: of the last two windows together within this of the two before. A window is a quarter
-    /// of the spare.
+    /// Until write amplification is steady. A window is a quarter of the spare, and two windows together are held against the two before.
+    /// Where the workload repeats itself after so many pages, the last half of that is held against the same half of the time before: its
+    /// phases are no change of the drive. It ends where the workload begins again: what was written last would be written anew at once.
     UntilSteady {
         /// How much they may differ.
         within: f64,
+        /// Logical pages written until the workload repeats itself; 0: it has no phases.
+        period: u64,
     },
     /// All that is given.
     All,
@@ -29,14 +32,74 @@ pub(crate) struct Warmed {
     pub requests: u64,
     /// Logical pages that they wrote.
     pub pages: u64,
-    /// Write amplification of the last two windows.
+    /// Write amplification of the last period, or of the last two windows.
     pub waf: f64,
+    /// Whether it was a period's.
+    pub is_phased: bool,
     /// Whether it was steady then; `None`: that was not asked.
     pub is_steady: Option<bool>,
 }
 
-/// Windows of a warm-up at most: eight times the spare is written.
+/// Windows of a warm-up at most: eight times the spare is written. A workload with phases gets whole periods, three at least.
 const WINDOWS_MAX: usize = 32;
+
+/// Windows of the longest period that is waited for. A longer one writes the spare several times whenever it is measured, so half as much
+/// as that makes the drive its own, and nobody asks whether it is steady.
+const PERIOD_MAX: u64 = 16;
+
+/// When a warm-up is looked at, and what is held against each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Plan {
+    /// Logical pages of a window.
+    window: u64,
+    /// Windows after which the workload repeats itself, at least those that are compared.
+    period: usize,
+    /// Windows that are compared with those a period before.
+    compared: usize,
+    within: f64,
+    /// Windows at most.
+    at_most: usize,
+    /// Whether steadiness is asked for.
+    is_asked: bool,
+}
+
+impl Plan {
+    /// For a drive with so many spare slots.
+    fn new(until: WarmUp, spare: u64) -> Self {
+        let window = (spare / 4).max(1);
+        let plan = Self { window, period: 2, compared: 2, within: 0.0, at_most: WINDOWS_MAX, is_asked: true };
+        match until {
+            WarmUp::All => Self { at_most: usize::MAX, is_asked: false, ..plan },
+            WarmUp::UntilSteady { within, period } => match (period + window / 2) / window {
+                0 => Self { within, ..plan },
+                1 => Self { within, window: period, ..plan },
+                windows @ 2..=PERIOD_MAX => {
+                    let (period, window) = (windows as usize, period / windows);
+                    let at_most = (WINDOWS_MAX / period).max(3) * period;
+                    Self { within, window, period, compared: (period / 2).max(2), at_most, ..plan }
+                }
+                _ => Self { at_most: PERIOD_MAX as usize / 2, is_asked: false, ..plan },
+            },
+        }
+    }
+
+    /// Write amplification of the last period.
+    fn waf(&self, past: &[f64]) -> f64 {
+        mean(&past[past.len().saturating_sub(self.period)..])
+    }
+
+    fn is_steady(&self, past: &[f64]) -> bool {
+        let is_at_end = self.period == 2 || past.len().is_multiple_of(self.period);
+        let before = past.len().checked_sub(self.period + self.compared).filter(|_| self.is_asked && is_at_end);
+        let Some(before) = before else { return false };
+        let (earlier, last) = (mean(&past[before..before + self.compared]), mean(&past[past.len() - self.compared..]));
+        (last - earlier).abs() <= self.within * earlier
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
 
 /// Commands until they have written so many pages.
 struct Window<'a> {
@@ -72,11 +135,11 @@ pub(crate) fn warm_up<P: SessionPayload>(
     hear: HearHistory<'_>,
 ) -> Warmed {
     let geometry = *drive.core.device.grid.geometry();
-    let window = (u64::from(geometry.slots().saturating_sub(drive.core.map.user_slots())) / 4).max(1);
+    let plan = Plan::new(until, u64::from(geometry.slots().saturating_sub(drive.core.map.user_slots())));
     let sectors_per_page = geometry.slot_size.0 / SECTOR_BYTES;
-    let (mut warmed, mut past) = (Warmed::default(), Vec::new());
+    let (mut warmed, mut past) = (Warmed { is_phased: plan.period > 2, ..Warmed::default() }, Vec::new());
     loop {
-        let mut taken = Window { commands, sectors_per_page, pages_left: window, taken: 0 };
+        let mut taken = Window { commands, sectors_per_page, pages_left: plan.window, taken: 0 };
         drive.core.device.folds = Folds::new(drive.core.device.grid.slots_per_page());
         drive.replay(&mut taken, Pace::Closed { depth }, &mut |_, _| {});
         warmed.requests += taken.taken;
@@ -85,32 +148,47 @@ pub(crate) fn warm_up<P: SessionPayload>(
         let pages = folds.pages[RequestKind::Write as usize];
         warmed.pages += pages;
         past.push(folds.programmed_slots() as f64 / (pages as f64).max(1.0));
-        let last = &past[past.len().saturating_sub(2)..];
-        warmed.waf = last.iter().sum::<f64>() / last.len() as f64;
-        let (is_warm, at_most) = (is_steady(&past, until), window * WINDOWS_MAX as u64);
-        warmed.is_steady = if let WarmUp::All = until { None } else { Some(is_warm) };
-        if !is_whole || is_warm || until != WarmUp::All && past.len() == WINDOWS_MAX {
+        let is_steady = plan.is_steady(&past);
+        (warmed.waf, warmed.is_steady) = (plan.waf(&past), plan.is_asked.then_some(is_steady));
+        if !is_whole || is_steady || past.len() >= plan.at_most {
             return warmed;
         }
-        hear(HistoryProgress { warmed: warmed.pages, warmed_at_most: at_most, ..HistoryProgress::default() });
+        let warmed_at_most = plan.window.saturating_mul(plan.at_most as u64);
+        hear(HistoryProgress { warmed: warmed.pages, warmed_at_most, ..HistoryProgress::default() });
     }
-}
-
-fn is_steady(past: &[f64], until: WarmUp) -> bool {
-    let (WarmUp::UntilSteady { within }, [.., a, b, c, d]) = (until, past) else { return false };
-    ((c + d) - (a + b)).abs() <= within * (a + b)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn plan(period: u64) -> Plan {
+        Plan::new(WarmUp::UntilSteady { within: 0.02, period }, 4000)
+    }
+
     #[test]
     fn two_windows_are_held_against_the_two_before() {
-        let until = WarmUp::UntilSteady { within: 0.02 };
-        assert!(!is_steady(&[2.0, 2.0, 2.0], until), "four are needed");
-        assert!(is_steady(&[9.0, 2.1, 1.9, 1.9, 2.1], until), "what scatters has a mean");
-        assert!(!is_steady(&[2.0, 2.0, 1.95, 1.94], until), "what falls does not");
-        assert!(!is_steady(&[2.0; 4], WarmUp::All));
+        let plan = plan(0);
+        assert!(!plan.is_steady(&[2.0, 2.0, 2.0]), "four are needed");
+        assert!(plan.is_steady(&[9.0, 2.1, 1.9, 1.9, 2.1]), "what scatters has a mean");
+        assert!(!plan.is_steady(&[2.0, 2.0, 1.95, 1.94]), "what falls does not");
+        assert!(!Plan::new(WarmUp::All, 4000).is_steady(&[2.0; 4]));
+    }
+
+    /// Fails if phases of a recording are taken for a drive that changes, or a drive that changes for one in another phase.
+    #[test]
+    fn phases_are_held_against_themselves() {
+        let plan = plan(4100);
+        assert_eq!((plan.window, plan.period, plan.compared), (1025, 4, 2));
+        let phases = [1.0, 2.0, 3.0, 4.0];
+        let steady: Vec<f64> = phases.iter().cycle().take(8).copied().collect();
+        assert!(plan.is_steady(&steady) && !self::plan(0).is_steady(&steady));
+        assert!(!plan.is_steady(&steady[..7]), "in the midst of a period");
+        assert!((plan.waf(&steady) - 2.5).abs() < 1e-12, "of a whole period");
+        let falling: Vec<f64> = steady.iter().enumerate().map(|(at, waf)| waf * (1.0 - 0.01 * at as f64)).collect();
+        assert!(!plan.is_steady(&falling));
+        // A period of a window and less has no phases that windows could show; one of many is not waited for.
+        assert_eq!((self::plan(900).window, self::plan(900).period, self::plan(90).window), (900, 2, 1000));
+        assert!(!self::plan(40_000).is_asked && self::plan(40_000).at_most == 8);
     }
 }

@@ -67,6 +67,7 @@ impl<P: SessionPayload> Prepared<P> {
                 pages: warmed.pages,
                 waf: Some(warmed.waf),
                 steady: warmed.is_steady,
+                is_phased: warmed.is_phased,
             }),
             batches: device.folds.batches.whole(),
             wear: WearResult { die_wear_ratio: die_wear_ratio(&pe_added, &device.grid), pe_added, pe_cycles: pe },
