@@ -357,6 +357,40 @@ mod tests {
         }
     }
 
+    /// 64 MiB on eight dies of blocks of 512 KiB are 23 blocks a die, whose reserve is a spare of 0.3.
+    const TINY: u64 = 16_384;
+
+    fn raid5(spare: f64, rest: &str) -> Experiment {
+        with(&format!("schemes = [\"raid5\"]\ncapacity.spare = {spare}\n{rest}"))
+    }
+
+    /// Fails if a drive has so few blocks that another spare comes of them, the same for each that is asked for.
+    #[test]
+    fn each_spare_that_is_asked_for_is_got_whatever_the_workload_touches() {
+        for spare in [0.16, 0.20, 0.24, 0.28, 0.30, 0.55] {
+            let experiment = raid5(spare, "");
+            let planned = plan(&experiment, TINY).unwrap_or_else(|e| panic!("{e}")).drives.remove(0);
+            assert!((planned.spare_raw - spare).abs() < 0.005 && planned.spare_asked == spare, "{planned:?}");
+            assert!(caution(&experiment, &[&planned]).is_none());
+        }
+        // Who insists on a small drive is told.
+        let experiment = raid5(0.16, "capacity.size = \"64MiB\"");
+        let planned = plan(&experiment, TINY).unwrap().drives.remove(0);
+        let caution = caution(&experiment, &[&planned]).expect("23 blocks a die").text;
+        assert!(caution.contains("capacity.spare asks for 16 %, and the drive has 30 %: it has 23 blocks of 512KiB a die"), "{caution}");
+    }
+
+    #[test]
+    fn a_spare_that_is_said_to_do_does_and_one_less_does_not() {
+        for rest in ["", "capacity.size = \"64MiB\"", "age.bad_blocks = 0.02"] {
+            let problem = plan(&raid5(0.05, rest), TINY).expect_err("parity takes an eighth");
+            let said = problem.message.split("capacity.spare from ").nth(1).expect("a bound").split(' ').next().expect("a number");
+            let least: f64 = said.parse().unwrap_or_else(|e| panic!("{e}: {problem}"));
+            plan(&raid5(least, rest), TINY).unwrap_or_else(|e| panic!("{rest}: {e}"));
+            assert!(plan(&raid5(least - 0.001, rest), TINY).is_err(), "{rest}: {least}");
+        }
+    }
+
     #[test]
     fn a_tiny_trace_gets_the_few_blocks_that_garbage_collection_needs() {
         let tiny = plan(&with(""), 10).unwrap();

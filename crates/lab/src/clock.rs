@@ -201,6 +201,21 @@ mod tests {
     }
 
     #[test]
+    fn a_load_that_was_asked_for_and_is_not_kept_is_said() {
+        let with = |arrival: &str, source: &str| {
+            let generate = if source == "pgbench" { "" } else { "[generate]\narrivals = { poisson = \"2us\" }\n" };
+            let text = format!("[trace]\nsource = \"{source}\"\narrival = \"{arrival}\"\n{generate}");
+            Experiment::parse("test.toml", &text).unwrap_or_else(|e| panic!("{e}"))
+        };
+        let slowed = |factor| Clock { pace: Pace::Open, factor, said: String::new() };
+        let said = rescaled(&with("auto", "uniform"), &slowed(4.07)).expect("a flat load axis").text;
+        assert!(said.contains("multiplied by 4.07"), "{said}");
+        assert!(rescaled(&with("auto", "uniform"), &slowed(1.0)).is_none());
+        assert!(rescaled(&with("scaled=4.07", "uniform"), &slowed(4.07)).is_none(), "it was asked for");
+        assert!(rescaled(&with("auto", "pgbench"), &slowed(4.07)).is_none(), "of a recording the fairness says it");
+    }
+
+    #[test]
     fn a_workload_without_times_is_replayed_in_a_closed_loop() {
         assert_eq!(clock(Arrival::Auto, (0.0, None), None, &[]).pace, Pace::Closed { depth: 32 });
         assert_eq!(clock(Arrival::Auto, (0.0, Some(5)), None, &[]).pace, Pace::Closed { depth: 5 });

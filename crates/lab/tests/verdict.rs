@@ -267,3 +267,41 @@ fn terminal_page_and_document_say_the_same() {
         "the verdict comes first"
     );
 }
+
+/// Fails if anything is concluded of flash from requests that stay in the write buffer, or from a run that collects hardly anything.
+#[test]
+fn a_run_that_does_not_bear_figures_of_flash_is_said_to_and_nothing_is_concluded_from_them() {
+    let settings = "drive.preset = \"mlc-2014\"\nschemes = [\"raid5\", \"ds-raid\"]\nbuffer.size = \"4MiB\"\nwarmup = \"none\"\n[trace]\n\
+                    source = \"zipf\"\n[generate]\nrequests = 2000\nrange = \"16MiB\"\nread_fraction = 0.5\n";
+    let comparison = run(settings);
+    let (raid5, ds_raid) = (&comparison.outcomes[0].result, of(&comparison, "ds-raid"));
+    assert_eq!((raid5.flash.programs.values().sum::<u64>(), raid5.flash.waf), (0, None), "all is in the buffer");
+    let answer = comparison.verdict.answer.join(" ");
+    for word in ["energy", "lives", "Dominated"] {
+        assert!(!answer.contains(word), "{answer}");
+    }
+    assert!(ds_raid.sentence.contains("too short") && !ds_raid.sentence.contains("energy 0"), "{}", ds_raid.sentence);
+    assert_eq!(comparison.cautions.iter().filter(|caution| caution.kind == "unborne").count(), 2);
+    // Reads alone bear the energy of reads.
+    let reads = run(&settings.replace("read_fraction = 0.5", "read_fraction = 1.0"));
+    assert!(reads.cautions.iter().all(|caution| caution.kind != "unborne"), "{:?}", reads.cautions);
+    assert!(reads.verdict.answer.join(" ").contains("the least energy"), "{:?}", reads.verdict.answer);
+}
+
+/// Fails if one loop of a skewed recording is measured in the transient from the uniform history: by its write amplification then it is off by
+/// a tenth and more.
+#[test]
+fn one_loop_gives_what_many_loops_give() {
+    let waf = |warmup: &str, requests: u32| {
+        let settings = format!(
+            "drive.preset = \"mlc-2014\"\nschemes = [\"none\", \"mds-groups\"]\nwarmup = \"{warmup}\"\npayload = \"none\"\n[trace]\nsource = \"hot-cold\"\n\
+             arrival = \"closed=16\"\n[generate]\nrequests = {requests}\nrange = \"368MiB\"\nread_fraction = 0.0\nhot_pages = 0.1\nhot_requests = 0.9\n"
+        );
+        run(&settings).outcomes.into_iter().map(|outcome| outcome.result.flash.waf.expect("it writes")).collect::<Vec<_>>()
+    };
+    let (transient, short, long) = (waf("none", 40_000), waf("auto", 40_000), waf("auto", 200_000));
+    for ((transient, short), long) in transient.into_iter().zip(short).zip(long) {
+        assert!((short / long - 1.0).abs() < 0.05, "{short} with a warm-up, {long} in a long run");
+        assert!((transient / long - 1.0).abs() > 0.1, "{transient} without, {long} in a long run");
+    }
+}
