@@ -58,7 +58,10 @@ fn lacking(outcome: &Outcome, user_slots: u32) -> Vec<String> {
     let programs = run.flash.programs.get(Cause::Host.name()).copied().unwrap_or(0);
     let few = PROGRAMMED_BLOCKS * u64::from(geometry.dies()) * u64::from(geometry.pages_per_block);
     if programs < few {
-        lacking.push(format!("{} pages were programmed for the host, fewer than {PROGRAMMED_BLOCKS} blocks of each die have", grouped(programs)));
+        lacking.push(format!(
+            "{} pages were programmed for the host, fewer than {PROGRAMMED_BLOCKS} blocks of each die have",
+            grouped(programs)
+        ));
     }
     let (erases, few): (u64, u64) = (run.flash.erases.values().sum(), ERASED_BLOCKS * u64::from(geometry.dies()));
     if erases < few {
@@ -113,7 +116,7 @@ pub(crate) fn waf(run: &RunResult) -> Option<Interval> {
 }
 
 /// The interval of a ratio of sums over batches (Student's t over batch means). What follows each other in a run is alike, so neighbours are
-/// joined until batches tell nothing of the next one; where the fewest still do, there is none.
+/// joined until batches tell little of the next one, and what they still tell widens the interval; where the fewest tell more, there is none.
 fn batch_means(mut batches: Vec<(f64, f64)>) -> Option<Interval> {
     let sum = |batches: &[(f64, f64)]| batches.iter().fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
     while batches.len() >= BATCHES.1 {
@@ -128,7 +131,9 @@ fn batch_means(mut batches: Vec<(f64, f64)>) -> Option<Interval> {
         // One in ten of independent samples has more.
         let is_told = batches.len() < 2 * BATCHES.0 && neighbours <= 1.28 / count.sqrt() * squares;
         if is_told {
-            let error = (squares / (count * (count - 1.0))).sqrt() / (below / count);
+            // The correlation of a sample is one in its size too low.
+            let shared = 1.0 + 2.0 * (neighbours / squares.max(f64::MIN_POSITIVE) + 1.0 / count).max(0.0);
+            let error = (shared * squares / (count * (count - 1.0))).sqrt() / (below / count);
             return Some(Interval { mean: ratio, half_width: t_quantile(batches.len() - 1) * error });
         }
         batches = batches.chunks_exact(2).map(sum).collect();

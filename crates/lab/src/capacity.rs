@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn equal_raw_gives_all_schemes_the_same_flash_and_equal_spare_the_same_spare() {
-        let equal_raw = plan(&with(""), 73_728).unwrap();
+        let equal_raw = plan(&with("capacity.size = \"288MiB\""), 5).unwrap();
         assert_eq!(equal_raw.user_slots, 73_728);
         for planned in &equal_raw.drives {
             assert_eq!(planned.drive.geometry.blocks_per_plane, 100);
@@ -331,7 +331,7 @@ mod tests {
         }
         // 1 - 0.72 / 0.875
         assert!((equal_raw.drives[1].spare_after_redundancy - 0.177_142_857).abs() < 1e-6);
-        let equal_spare = plan(&with("capacity.fairness = \"equal-spare\""), 73_728).unwrap();
+        let equal_spare = plan(&with("capacity = { size = \"288MiB\", fairness = \"equal-spare\" }"), 5).unwrap();
         let blocks: Vec<u32> = equal_spare.drives.iter().map(|d| d.drive.geometry.blocks_per_plane).collect();
         assert_eq!(blocks, [100, 115, 115]);
         for planned in &equal_spare.drives {
@@ -377,14 +377,18 @@ mod tests {
         let experiment = raid5(0.16, "capacity.size = \"64MiB\"");
         let planned = plan(&experiment, TINY).unwrap().drives.remove(0);
         let caution = caution(&experiment, &[&planned]).expect("23 blocks a die").text;
-        assert!(caution.contains("capacity.spare asks for 16 %, and the drive has 30 %: it has 23 blocks of 512KiB a die"), "{caution}");
+        assert!(
+            caution.contains("capacity.spare asks for 16 %, and the drive has 30 %: it has 23 blocks of 512KiB a die"),
+            "{caution}"
+        );
     }
 
     #[test]
     fn a_spare_that_is_said_to_do_does_and_one_less_does_not() {
         for rest in ["", "capacity.size = \"64MiB\"", "age.bad_blocks = 0.02"] {
             let problem = plan(&raid5(0.05, rest), TINY).expect_err("parity takes an eighth");
-            let said = problem.message.split("capacity.spare from ").nth(1).expect("a bound").split(' ').next().expect("a number");
+            let said =
+                problem.message.split("capacity.spare from ").nth(1).expect("a bound").split(' ').next().expect("a number");
             let least: f64 = said.parse().unwrap_or_else(|e| panic!("{e}: {problem}"));
             plan(&raid5(least, rest), TINY).unwrap_or_else(|e| panic!("{rest}: {e}"));
             assert!(plan(&raid5(least - 0.001, rest), TINY).is_err(), "{rest}: {least}");
@@ -392,8 +396,8 @@ mod tests {
     }
 
     #[test]
-    fn a_tiny_trace_gets_the_few_blocks_that_garbage_collection_needs() {
-        let tiny = plan(&with(""), 10).unwrap();
+    fn a_tiny_drive_gets_the_few_blocks_that_garbage_collection_needs() {
+        let tiny = plan(&with("capacity.size = \"40KiB\""), 10).unwrap();
         assert!(tiny.added_blocks > 0 || tiny.drives[0].drive.geometry.blocks_per_plane == 4);
         let shapes: Vec<_> = tiny.drives.iter().map(|d| d.drive.geometry).collect();
         assert!(shapes.windows(2).all(|pair| pair[0] == pair[1]), "equal raw flash");

@@ -598,7 +598,10 @@ fn warmed(outcomes: &[Outcome]) -> Option<String> {
         let waf = warm_up.waf.filter(|_| warm_up.pages > 0)?;
         let pages = crate::table::grouped(warm_up.pages);
         let share = crate::quantity::percent(measured as f64 / (measured + warm_up.requests).max(1) as f64);
-        Some(format!("{pages} pages under `{}` (then write amplification was {waf:.2}, and {share} of all requests are measured)", outcome.label))
+        Some(format!(
+            "{pages} pages under `{}` (then write amplification was {waf:.2}, and {share} of all requests are measured)",
+            outcome.label
+        ))
     };
     let told: Vec<String> = outcomes.iter().filter_map(of).collect();
     (!told.is_empty()).then(|| format!("warm-up: before it is measured the workload wrote {}", told.join(", ")))

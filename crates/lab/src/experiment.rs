@@ -377,7 +377,11 @@ impl DriveSpec {
         let Geometry { channels, pages_per_block, .. } = self.geometry;
         let (dies, program, page) = (self.geometry.dies(), self.program_bytes(), self.geometry.program_size());
         let plural = |count: u32, noun: &str| if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") };
-        format!("{} on {}, {program} a program, blocks of {pages_per_block} pages of {page}", plural(dies, "die"), plural(channels, "channel"))
+        format!(
+            "{} on {}, {program} a program, blocks of {pages_per_block} pages of {page}",
+            plural(dies, "die"),
+            plural(channels, "channel")
+        )
     }
 
     /// The drive model itself.

@@ -47,7 +47,7 @@ pub(crate) fn planned<'a>(
         Arrival::Closed(depth) => depth,
         _ => workload.depth().unwrap_or(DEPTH_WITHOUT_TIMES),
     };
-    Ok(Some(Planned { workload, map, warmup, further: workload.further(), until, depth }))
+    Ok(Some(Planned { workload, map, warmup, further: workload.further(matches!(warmup, Warmup::Time(_))), until, depth }))
 }
 
 /// Whether the drive is to be in a steady state: an experiment that ends preconditioning before wants the state it describes.
@@ -157,6 +157,12 @@ mod tests {
         Ok(found)
     }
 
+    /// Fails if more requests than come in virtual time are asked of a generator at its own times.
+    #[test]
+    fn a_slow_load_is_drawn_further_too() {
+        assert_eq!(commands("read_fraction = 0.0\narrivals = { poisson = \"16ms\" }").map(|found| found.len()), Ok(5000));
+    }
+
     /// Fails if a warm-up repeats the requests that are measured, draws others than such a workload has, or reads.
     #[test]
     fn a_generator_is_drawn_further_without_its_reads() {
@@ -176,11 +182,13 @@ mod tests {
         let count = |settings: &str| commands(settings).map(|found| found.len());
         assert_eq!(count("read_fraction = 0.0\n[precondition]\nfill = 1.0"), Ok(5000));
         let with = |warmup: &str, rest: &str| {
-            let text = format!("warmup = {warmup}\n[trace]\nsource = \"uniform\"\n[generate]\nrequests = 200\nrange = \"4MiB\"\n{rest}");
+            let text =
+                format!("warmup = {warmup}\n[trace]\nsource = \"uniform\"\n[generate]\nrequests = 200\nrange = \"4MiB\"\n{rest}");
             let experiment = Experiment::parse("test.toml", &text).unwrap_or_else(|e| panic!("{e}"));
             let workload = Workload::open(&experiment, &|_| {}).expect("valid");
             let map = workload.map(&experiment, 1024).expect("it fits");
-            planned(&experiment, &workload, &map).map(|planned| planned.map_or(0, |one| one.commands().expect("it opens").count()))
+            planned(&experiment, &workload, &map)
+                .map(|planned| planned.map_or(0, |one| one.commands().expect("it opens").count()))
         };
         assert_eq!(with("300", "read_fraction = 0.0"), Ok(300));
         let halved = with("\"300\"", "read_fraction = 0.5").expect("valid");

@@ -368,10 +368,18 @@ impl Workload {
         }
     }
 
-    /// A generator with the same options and draws that does not end; `None`: this is no generator.
-    pub(crate) fn further(&self) -> Option<Tape> {
+    /// A generator with the same options and draws and more requests, at their times or all at once; `None`: this is no generator.
+    pub(crate) fn further(&self, is_timed: bool) -> Option<Tape> {
+        use trace::generate::{Arrivals, Workload};
         let Tape::Generated { kind, workload, seed } = &self.tape else { return None };
-        Some(Tape::Generated { kind, workload: trace::generate::Workload { requests: FURTHER, ..workload.clone() }, seed: *seed })
+        let (requests, arrivals) = match workload.arrivals {
+            // As many as virtual time lasts for.
+            Arrivals::Every(gap) | Arrivals::Poisson(gap) if is_timed => {
+                (FURTHER.min(trace::SPAN_LIMIT.0 / gap.0.max(1)), workload.arrivals)
+            }
+            _ => (FURTHER, Arrivals::AtOnce),
+        };
+        Some(Tape::Generated { kind, workload: Workload { requests, arrivals, ..workload.clone() }, seed: *seed })
     }
 
     /// What such a generator gives after the requests of this workload.

@@ -244,11 +244,14 @@ mod tests {
 
     /// Three seeds of `none`, `raid5` and `ds-raid`, whose costs are then made up.
     fn repeated() -> Seeds {
-        let text = "seeds = 3\nschemes = [\"none\", \"raid5\", \"ds-raid\"]\n[trace]\nsource = \"uniform\"\n[generate]\n\
+        let text = "seeds = 3\nwarmup = \"none\"\nschemes = [\"none\", \"raid5\", \"ds-raid\"]\n[trace]\nsource = \"uniform\"\n[generate]\n\
                     requests = 200\nrange = \"8MiB\"\nread_fraction = 0.5\n";
         let experiment = crate::Experiment::parse("test.toml", text).unwrap_or_else(|e| panic!("{e}"));
         let bench = crate::Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} };
         let mut seeds = crate::compare(&experiment, &bench).unwrap_or_else(|e| panic!("{e}")).seeds.expect("repeated");
+        let answer = Verdict::over(&seeds).answer.join(" ");
+        assert!(!answer.contains("energy") && !answer.contains("lives"), "200 requests: {answer}");
+        seeds.bear();
         for scheme in [1, 2] {
             seeds.set(scheme, "response_us_mean", &[500.0, 520.0, 540.0]);
             seeds.set(scheme, "life_tb", &[5.0, 5.2, 5.1]);

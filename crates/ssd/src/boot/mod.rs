@@ -56,10 +56,7 @@ pub(crate) fn new_drive<'a, P: HostPayload, A: FlashArray<P>>() -> Vec<Step<'a, 
 
 /// The first of these: a drive with its write history, which a workload may still add to.
 pub(crate) fn written_drive<'a, P: HostPayload, A: FlashArray<P>>() -> Vec<Step<'a, P, A>> {
-    vec![
-        Step { name: "room beside bad blocks", run: Boot::check_room },
-        Step { name: "write history", run: Boot::write_history },
-    ]
+    vec![Step { name: "room beside bad blocks", run: Boot::check_room }, Step { name: "write history", run: Boot::write_history }]
 }
 
 /// The others: what was written grows old, and the drive is ready.
