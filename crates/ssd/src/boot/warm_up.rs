@@ -12,7 +12,8 @@ use vocab::{HostCommand, HostOp, SECTOR_BYTES};
 /// How much of a workload is replayed before it is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WarmUp {
-    /// Until write amplification is steady. A window is a quarter of the spare, and two windows together are held against the two before.
+    /// Until write amplification is steady: while as much as the spare is written it is what it was before, while as much was written.
+    /// Windows are a quarter of that; half of it hides a slow drift.
     /// Where the workload repeats itself after so many pages, the last half of that is held against the same half of the time before: its
     /// phases are no change of the drive. It ends where the workload begins again: what was written last would be written anew at once.
     UntilSteady {
@@ -32,7 +33,7 @@ pub(crate) struct Warmed {
     pub requests: u64,
     /// Logical pages that they wrote.
     pub pages: u64,
-    /// Write amplification of the last period, or of the last two windows.
+    /// Write amplification of the last period, or while the last spare was written.
     pub waf: f64,
     /// Whether it was a period's.
     pub is_phased: bool,
@@ -61,13 +62,15 @@ struct Plan {
     at_most: usize,
     /// Whether steadiness is asked for.
     is_asked: bool,
+    /// Whether a period is one of the workload, whose end counts.
+    is_phased: bool,
 }
 
 impl Plan {
     /// For a drive with so many spare slots.
     fn new(until: WarmUp, spare: u64) -> Self {
         let window = (spare / 4).max(1);
-        let plan = Self { window, period: 2, compared: 2, within: 0.0, at_most: WINDOWS_MAX, is_asked: true };
+        let plan = Self { window, period: 4, compared: 4, within: 0.0, at_most: WINDOWS_MAX, is_asked: true, is_phased: false };
         match until {
             WarmUp::All => Self { at_most: usize::MAX, is_asked: false, ..plan },
             WarmUp::UntilSteady { within, period } => match (period + window / 2) / window {
@@ -76,7 +79,7 @@ impl Plan {
                 windows @ 2..=PERIOD_MAX => {
                     let (period, window) = (windows as usize, period / windows);
                     let at_most = (WINDOWS_MAX / period).max(3) * period;
-                    Self { within, window, period, compared: (period / 2).max(2), at_most, ..plan }
+                    Self { within, window, period, compared: (period / 2).max(2), at_most, is_phased: true, ..plan }
                 }
                 _ => Self { at_most: PERIOD_MAX as usize / 2, is_asked: false, ..plan },
             },
@@ -89,7 +92,7 @@ impl Plan {
     }
 
     fn is_steady(&self, past: &[f64]) -> bool {
-        let is_at_end = self.period == 2 || past.len().is_multiple_of(self.period);
+        let is_at_end = !self.is_phased || past.len().is_multiple_of(self.period);
         let before = past.len().checked_sub(self.period + self.compared).filter(|_| self.is_asked && is_at_end);
         let Some(before) = before else { return false };
         let (earlier, last) = (mean(&past[before..before + self.compared]), mean(&past[past.len() - self.compared..]));
@@ -137,7 +140,7 @@ pub(crate) fn warm_up<P: SessionPayload>(
     let geometry = *drive.core.device.grid.geometry();
     let plan = Plan::new(until, u64::from(geometry.slots().saturating_sub(drive.core.map.user_slots())));
     let sectors_per_page = geometry.slot_size.0 / SECTOR_BYTES;
-    let (mut warmed, mut past) = (Warmed { is_phased: plan.period > 2, ..Warmed::default() }, Vec::new());
+    let (mut warmed, mut past) = (Warmed { is_phased: plan.is_phased, ..Warmed::default() }, Vec::new());
     loop {
         let mut taken = Window { commands, sectors_per_page, pages_left: plan.window, taken: 0 };
         drive.core.device.folds = Folds::new(drive.core.device.grid.slots_per_page());
@@ -167,12 +170,13 @@ mod tests {
     }
 
     #[test]
-    fn two_windows_are_held_against_the_two_before() {
+    fn the_spare_is_held_against_the_spare_before() {
         let plan = plan(0);
-        assert!(!plan.is_steady(&[2.0, 2.0, 2.0]), "four are needed");
-        assert!(plan.is_steady(&[9.0, 2.1, 1.9, 1.9, 2.1]), "what scatters has a mean");
-        assert!(!plan.is_steady(&[2.0, 2.0, 1.95, 1.94]), "what falls does not");
-        assert!(!Plan::new(WarmUp::All, 4000).is_steady(&[2.0; 4]));
+        assert!(!plan.is_steady(&[2.0; 7]), "eight windows are needed");
+        assert!(plan.is_steady(&[9.0, 2.1, 1.9, 1.9, 2.1, 1.9, 2.1, 2.1, 1.9]), "what scatters has a mean");
+        let drift = |each: f64| (0..8).map(|at| 2.0 * (1.0 + each * f64::from(at))).collect::<Vec<_>>();
+        assert!(plan.is_steady(&drift(0.004)) && !plan.is_steady(&drift(0.007)), "2 % from four windows to the next four");
+        assert!(!Plan::new(WarmUp::All, 4000).is_steady(&[2.0; 8]));
     }
 
     /// Fails if phases of a recording are taken for a drive that changes, or a drive that changes for one in another phase.
@@ -188,7 +192,7 @@ mod tests {
         let falling: Vec<f64> = steady.iter().enumerate().map(|(at, waf)| waf * (1.0 - 0.01 * at as f64)).collect();
         assert!(!plan.is_steady(&falling));
         // A period of a window and less has no phases that windows could show; one of many is not waited for.
-        assert_eq!((self::plan(900).window, self::plan(900).period, self::plan(90).window), (900, 2, 1000));
+        assert_eq!((self::plan(900).window, self::plan(900).is_phased, self::plan(90).window), (900, false, 1000));
         assert!(!self::plan(40_000).is_asked && self::plan(40_000).at_most == 8);
     }
 }
