@@ -232,7 +232,7 @@ pub(crate) fn caution(experiment: &Experiment, planned: &[&PlannedDrive]) -> Opt
     let off = |one: &&&PlannedDrive| (got(one) - one.spare_asked).abs();
     let worst = planned.iter().max_by(|one, other| off(one).total_cmp(&off(other)))?;
     let text = format!(
-        "capacity.spare asks for {}, and the drive has {}: it has {} blocks of {} a die, and collection needs some of them free. A larger          capacity.size has the spare that is asked for",
+        "capacity.spare asks for {}, and the drive has {}: it has {} blocks of {} a die, and collection needs some of them free. A larger capacity.size has the spare that is asked for",
         percent(worst.spare_asked),
         percent(got(&worst)),
         worst.drive.geometry.blocks_per_die(),

@@ -152,7 +152,7 @@ pub(crate) fn rescaled(experiment: &Experiment, clock: &Clock) -> Option<Caution
         return None;
     }
     let text = format!(
-        "the clock makes the load less than `generate.arrivals` asks for: times between requests are multiplied by {}, so that no scheme is          overloaded. `--arrival recorded` keeps the load",
+        "the clock makes the load less than `generate.arrivals` asks for: times between requests are multiplied by {}, so that no scheme is overloaded. `--arrival recorded` keeps the load",
         clock.factor
     );
     Some(Caution { level: Level::Warning, scheme: None, not_comparable: None, kind: "rescaled", text })

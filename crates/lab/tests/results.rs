@@ -175,7 +175,7 @@ fn a_drive_that_wears_out_turns_read_only_and_says_so() {
 fn a_rebuild_that_finds_no_room_is_a_warning_and_a_number() {
     let settings = |spare: f64| {
         format!(
-            "{}\n[capacity]\nspare = {spare}\n[drive.geometry]\nchannels = 1\ndies_per_channel = 4\n\
+            "capacity.spare = {spare}\n{}\n[drive.geometry]\nchannels = 1\ndies_per_channel = 4\n\
              pages_per_block = 32\n[faults]\ndead_die = 1\ndead_die_at_request = 500\n",
             SMALL.replace(r#""none", "raid5", "ds-raid""#, r#""none", "raid5", "ds-raid", "mds-groups""#)
         )
