@@ -112,6 +112,21 @@ impl Comparison {
     }
 }
 
+/// What was written before the run, by the names of results.
+fn of_warm_up(run: &RunResult) -> [(&'static str, Value); 8] {
+    let (history, warm_up) = (&run.precondition, &run.warm_up);
+    [
+        ("precondition_overwrites", json!(history.overwrites)),
+        ("precondition_waf", json!(history.waf)),
+        ("precondition_converged", json!(history.converged)),
+        ("warmup_requests", json!(warm_up.requests)),
+        ("warmup_pages", json!(warm_up.pages)),
+        ("warmup_waf", json!(warm_up.waf)),
+        ("warmup_steady", json!(warm_up.steady)),
+        ("measured_share", json!(measured_share(run))),
+    ]
+}
+
 /// Of the requests that were replayed, warm-up included, the share that was measured; `None` without any.
 fn measured_share(run: &RunResult) -> Option<f64> {
     let measured: u64 = run.host.requests.values().sum();
@@ -268,14 +283,7 @@ impl Outcome {
         put("offered_load", json!(r.replay.offered_load));
         put("die_busy_share", json!(r.flash.die_busy_share));
         put("simulated_s", json!(r.replay.simulated_s));
-        put("precondition_overwrites", json!(r.precondition.overwrites));
-        put("precondition_waf", json!(r.precondition.waf));
-        put("precondition_converged", json!(r.precondition.converged));
-        put("warmup_requests", json!(r.warm_up.requests));
-        put("warmup_pages", json!(r.warm_up.pages));
-        put("warmup_waf", json!(r.warm_up.waf));
-        put("warmup_steady", json!(r.warm_up.steady));
-        put("measured_share", json!(measured_share(r)));
+        of_warm_up(r).into_iter().for_each(|(name, value)| drop(put(name, value)));
         put("read_cdf_us", json!(r.host.read_cdf));
         put("write_cdf_us", json!(r.host.write_cdf));
         put("prepare_wall_s", json!(self.prepare_wall_s));
