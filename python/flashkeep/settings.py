@@ -293,6 +293,8 @@ class Experiment:
     seeds: int | None = None
     payload: str | None = None
     scheduler: str | None = None
+    #: How much of the workload is replayed before it is measured: ``"auto"``, ``"none"``, a number of requests, or a time.
+    warmup: str | int | None = None
     settings: Settings = field(default_factory=dict)
 
     def to_settings(self) -> dict[str, Any]:

@@ -164,8 +164,11 @@ impl Bars {
 
 /// How much of a drive is written and overwritten. When overwriting ends is not known before, so no time is promised.
 fn history_in_words(history: HistoryProgress) -> String {
-    let HistoryProgress { filled, to_fill, overwritten, overwritten_at_most } = history;
+    let HistoryProgress { filled, to_fill, overwritten, overwritten_at_most, warmed, warmed_at_most } = history;
     match (to_fill, overwritten) {
+        _ if warmed > 0 => {
+            format!(": warmed up by {warmed} pages of the workload, until write amplification settles, at most {warmed_at_most}")
+        }
         (0, _) => String::new(),
         (_, 0) => format!(": {} % filled", filled * 100 / to_fill),
         _ => format!(

@@ -1,6 +1,7 @@
 //! Facts, then folds (decision D9): the machine records what happened, once; every figure of a
 //! report is a fold over these records, so two reports cannot disagree.
 
+use crate::batches::{Batches, Mark};
 use crate::series::Series;
 use hdrhistogram::Histogram;
 use vocab::{Cause, DieId, Nanos, SimTime, StreamId};
@@ -346,6 +347,8 @@ pub struct Folds {
     pub slc: SlcFolds,
     /// Pages recharged in place.
     pub recharges: u64,
+    /// The run in batches; of runs that count responses.
+    pub batches: Batches,
     /// Slots programmed with something in them.
     pub filled_slots: u64,
     /// Slots programmed empty.
@@ -420,6 +423,7 @@ impl Folds {
             buffer_hits: 0,
             slc: SlcFolds::default(),
             recharges: 0,
+            batches: Batches::default(),
             filled_slots: 0,
             padded_slots: 0,
             arrived: [0; 4],
@@ -448,6 +452,11 @@ impl Folds {
             bin_end: SimTime(u64::MAX),
             slots_per_page,
         }
+    }
+
+    /// Slots programmed, with something in them or empty.
+    pub fn programmed_slots(&self) -> u64 {
+        self.filled_slots + self.padded_slots
     }
 
     /// Records one fact.
@@ -562,6 +571,20 @@ impl Folds {
             responses[which].record(response.0).expect("histograms grow");
             self.response_sum[which] += u128::from(response.0);
             self.response_max[which] = self.response_max[which].max(response.0);
+            self.answered_in_batch();
+        }
+    }
+
+    #[inline]
+    fn answered_in_batch(&mut self) {
+        let answers = self.requests[RequestKind::Read as usize] + self.requests[RequestKind::Write as usize];
+        if self.batches.ends_at(answers) {
+            self.batches.end(Mark {
+                answers,
+                response_ns: self.response_sum.iter().sum(),
+                slots: self.programmed_slots(),
+                pages: self.pages[RequestKind::Write as usize],
+            });
         }
     }
 

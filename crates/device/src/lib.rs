@@ -6,6 +6,7 @@
 //! to hear of it is for the engine to say.
 
 mod ahead;
+pub mod batches;
 pub mod calendar;
 pub mod codec;
 pub mod command;

@@ -85,6 +85,7 @@ impl Load {
             format!("generate.read_fraction={}", self.read_share()),
             format!("precondition.fill={}", u8::from(is_read)),
             "precondition.converge_within=0".into(),
+            "warmup=none".into(),
             "drive.slc.mode=off".into(),
             "payload=none".into(),
         ];

@@ -1,7 +1,9 @@
 //! How much the host may store, and how much raw flash each scheme gets for it.
 
-use crate::experiment::{Experiment, Fairness};
+use crate::caution::{Caution, Level};
+use crate::experiment::{CapacitySpec, Experiment, Fairness};
 use crate::problem::Problem;
+use crate::quantity::percent;
 use crate::textual::Size;
 use ssd::Drive;
 use ssd::protect::SchemeChoice;
@@ -31,6 +33,8 @@ pub struct PlannedDrive {
     pub drive: Drive,
     /// Share of raw flash the scheme's redundancy needs.
     pub redundancy_share: f64,
+    /// What `capacity.spare` asks for.
+    pub spare_asked: f64,
     /// Share of raw flash beyond the user capacity.
     pub spare_raw: f64,
     /// Of the flash that is left after redundancy, the share beyond the user capacity.
@@ -65,19 +69,18 @@ fn user_slots(experiment: &Experiment, touched: u64) -> Result<u64, Problem> {
     }
 }
 
-/// Blocks of a plane that a drive of large blocks has at least: with 32, the write amplification of rows under the bundled trace is half as
-/// large again as with 128, because the blocks that collection keeps free are a share of the spare.
-const LEAST_LARGE_BLOCKS: u64 = 128;
+/// Blocks of a die that a drive has at least: with 32, the write amplification of rows under the bundled trace is half as large again as
+/// with 128, because the blocks that collection keeps free are a share of the spare. With fewer still, the spare is what those few blocks
+/// leave, whatever was asked for.
+const LEAST_BLOCKS: u32 = 128;
 
-/// User slots that a drive has at least where many pages are programmed together: its blocks are large, and a drive as small
-/// as the trace would consist of a few of them. What the trace does not touch is cold data.
+/// User slots that a drive has at least where its size follows the workload: a drive as small as that would consist of a few blocks.
+/// What the workload does not touch is cold data.
 fn least_slots(experiment: &Experiment) -> u64 {
-    let drive = &experiment.drive;
-    if drive.timing.unit.is_none() {
-        return 0;
-    }
-    let blocks = LEAST_LARGE_BLOCKS.min(u64::from(drive.geometry.blocks_per_plane));
-    let slots = slots_per_row(&drive.geometry) * blocks;
+    let geometry = &experiment.drive.geometry;
+    let planes = geometry.blocks_per_die() / geometry.blocks_per_plane;
+    let blocks = u64::from(LEAST_BLOCKS.div_ceil(planes).min(geometry.blocks_per_plane));
+    let slots = slots_per_row(geometry) * blocks;
     (slots as f64 * (1.0 - experiment.capacity.spare) + 1e-6) as u64
 }
 
@@ -87,6 +90,34 @@ fn least_slots(experiment: &Experiment) -> u64 {
 /// A drive too large to address, or a scheme that cannot work with the spare; the problem names
 /// the numbers and what would be valid.
 pub fn plan(experiment: &Experiment, touched: u64) -> Result<Plan, Problem> {
+    let (user, short) = match fit(experiment, touched)? {
+        Fit::Fits(plan) => return Ok(plan),
+        Fit::Short(user, short) => (user, short),
+    };
+    let needs = short.into_iter().map(|one| (least_spare(experiment, touched, &one.label), one));
+    // What the scheme needs that lacks most is enough for all.
+    let most = needs.max_by(|one, other| one.0.unwrap_or(f64::INFINITY).total_cmp(&other.0.unwrap_or(f64::INFINITY)));
+    let (spare, short) = most.expect("a scheme lacks room");
+    Err(too_little_spare(experiment, user, &short, spare))
+}
+
+/// What planning comes to.
+enum Fit {
+    Fits(Plan),
+    /// The slots that the host needs, and the schemes that keep fewer.
+    Short(u64, Vec<Short>),
+}
+
+/// A scheme that keeps too few slots on its drive.
+struct Short {
+    label: String,
+    choice: SchemeChoice,
+    planned: PlannedDrive,
+    /// The most that it keeps.
+    most: u32,
+}
+
+fn fit(experiment: &Experiment, touched: u64) -> Result<Fit, Problem> {
     let user = user_slots(experiment, touched)?;
     let choices: Vec<SchemeChoice> = experiment.schemes.iter().map(|name| experiment.choice(name)).collect();
     let base = experiment.drive.drive();
@@ -103,16 +134,15 @@ pub fn plan(experiment: &Experiment, touched: u64) -> Result<Plan, Problem> {
         // More blocks make up for the reserve, not for those that are bad.
         let kept = |most| beside_bad_blocks(experiment, most);
         let lacking = self::lacking(experiment, user, planned.iter().zip(&choices), kept)?;
-        let short = lacking.into_iter().map(|(drive, choice, most)| {
-            let spare = least_spare(experiment, user, drive, choice);
-            (spare, drive, choice, most)
-        });
-        // What the scheme needs that lacks most is enough for all.
-        let needs = |spare: Option<f64>| spare.unwrap_or(f64::INFINITY);
-        return match short.max_by(|one, other| needs(one.0).total_cmp(&needs(other.0))) {
-            Some((spare, drive, choice, most)) => Err(too_little_spare(experiment, user, (drive, choice), most, spare)),
-            None => Ok(Plan { user_slots: user as u32, drives: planned, reference, added_blocks: added }),
+        let short = |(planned, choice, most): Kept<'_>| {
+            let at = choices.iter().position(|one| std::ptr::eq(one, choice)).expect("one of these");
+            Short { label: experiment.schemes[at].clone(), choice: choice.clone(), planned: planned.clone(), most }
         };
+        let short: Vec<Short> = lacking.into_iter().map(short).collect();
+        return Ok(match short.is_empty() {
+            false => Fit::Short(user, short),
+            true => Fit::Fits(Plan { user_slots: user as u32, drives: planned, reference, added_blocks: added }),
+        });
     }
 }
 
@@ -181,6 +211,7 @@ fn drives(experiment: &Experiment, user: u64, shares: &[f64], added: u32) -> Res
         let raw = f64::from(drive.geometry.slots());
         Ok(PlannedDrive {
             redundancy_share: share,
+            spare_asked: capacity.spare,
             spare_raw: 1.0 - user as f64 / raw,
             spare_after_redundancy: 1.0 - user as f64 / (raw * (1.0 - share)),
             drive,
@@ -189,16 +220,32 @@ fn drives(experiment: &Experiment, user: u64, shares: &[f64], added: u32) -> Res
     shares.iter().map(plan_one).collect()
 }
 
-fn too_little_spare(
-    experiment: &Experiment,
-    user: u64,
-    (planned, choice): (&PlannedDrive, &SchemeChoice),
-    most: u32,
-    spare: Option<f64>,
-) -> Problem {
+/// How much the spare may be off what was asked for before a caution says so: whole blocks are a hundredth where there are as many.
+const SPARE_OFF: f64 = 0.01;
+
+/// A caution where a drive of few blocks has another spare than was asked for.
+pub(crate) fn caution(experiment: &Experiment, planned: &[&PlannedDrive]) -> Option<Caution> {
+    let got = |one: &&&PlannedDrive| match experiment.capacity.fairness {
+        Fairness::EqualRaw => one.spare_raw,
+        Fairness::EqualSpare => one.spare_after_redundancy,
+    };
+    let off = |one: &&&PlannedDrive| (got(one) - one.spare_asked).abs();
+    let worst = planned.iter().max_by(|one, other| off(one).total_cmp(&off(other)))?;
+    let text = format!(
+        "capacity.spare asks for {}, and the drive has {}: it has {} blocks of {} a die, and collection needs some of them free. A larger capacity.size has the spare that is asked for",
+        percent(worst.spare_asked),
+        percent(got(&worst)),
+        worst.drive.geometry.blocks_per_die(),
+        Bytes(u64::from(worst.drive.geometry.pages_per_block) * worst.drive.geometry.program_size().0)
+    );
+    (off(&worst) > SPARE_OFF).then(|| Caution { level: Level::Warning, scheme: None, not_comparable: None, kind: "spare", text })
+}
+
+fn too_little_spare(experiment: &Experiment, user: u64, short: &Short, spare: Option<f64>) -> Problem {
+    let Short { choice, planned, most, .. } = short;
     let geometry = &planned.drive.geometry;
     let slot = geometry.slot_size;
-    let mut valid = vec![format!("capacity.size of at most {} on this much flash", Bytes(u64::from(most) * slot.0))];
+    let mut valid = vec![format!("capacity.size of at most {} on this much flash", Bytes(u64::from(*most) * slot.0))];
     if let Some(spare) = spare {
         valid.insert(0, format!("capacity.spare from {spare:.3} up"));
     }
@@ -234,33 +281,20 @@ fn wider(planned: &PlannedDrive, choice: &SchemeChoice) -> Option<String> {
     (has("m") && given("m") > Some(1)).then(|| format!("scheme.{name}.m below {}: less redundancy", given("m").unwrap_or(2)))
 }
 
-/// The least spare, to three digits, with which the scheme holds `user` slots.
-fn least_spare(experiment: &Experiment, user: u64, planned: &PlannedDrive, choice: &SchemeChoice) -> Option<f64> {
-    let on_top = match experiment.capacity.fairness {
-        Fairness::EqualSpare => planned.redundancy_share,
-        Fairness::EqualRaw => 0.0,
-    };
+/// The least spare, to three digits, with which a scheme alone gets a drive for a workload that touches `touched` slots.
+fn least_spare(experiment: &Experiment, touched: u64, label: &str) -> Option<f64> {
     let holds = |thousandths: u32| {
-        let spare = f64::from(thousandths) / 1e3;
-        let (drive, user) = match experiment.capacity.size {
-            // The drive stays as it is: more spare means less for the host.
-            Size::Drive => (experiment.drive.drive(), (f64::from(experiment.drive.geometry.slots()) * (1.0 - spare)) as u64),
-            _ => {
-                let mut drive = planned.drive.clone();
-                let blocks = blocks_per_plane(&drive.geometry, user, spare, on_top).max(4);
-                drive.geometry.blocks_per_plane = u32::try_from(blocks).ok()?;
-                (drive, user)
-            }
-        };
-        drive.geometry.check().ok()?;
-        let most = ssd::user_slots_max(&drive, choice, &experiment.gc).ok()?;
-        (u64::from(beside_bad_blocks(experiment, most)) >= user).then_some(())
+        let capacity = CapacitySpec { spare: f64::from(thousandths) / 1e3, ..experiment.capacity };
+        let alone = Experiment { capacity, schemes: vec![label.to_owned()], ..experiment.clone() };
+        matches!(fit(&alone, touched), Ok(Fit::Fits(_)))
     };
     let (mut short, mut enough) = ((experiment.capacity.spare * 1e3) as u32, 950);
-    holds(enough)?;
+    if !holds(enough) {
+        return None;
+    }
     while enough - short > 1 {
         let middle = short.midpoint(enough);
-        if holds(middle).is_some() { enough = middle } else { short = middle }
+        if holds(middle) { enough = middle } else { short = middle }
     }
     Some(f64::from(enough) / 1e3)
 }
@@ -289,7 +323,7 @@ mod tests {
 
     #[test]
     fn equal_raw_gives_all_schemes_the_same_flash_and_equal_spare_the_same_spare() {
-        let equal_raw = plan(&with(""), 73_728).unwrap();
+        let equal_raw = plan(&with("capacity.size = \"288MiB\""), 5).unwrap();
         assert_eq!(equal_raw.user_slots, 73_728);
         for planned in &equal_raw.drives {
             assert_eq!(planned.drive.geometry.blocks_per_plane, 100);
@@ -297,7 +331,7 @@ mod tests {
         }
         // 1 - 0.72 / 0.875
         assert!((equal_raw.drives[1].spare_after_redundancy - 0.177_142_857).abs() < 1e-6);
-        let equal_spare = plan(&with("capacity.fairness = \"equal-spare\""), 73_728).unwrap();
+        let equal_spare = plan(&with("capacity = { size = \"288MiB\", fairness = \"equal-spare\" }"), 5).unwrap();
         let blocks: Vec<u32> = equal_spare.drives.iter().map(|d| d.drive.geometry.blocks_per_plane).collect();
         assert_eq!(blocks, [100, 115, 115]);
         for planned in &equal_spare.drives {
@@ -323,9 +357,47 @@ mod tests {
         }
     }
 
+    /// 64 MiB on eight dies of blocks of 512 KiB are 23 blocks a die, whose reserve is a spare of 0.3.
+    const TINY: u64 = 16_384;
+
+    fn raid5(spare: f64, rest: &str) -> Experiment {
+        with(&format!("schemes = [\"raid5\"]\ncapacity.spare = {spare}\n{rest}"))
+    }
+
+    /// Fails if a drive has so few blocks that another spare comes of them, the same for each that is asked for.
     #[test]
-    fn a_tiny_trace_gets_the_few_blocks_that_garbage_collection_needs() {
-        let tiny = plan(&with(""), 10).unwrap();
+    fn each_spare_that_is_asked_for_is_got_whatever_the_workload_touches() {
+        for spare in [0.16, 0.20, 0.24, 0.28, 0.30, 0.55] {
+            let experiment = raid5(spare, "");
+            let planned = plan(&experiment, TINY).unwrap_or_else(|e| panic!("{e}")).drives.remove(0);
+            assert!((planned.spare_raw - spare).abs() < 0.005 && planned.spare_asked == spare, "{planned:?}");
+            assert!(caution(&experiment, &[&planned]).is_none());
+        }
+        // Who insists on a small drive is told.
+        let experiment = raid5(0.16, "capacity.size = \"64MiB\"");
+        let planned = plan(&experiment, TINY).unwrap().drives.remove(0);
+        let caution = caution(&experiment, &[&planned]).expect("23 blocks a die").text;
+        assert!(
+            caution.contains("capacity.spare asks for 16 %, and the drive has 30 %: it has 23 blocks of 512KiB a die"),
+            "{caution}"
+        );
+    }
+
+    #[test]
+    fn a_spare_that_is_said_to_do_does_and_one_less_does_not() {
+        for rest in ["", "capacity.size = \"64MiB\"", "age.bad_blocks = 0.02"] {
+            let problem = plan(&raid5(0.05, rest), TINY).expect_err("parity takes an eighth");
+            let said =
+                problem.message.split("capacity.spare from ").nth(1).expect("a bound").split(' ').next().expect("a number");
+            let least: f64 = said.parse().unwrap_or_else(|e| panic!("{e}: {problem}"));
+            plan(&raid5(least, rest), TINY).unwrap_or_else(|e| panic!("{rest}: {e}"));
+            assert!(plan(&raid5(least - 0.001, rest), TINY).is_err(), "{rest}: {least}");
+        }
+    }
+
+    #[test]
+    fn a_tiny_drive_gets_the_few_blocks_that_garbage_collection_needs() {
+        let tiny = plan(&with("capacity.size = \"40KiB\""), 10).unwrap();
         assert!(tiny.added_blocks > 0 || tiny.drives[0].drive.geometry.blocks_per_plane == 4);
         let shapes: Vec<_> = tiny.drives.iter().map(|d| d.drive.geometry).collect();
         assert!(shapes.windows(2).all(|pair| pair[0] == pair[1]), "equal raw flash");

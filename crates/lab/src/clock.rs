@@ -17,7 +17,7 @@ const NONE_BUSY: f64 = 0.5;
 const ANY_BUSY: f64 = 0.6;
 
 /// Queue depth of an automatic clock where the workload has no times.
-const DEPTH_WITHOUT_TIMES: u32 = 32;
+pub(crate) const DEPTH_WITHOUT_TIMES: u32 = 32;
 
 /// The clock of a comparison.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,6 +146,18 @@ pub(crate) fn gap(experiment: &Experiment, facts: &TraceFacts) -> Option<Caution
     Some(Caution { level: Level::Warning, scheme: None, not_comparable: None, kind: "gap", text })
 }
 
+/// A caution where a generator says when requests arrive, and the clock makes something else of it: points of a load axis fall together.
+pub(crate) fn rescaled(experiment: &Experiment, clock: &Clock) -> Option<Caution> {
+    if !crate::workload::is_generated(experiment) || !needs_demand(experiment.trace.arrival, 1.0) || clock.factor == 1.0 {
+        return None;
+    }
+    let text = format!(
+        "the clock makes the load less than `generate.arrivals` asks for: times between requests are multiplied by {}, so that no scheme is overloaded. `--arrival recorded` keeps the load",
+        clock.factor
+    );
+    Some(Caution { level: Level::Warning, scheme: None, not_comparable: None, kind: "rescaled", text })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,6 +198,21 @@ mod tests {
             let busy = Demand { dies: Nanos(8_000_000_000), channels, decoders, of_dies: 8, of_channels: 2 };
             assert_eq!(clock(Arrival::HalfBusy, (10.0, None), Some(busy), &[]).factor, 3.0);
         }
+    }
+
+    #[test]
+    fn a_load_that_was_asked_for_and_is_not_kept_is_said() {
+        let with = |arrival: &str, source: &str| {
+            let generate = if source == "pgbench" { "" } else { "[generate]\narrivals = { poisson = \"2us\" }\n" };
+            let text = format!("[trace]\nsource = \"{source}\"\narrival = \"{arrival}\"\n{generate}");
+            Experiment::parse("test.toml", &text).unwrap_or_else(|e| panic!("{e}"))
+        };
+        let slowed = |factor| Clock { pace: Pace::Open, factor, said: String::new() };
+        let said = rescaled(&with("auto", "uniform"), &slowed(4.07)).expect("a flat load axis").text;
+        assert!(said.contains("multiplied by 4.07"), "{said}");
+        assert!(rescaled(&with("auto", "uniform"), &slowed(1.0)).is_none());
+        assert!(rescaled(&with("scaled=4.07", "uniform"), &slowed(4.07)).is_none(), "it was asked for");
+        assert!(rescaled(&with("auto", "pgbench"), &slowed(4.07)).is_none(), "of a recording the fairness says it");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::seeds::{self, Seeds};
 use crate::series::aligned;
 use crate::textual::BufferSize;
 use crate::verdict::Verdict;
+use crate::warm_up;
 use crate::workload::{self, TraceFacts, Workload};
 use ssd::protect::SchemeChoice;
 use ssd::{
@@ -91,6 +92,8 @@ pub struct Comparison {
     pub clock: Clock,
     /// Logical pages the host may use.
     pub user_slots: u32,
+    /// Share of them that the workload may touch.
+    pub touched_share: f64,
     /// What each scheme gave, in the experiment's order.
     pub outcomes: Vec<Outcome>,
     /// How the comparison was made fair.
@@ -188,15 +191,16 @@ pub(crate) fn compare_on(
     let (outcomes, series): (Vec<Outcome>, Vec<_>) = ran.next().expect("there is a first repetition").1.into_iter().unzip();
     let first = Experiment { seeds: 1, ..experiment.clone() };
     let one = |experiment: Experiment, trace: TraceFacts, outcomes: Vec<Outcome>| {
-        let cautions = cautions(&experiment, &trace, &outcomes);
+        let cautions = cautions(&experiment, (&trace, plan.user_slots), &clock, &outcomes);
         Comparison {
             fairness: fairness(&experiment, &plan, &clock, &outcomes),
-            notes: notes(&experiment, &workload, &plan),
+            notes: notes(&experiment, &workload, &plan, &outcomes),
             verdict: Verdict::of(&experiment, &outcomes, &cautions),
             cautions,
             experiment,
             trace,
             user_slots: plan.user_slots,
+            touched_share: touched_share(&workload, &plan),
             outcomes,
             clock: clock.clone(),
             seeds: None,
@@ -245,7 +249,7 @@ struct Prepared {
     label: String,
     choice: SchemeChoice,
     planned: PlannedDrive,
-    session: Arc<Session>,
+    session: Box<Session>,
     /// What the workload will ask of it, where the clock depends on that.
     demand: Option<Demand>,
     wall_s: f64,
@@ -308,10 +312,10 @@ impl Runs<'_> {
     }
 
     /// A drive before its first request.
-    fn session(&self, setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Arc<Session>, Problem> {
+    fn session(&self, setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Box<Session>, Problem> {
         let session = match self.drives {
             Some(drives) => drives.drive(setup, hear),
-            None => Session::watched(setup, hear).map(Arc::new),
+            None => Session::written(setup, hear).map(Arc::new),
         };
         let hint = |problem: Problem| match self.experiment.age.bad_blocks > 0.0 && problem.message.contains("bad blocks") {
             true => Problem {
@@ -324,7 +328,15 @@ impl Runs<'_> {
             },
             false => problem,
         };
-        session.map_err(|error| hint(refused(&setup.scheme, &error)))
+        let refused = |error: ssd::SetupError| hint(refused(&setup.scheme, &error));
+        let mut session = Box::new(Arc::unwrap_or_clone(session.map_err(refused)?));
+        if let Some(planned) = warm_up::planned(self.experiment, self.workload, self.map)? {
+            let mut commands = planned.commands()?;
+            session.warm_up(&mut commands, planned.until, planned.depth, hear);
+            commands.finish()?;
+        }
+        session.age().map_err(refused)?;
+        Ok(session)
     }
 
     fn prepare(&self, index: usize) -> Result<Prepared, Problem> {
@@ -408,7 +420,7 @@ impl Runs<'_> {
         let mut commands = self.workload.commands(self.map, clock.factor)?;
         let total = self.workload.requests();
         let mut progress = |done| (bench.progress)(Progress::Running { run: self.before + index, done, total });
-        let mut session = Arc::unwrap_or_clone(prepared.session);
+        let mut session = prepared.session;
         // Of repetitions under other seeds there is no series.
         if self.before == 0 && matches!(self.observe, Observe::Waits { .. }) {
             session.begin_series();
@@ -532,7 +544,15 @@ pub(crate) fn buffer_words(experiment: &Experiment) -> String {
     }
 }
 
-fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan) -> Vec<String> {
+/// Share of what the host may use that the workload may touch.
+fn touched_share(workload: &Workload, plan: &Plan) -> f64 {
+    (workload.touched() as f64 / f64::from(plan.user_slots.max(1))).min(1.0)
+}
+
+/// Share of the user capacity that is as good as all of it.
+const ALL_TOUCHED: f64 = 0.99;
+
+fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan, outcomes: &[Outcome]) -> Vec<String> {
     let mut notes: Vec<String> = experiment.left_out.clone();
     if plan.added_blocks > 0 {
         notes.push(format!(
@@ -547,6 +567,15 @@ fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan) -> Vec<Strin
         experiment.schemes[0],
         experiment.drive.endurance.0
     ));
+    let touched = touched_share(workload, plan);
+    if touched < ALL_TOUCHED {
+        notes.push(format!(
+            "workload: it touches {} of the {} that the host may use; the rest is cold data, which preconditioning wrote",
+            crate::quantity::percent(touched),
+            user_capacity(experiment, plan)
+        ));
+    }
+    notes.extend(warmed(outcomes));
     if workload.folds(experiment, plan.user_slots) {
         let user = user_capacity(experiment, plan);
         notes.push(format!("addresses: the workload exceeds {user} and is folded into it (modulo)"));
@@ -576,15 +605,40 @@ fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan) -> Vec<Strin
     notes
 }
 
+/// How much of the workload was replayed before it was measured; `None` where nothing was.
+fn warmed(outcomes: &[Outcome]) -> Option<String> {
+    let of = |outcome: &Outcome| {
+        let (warm_up, measured) = (&outcome.result.warm_up, outcome.result.host.requests.values().sum::<u64>());
+        let waf = warm_up.waf.filter(|_| warm_up.pages > 0)?;
+        let pages = crate::table::grouped(warm_up.pages);
+        let share = crate::quantity::percent(measured as f64 / (measured + warm_up.requests).max(1) as f64);
+        Some(format!(
+            "{pages} pages under `{}` (then write amplification was {waf:.2}, and {share} of all requests are measured)",
+            outcome.label
+        ))
+    };
+    let told: Vec<String> = outcomes.iter().filter_map(of).collect();
+    (!told.is_empty()).then(|| format!("warm-up: before it is measured the workload wrote {}", told.join(", ")))
+}
+
 /// A size in whole MiB.
 pub(crate) fn mib(size: Bytes) -> String {
     format!("{:.0} MiB", size.0 as f64 / f64::from(1 << 20))
 }
 
 /// What makes numbers worth less than they seem to be: of each run, then of the workload.
-fn cautions(experiment: &Experiment, facts: &TraceFacts, outcomes: &[Outcome]) -> Vec<Caution> {
+fn cautions(
+    experiment: &Experiment,
+    (facts, user_slots): (&TraceFacts, u32),
+    clock: &Clock,
+    outcomes: &[Outcome],
+) -> Vec<Caution> {
     let mut cautions: Vec<Caution> =
         outcomes.iter().flat_map(|outcome| crate::caution::implied(&outcome.label, &outcome.result)).collect();
+    cautions.extend(outcomes.iter().filter_map(|outcome| crate::bearing::caution(outcome, user_slots)));
+    let planned: Vec<&PlannedDrive> = outcomes.iter().map(|outcome| &outcome.planned).collect();
+    cautions.extend(crate::capacity::caution(experiment, &planned));
+    cautions.extend(crate::clock::rescaled(experiment, clock));
     cautions.extend(crate::clock::gap(experiment, facts));
     cautions.sort_by_key(|caution| caution.level);
     cautions

@@ -10,6 +10,7 @@
 //! payload = "tag"               # none | tag | page: what pages carry; tag and page check reads
 //! schemes = ["none", "raid5", "ds-raid"]
 //! scheduler = "read-first"      # fifo | read-first
+//! warmup = "auto"               # auto | none | requests | a time: what is replayed of the workload before it is measured
 //!
 //! [trace]                       # what the host asks
 //! source = "pgbench"            # a bundled trace, a path, or a generator
@@ -70,7 +71,7 @@ use crate::generate::GenerateSpec;
 use crate::input_file::read_settings;
 use crate::paths::{path_of, path_text};
 use crate::problem::Problem;
-use crate::textual::{Arrival, BufferSize, OptionText, Size};
+use crate::textual::{Arrival, BufferSize, OptionText, Size, Warmup};
 use serde::{Deserialize, Serialize};
 use ssd::ftl::{GcConfig, WearConfig};
 use ssd::nand::{Energy, Timing};
@@ -81,7 +82,7 @@ use ssd::{
 };
 use std::collections::BTreeMap;
 use std::path::Path;
-use vocab::{Geometry, Nanos, PeCycles};
+use vocab::{Bytes, Geometry, Nanos, PeCycles};
 
 /// Options by name.
 pub type Options = BTreeMap<String, OptionText>;
@@ -138,6 +139,11 @@ pub struct Experiment {
     /// Die scheduler.
     #[serde(default = "default_scheduler")]
     pub scheduler: Scheduler,
+    /// How much of the workload is replayed before it is measured, at full speed and without its reads: `auto` until write amplification is
+    /// steady (where preconditioning overwrites until it is), `none`, a number of requests such as `20000`, or a time of the workload such as
+    /// `10s`. A recording is repeated, a generator is drawn further.
+    #[serde(default, skip_serializing_if = "Warmup::is_auto")]
+    pub warmup: Warmup,
     /// What the host asks.
     #[serde(default)]
     pub trace: TraceSpec,
@@ -390,6 +396,25 @@ impl Default for CapacitySpec {
 }
 
 impl DriveSpec {
+    /// Data bytes that one program command stores in cells.
+    #[must_use]
+    pub fn program_bytes(&self) -> Bytes {
+        let pages = self.timing.unit.as_ref().map_or(1, |unit| u64::from(unit.pages()));
+        Bytes(self.geometry.program_size().0 * pages)
+    }
+
+    /// One line that says what a drive is that is no preset any more: what is asked of it, not what the preset says of itself.
+    fn summary_of_changed(&self) -> String {
+        let Geometry { channels, pages_per_block, .. } = self.geometry;
+        let (dies, program, page) = (self.geometry.dies(), self.program_bytes(), self.geometry.program_size());
+        let plural = |count: u32, noun: &str| if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") };
+        format!(
+            "{} on {}, {program} a program, blocks of {pages_per_block} pages of {page}",
+            plural(dies, "die"),
+            plural(channels, "channel")
+        )
+    }
+
     /// The drive model itself.
     #[must_use]
     pub fn drive(&self) -> Drive {
@@ -522,6 +547,7 @@ impl Experiment {
         experiment.drive.preset = no_preset();
         if preset.is_some_and(|p| p.name == experiment.drive.name && p.drive() != experiment.drive.drive()) {
             experiment.drive.name.push_str(" (changed)");
+            experiment.drive.summary = experiment.drive.summary_of_changed();
         }
         if crate::workload::is_generated(&experiment) {
             experiment.generate.get_or_insert_default();

@@ -33,7 +33,7 @@ impl Drives {
         Self { kept: Mutex::default(), most: KEPT_FOR_EACH_SCHEME * (experiment.schemes.len() + 1) }
     }
 
-    /// The drive of this setup, as it is before the first request. Waits if another thread is preparing it; `hear` is told how
+    /// The drive of this setup, written and not aged. Waits if another thread is preparing it; `hear` is told how
     /// far its history has come where this thread does.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl Drives {
     pub(crate) fn drive(&self, setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Arc<Session>, SetupError> {
         let kept = self.keep(setup);
         kept.is_begun.store(true, Ordering::Relaxed);
-        kept.drive.get_or_init(|| Session::watched(setup, hear).map(Arc::new)).clone()
+        kept.drive.get_or_init(|| Session::written(setup, hear).map(Arc::new)).clone()
     }
 
     /// Whether another thread is preparing the drive of this setup.
@@ -105,6 +105,7 @@ fn without_requests(experiment: &Experiment) -> Experiment {
     drive.trace.arrival = crate::textual::Arrival::Auto;
     drive.trace.loops = 1;
     drive.generate = None;
+    drive.warmup = crate::textual::Warmup::Auto;
     drive
 }
 

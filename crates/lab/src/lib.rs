@@ -8,6 +8,7 @@
 //! An [`Experiment`] says everything a run depends on; equal experiments give equal results on
 //! any number of threads. Wall-clock time and progress are the caller's business.
 
+mod bearing;
 pub mod bounds;
 mod capacity;
 mod caution;
@@ -48,6 +49,7 @@ pub mod table;
 mod textual;
 mod verdict;
 mod waits;
+mod warm_up;
 mod workload;
 
 pub use capacity::{Plan, PlannedDrive, blocks_per_plane, plan};

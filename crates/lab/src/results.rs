@@ -1,10 +1,11 @@
 //! A comparison as one JSON document. `docs/spec/results.md` says what each key means.
 
+use crate::bearing;
 use crate::compare::{Comparison, Outcome};
 use crate::seeds::Seeds;
 use crate::verdict::{MEASURES, SchemeVerdict};
 use serde_json::{Map, Value, json};
-use ssd::{Pace, Response, SlcResult, StreamResult};
+use ssd::{Pace, Response, RunResult, SlcResult, StreamResult};
 use std::collections::BTreeMap;
 use vocab::SECTOR_BYTES;
 
@@ -26,6 +27,7 @@ impl Comparison {
             "trace": self.trace_json(),
             "drive": self.drive_json(),
             "user_capacity_mib": mib(u64::from(self.user_slots) * slot),
+            "touched_share": self.touched_share,
             "arrival": match self.clock.pace {
                 Pace::Open => "open".to_owned(),
                 Pace::Closed { depth } => format!("closed={depth}"),
@@ -101,13 +103,34 @@ impl Comparison {
             "source": drive.source,
             "dies": geometry.dies(),
             "channels": geometry.channels,
-            "program_bytes": geometry.program_size().0,
+            "program_bytes": drive.program_bytes().0,
             "slot_bytes": geometry.slot_size.0,
             "slot_sectors": geometry.slot_size.0 / SECTOR_BYTES,
             "pages_per_block": geometry.pages_per_block,
             "endurance_cycles": drive.endurance.0,
         })
     }
+}
+
+/// What was written before the run, by the names of results.
+fn of_warm_up(run: &RunResult) -> [(&'static str, Value); 8] {
+    let (history, warm_up) = (&run.precondition, &run.warm_up);
+    [
+        ("precondition_overwrites", json!(history.overwrites)),
+        ("precondition_waf", json!(history.waf)),
+        ("precondition_converged", json!(history.converged)),
+        ("warmup_requests", json!(warm_up.requests)),
+        ("warmup_pages", json!(warm_up.pages)),
+        ("warmup_waf", json!(warm_up.waf)),
+        ("warmup_steady", json!(warm_up.steady)),
+        ("measured_share", json!(measured_share(run))),
+    ]
+}
+
+/// Of the requests that were replayed, warm-up included, the share that was measured; `None` without any.
+fn measured_share(run: &RunResult) -> Option<f64> {
+    let measured: u64 = run.host.requests.values().sum();
+    (measured > 0).then(|| measured as f64 / (measured + run.warm_up.requests) as f64)
 }
 
 fn put_response(keys: &mut Map<String, Value>, prefix: &str, response: &Response) {
@@ -158,6 +181,7 @@ impl Outcome {
         put("options", json!(self.choice.options));
         put("raw_capacity_mib", json!(mib(u64::from(planned.drive.geometry.slots()) * slot)));
         put("redundancy_share", json!(planned.redundancy_share));
+        put("spare_asked", json!(planned.spare_asked));
         put("spare_raw", json!(planned.spare_raw));
         put("spare_after_redundancy", json!(planned.spare_after_redundancy));
         put("requests", json!(r.host.requests.values().sum::<u64>()));
@@ -165,6 +189,7 @@ impl Outcome {
         put("read_pages", json!(r.host.read_pages));
         put("write_pages", json!(r.host.write_pages));
         put_response(&mut keys, "response_us", &r.host.response_us);
+        keys.insert("response_us_mean_half_width".into(), json!(bearing::response_us(r).map(|interval| interval.half_width)));
         put_response(&mut keys, "read_response_us", &r.host.read_response_us);
         put_response(&mut keys, "write_response_us", &r.host.write_response_us);
         put_counts(&mut keys, "flash_reads", &r.flash.reads);
@@ -207,6 +232,8 @@ impl Outcome {
         let mut put = |name: &str, value: Value| keys.insert(name.to_owned(), value);
         put("die_wear_ratio", json!(r.wear.die_wear_ratio));
         put("waf", json!(r.flash.waf));
+        put("waf_half_width", json!(bearing::waf(r).map(|interval| interval.half_width)));
+        put("buffered_pages", json!(r.flash.buffered_pages));
         let by_stream = |of: &dyn Fn(&StreamResult) -> Value| {
             let streams = r.streams.iter().enumerate().map(|(stream, result)| (stream.to_string(), of(result)));
             streams.collect::<Map<_, _>>()
@@ -261,9 +288,7 @@ impl Outcome {
         put("die_busy_share", json!(r.flash.die_busy_share));
         put("channel_busy_share", json!(r.flash.channel_busy_share));
         put("simulated_s", json!(r.replay.simulated_s));
-        put("precondition_overwrites", json!(r.precondition.overwrites));
-        put("precondition_waf", json!(r.precondition.waf));
-        put("precondition_converged", json!(r.precondition.converged));
+        of_warm_up(r).into_iter().for_each(|(name, value)| drop(put(name, value)));
         put("read_cdf_us", json!(r.host.read_cdf));
         put("write_cdf_us", json!(r.host.write_cdf));
         put("prepare_wall_s", json!(self.prepare_wall_s));

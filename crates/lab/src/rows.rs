@@ -1,5 +1,6 @@
 //! A comparison as flat rows, one a scheme: what sweeps and frames are made of.
 
+use crate::caution::Caution;
 use crate::compare::{Comparison, Outcome};
 use crate::experiment::Experiment;
 use serde_json::{Map, Value, json};
@@ -16,6 +17,7 @@ const KEYS: &[&str] = &[
     "scheme",
     "raw_capacity_mib",
     "redundancy_share",
+    "spare_asked",
     "spare_raw",
     "spare_after_redundancy",
     "requests",
@@ -28,6 +30,7 @@ const KEYS: &[&str] = &[
     "response_us_p999",
     "response_us_p9999",
     "response_us_max",
+    "response_us_mean_half_width",
     "read_response_us_mean",
     "read_response_us_p50",
     "read_response_us_p99",
@@ -54,6 +57,8 @@ const KEYS: &[&str] = &[
     "pe_added_max",
     "die_wear_ratio",
     "waf",
+    "waf_half_width",
+    "buffered_pages",
     "stream_host_bytes_by_stream",
     "stream_moved_bytes_by_stream",
     "stream_waf_by_stream",
@@ -108,6 +113,11 @@ const KEYS: &[&str] = &[
     "precondition_overwrites",
     "precondition_waf",
     "precondition_converged",
+    "warmup_requests",
+    "warmup_pages",
+    "warmup_waf",
+    "warmup_steady",
+    "measured_share",
     "flash_ops",
     "events",
     "survives_dies",
@@ -130,7 +140,17 @@ const KEYS: &[&str] = &[
 ];
 
 /// Columns of the whole comparison, behind those of the scheme.
-const COMMON: [&str; 6] = ["user_capacity_mib", "clock_factor", "config_hash", "seed", "trace_hash", "event_digest"];
+const COMMON: [&str; 9] = [
+    "user_capacity_mib",
+    "touched_share",
+    "clock_factor",
+    "config_hash",
+    "seed",
+    "trace_hash",
+    "event_digest",
+    "warnings",
+    "notes",
+];
 
 /// Steps of the ladder of reads, and what is left when none helped.
 const STEPS: [&str; 5] = ["hard", "retry", "soft_2_bit", "soft_3_bit", "parity"];
@@ -190,16 +210,28 @@ impl Comparison {
             let mut row = scheme_row(&results);
             let common = [
                 json!((u64::from(self.user_slots) * slot) as f64 / f64::from(1 << 20)),
+                json!(self.touched_share),
                 json!(self.clock.factor),
                 json!(config),
                 json!(self.experiment.seed),
                 json!(format!("{:016x}", self.trace.digest)),
                 json!(format!("{:016x}", outcome.result.replay.event_digest)),
+                json!(self.said_of(&outcome.label)),
+                json!((!self.notes.is_empty()).then(|| self.notes.join(" | "))),
             ];
             row.extend(COMMON.iter().map(|name| (*name).to_owned()).zip(common));
             row
         };
         self.outcomes.iter().zip(self.schemes_json(slot)).map(row).collect()
+    }
+}
+
+impl Comparison {
+    /// The warnings about a scheme and about all schemes, in one text; `None` without any.
+    fn said_of(&self, label: &str) -> Option<String> {
+        let is_of = |caution: &&Caution| caution.scheme.as_deref().is_none_or(|scheme| scheme == label);
+        let texts: Vec<&str> = self.cautions.iter().filter(is_of).map(|caution| caution.text.as_str()).collect();
+        (!texts.is_empty()).then(|| texts.join(" | "))
     }
 }
 

@@ -129,6 +129,7 @@ fn defaults() -> Result<Value, Problem> {
     value["drive"]["preset"] = json!("default");
     // Left out of an effective experiment where they are the default.
     value["seeds"] = json!(experiment.seeds);
+    value["warmup"] = json!(experiment.warmup);
     value["drive"]["controller"] = json!(experiment.drive.controller);
     value["drive"]["slc"] = json!(experiment.drive.slc);
     value["gc"]["occupies_die"] = json!(experiment.gc.occupies_die);

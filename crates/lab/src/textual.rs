@@ -1,6 +1,6 @@
 //! Settings that are written as one text: reading, printing, and serde through both.
 
-use vocab::Bytes;
+use vocab::{Bytes, Nanos};
 
 /// How host requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,6 +17,28 @@ pub enum Arrival {
     Scaled(f64),
     /// As soon as fewer than this many requests are unanswered.
     Closed(u32),
+}
+
+/// How much of the workload is replayed before it is measured, at full speed, without its reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Warmup {
+    /// As much as makes write amplification steady, where preconditioning overwrites until it is.
+    #[default]
+    Auto,
+    /// Nothing.
+    None,
+    /// So many requests, reads counted.
+    Requests(u64),
+    /// So much time of the workload.
+    Time(Nanos),
+}
+
+impl Warmup {
+    /// Whether nothing was said.
+    #[must_use]
+    pub fn is_auto(&self) -> bool {
+        *self == Warmup::Auto
+    }
 }
 
 /// How much the host may store.
@@ -76,6 +98,53 @@ impl std::fmt::Display for Arrival {
             Arrival::Scaled(factor) => write!(f, "scaled={factor}"),
             Arrival::Closed(depth) => write!(f, "closed={depth}"),
         }
+    }
+}
+
+/// Requests of a warm-up at most: weeks of simulation.
+const WARMUP_MAX: u64 = 1_000_000_000_000;
+
+impl std::str::FromStr for Warmup {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = crate::problem::printable(text);
+        match text {
+            "auto" => Ok(Warmup::Auto),
+            "none" => Ok(Warmup::None),
+            number if number.chars().all(|c| c.is_ascii_digit()) => match number.parse() {
+                Ok(requests @ 1..=WARMUP_MAX) => Ok(Warmup::Requests(requests)),
+                _ => Err(format!("found `{found}` requests, valid is 1 to {WARMUP_MAX}")),
+            },
+            time => match time.parse::<Nanos>() {
+                Ok(time) if time > Nanos(0) && time <= Nanos::SETTING_MAX => Ok(Warmup::Time(time)),
+                Ok(_) => Err(format!("found `{found}`, valid is above 0s, up to {}", Nanos::SETTING_MAX)),
+                Err(_) => Err(format!("found `{found}`, wanted auto, none, a number of requests or a time such as \"10s\"")),
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for Warmup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Warmup::Auto => f.write_str("auto"),
+            Warmup::None => f.write_str("none"),
+            Warmup::Requests(requests) => write!(f, "{requests}"),
+            Warmup::Time(time) => write!(f, "{time}"),
+        }
+    }
+}
+
+impl serde::Serialize for Warmup {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Warmup {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        OptionText::deserialize(deserializer)?.0.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -208,6 +277,9 @@ mod tests {
         for text in ["auto", "drive", "4GiB", "1536MiB", "5GB"] {
             assert_eq!(text.parse::<Size>().unwrap().to_string(), text);
         }
+        for text in ["auto", "none", "20000", "10s", "250ms"] {
+            assert_eq!(text.parse::<Warmup>().unwrap().to_string(), text);
+        }
     }
 
     #[test]
@@ -226,6 +298,10 @@ mod tests {
             "x=1",
         ] {
             assert!(text.parse::<Arrival>().unwrap_err().contains("wanted auto, half-busy, recorded"), "{text}");
+        }
+        for text in ["", "0", "-1", "1.5", "0s", "always", "1000000000001", "999999999999d"] {
+            let refused = text.parse::<Warmup>().unwrap_err();
+            assert!(refused.contains("wanted auto, none") || refused.contains("valid is"), "{text}: {refused}");
         }
         for text in ["", "4", "0B", "GiB", "-1GiB", "full"] {
             assert!(text.parse::<Size>().unwrap_err().contains("wanted"), "{text}");

@@ -345,6 +345,52 @@ impl Workload {
     }
 }
 
+/// Requests that a generator is drawn further at most: more than any drive needs.
+const FURTHER: u64 = 1_000_000_000_000;
+
+impl Workload {
+    /// The commands of one loop, at their own times.
+    ///
+    /// # Errors
+    /// As [`Self::commands`].
+    pub(crate) fn once(&self, map: &AddressMap) -> Result<CommandStream<'_>, Problem> {
+        Ok(CommandStream(match &self.kept {
+            Some(kept) => HostCommands::of_kept(kept, 1, map, None),
+            None => HostCommands::of_tape(&self.tape, self.left_out, 1, map, None),
+        }))
+    }
+
+    /// Logical pages that a loop of a recording writes; 0 of a generator, which does not repeat itself.
+    pub(crate) fn period(&self) -> u64 {
+        match &self.tape {
+            Tape::Generated { .. } => 0,
+            Tape::Recorded(_) | Tape::Described { .. } => self.facts.written_bytes / self.footprint.slot_size().0,
+        }
+    }
+
+    /// A generator with the same options and draws and more requests, at their times or all at once; `None`: this is no generator.
+    pub(crate) fn further(&self, is_timed: bool) -> Option<Tape> {
+        use trace::generate::{Arrivals, Workload};
+        let Tape::Generated { kind, workload, seed } = &self.tape else { return None };
+        let (requests, arrivals) = match workload.arrivals {
+            // As many as virtual time lasts for.
+            Arrivals::Every(gap) | Arrivals::Poisson(gap) if is_timed => {
+                (FURTHER.min(trace::SPAN_LIMIT.0 / gap.0.max(1)), workload.arrivals)
+            }
+            _ => (FURTHER, Arrivals::AtOnce),
+        };
+        Some(Tape::Generated { kind, workload: Workload { requests, arrivals, ..workload.clone() }, seed: *seed })
+    }
+
+    /// What such a generator gives after the requests of this workload.
+    pub(crate) fn drawn_on<'a>(&self, further: &'a Tape, map: &AddressMap) -> CommandStream<'a> {
+        let mut commands = HostCommands::of_tape(further, LeftOut { max_gap: None, ..self.left_out }, 1, map, None);
+        let skipped = usize::try_from(self.facts.requests).unwrap_or(usize::MAX);
+        let _ = skipped.checked_sub(1).and_then(|last| commands.nth(last));
+        CommandStream(commands)
+    }
+}
+
 fn facts(experiment: &Experiment, scanned: &Scanned) -> TraceFacts {
     let Scanned { footprint, read, clip, .. } = scanned;
     let (counts, source) = (footprint.counts(), &experiment.trace.source);

@@ -127,7 +127,9 @@ fn wrong_in_any(label: &str, source: &str, settings: &str) -> String {
 
 fn replay(source: &str, schemes: &[&str], settings: &str) -> Comparison {
     // A small drive: what it holds before the workload is kept in full, too.
-    let text = format!("drive.preset = \"mlc-2014\"\nschemes = {schemes:?}\n{settings}\n[trace]\nsource = {source:?}\n");
+    let text = format!(
+        "drive.preset = \"mlc-2014\"\nwarmup = \"none\"\nschemes = {schemes:?}\n{settings}\n[trace]\nsource = {source:?}\n"
+    );
     let experiment = Experiment::parse("test.toml", &text).unwrap_or_else(|e| panic!("{e}"));
     let bench = Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} };
     compare(&experiment, &bench).unwrap_or_else(|e| panic!("{source}: {e}"))

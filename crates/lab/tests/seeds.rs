@@ -196,7 +196,7 @@ fn span(sentence: &str, before: &str) -> (f64, f64) {
 
 #[test]
 fn the_answer_says_by_how_much_with_the_ends_of_the_interval() {
-    let comparison = run(&format!("seeds = 4\n{SMALL}"));
+    let comparison = run(&format!("seeds = 4\n{}", SMALL.replace("requests = 3000", "requests = 12000")));
     let sentence = &comparison.verdict.answer[1];
     assert!(sentence.starts_with("`ds-raid` answers") && sentence.contains("sooner than `raid5`"), "{sentence}");
     let (least, most) = span(sentence, " % sooner");

@@ -236,7 +236,8 @@ pub struct Precondition {
     /// Share of the filled space that random overwrites then touch.
     pub working_set: f64,
     /// Overwrite until the write amplification of a window (a quarter of the working set) is
-    /// within this of the mean of the two windows before; 0 switches overwriting off.
+    /// within this of the mean of the two windows before; 0 switches overwriting off. Windows count from when collection has
+    /// run in every log.
     pub converge_within: f64,
     /// At most this many times the working set is overwritten.
     pub overwrite_at_most: f64,

@@ -28,12 +28,14 @@ pub const SETTINGS: [&str; 4] = [include_str!("config.rs"), ftl::SETTINGS, nand:
 
 pub use boot::demand::Demand;
 pub use boot::precondition::HistoryProgress;
+pub use boot::warm_up::WarmUp;
 pub use config::SetupError;
 pub use config::{
     Age, Buffer, BufferKind, CodecTiming, Controller, Drive, ENTRIES_MAX, Ecc, Errors, Faults, LadderPolicy, Pace, PayloadKind,
     Power, Precondition, Refresh, RefreshPolicy, Scheduler, Setup, Slc, SlcFold, SlcFull, SlcMode, shape,
 };
 pub use core::limits::Recycled;
+pub use device::batches::Mark;
 pub use device::contents::page_contents;
 pub use device::waits::{Wait, Waits};
 #[cfg(unix)]
@@ -54,7 +56,7 @@ pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, In
 pub use result::series::{SeriesColumn, SeriesResult};
 pub use result::{
     AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, LadderResult, Life, OracleResult, PreconditionResult,
-    RedundancyResult, ReplayResult, Response, RunResult, SlcResult, StreamResult, WaitsResult, WearResult,
+    RedundancyResult, ReplayResult, Response, RunResult, SlcResult, StreamResult, WaitsResult, WarmUpResult, WearResult,
 };
 pub use rules::{SAFETY_RULES, SafetyRule};
 pub use session::series::RunSeries;

@@ -2,6 +2,7 @@
 
 pub(crate) mod series;
 
+use device::batches::Mark;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -172,8 +173,12 @@ pub struct FlashResult {
     /// Block erases by cause.
     #[serde(rename = "flash_erases")]
     pub erases: BTreeMap<String, u64>,
-    /// Slots programmed in all over logical pages written by the host; `None` without writes.
+    /// Slots programmed in all over logical pages that left the host for flash; `None` without any. Pages that are still in the write
+    /// buffer alone are no such pages yet, and those that were there when the run began are.
     pub waf: Option<f64>,
+    /// Pages that are in the write buffer alone when the run ends, less those that were when it began.
+    #[serde(skip)]
+    pub buffered_pages: i64,
     /// Slots programmed without data: partly filled pages, wasted row positions.
     pub padded_slots: u64,
     /// Energy of all operations in joules, by `read`, `program`, `erase`.
@@ -245,6 +250,26 @@ pub struct PreconditionResult {
     /// Whether the convergence test passed before the limit of overwrites.
     #[serde(rename = "precondition_converged")]
     pub converged: bool,
+}
+
+/// How the workload itself was replayed before it was measured; zeros where it was not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WarmUpResult {
+    /// Requests replayed.
+    #[serde(rename = "warmup_requests")]
+    pub requests: u64,
+    /// Logical pages that they wrote.
+    #[serde(rename = "warmup_pages")]
+    pub pages: u64,
+    /// Write amplification when it ended; `None` where nothing was replayed.
+    #[serde(rename = "warmup_waf")]
+    pub waf: Option<f64>,
+    /// Whether write amplification had become steady; `None` where that was not asked.
+    #[serde(rename = "warmup_steady")]
+    pub steady: Option<bool>,
+    /// Whether the workload repeats itself, and its write amplification was that of all its phases.
+    #[serde(skip)]
+    pub is_phased: bool,
 }
 
 /// What one stream of the host did in one run. Streams are told apart only where the drive has several.
@@ -348,6 +373,12 @@ pub struct RunResult {
     /// How the preconditioning ended.
     #[serde(flatten)]
     pub precondition: PreconditionResult,
+    /// How the workload itself was replayed before.
+    #[serde(flatten)]
+    pub warm_up: WarmUpResult,
+    /// The run in batches of equally many answers, in order.
+    #[serde(skip)]
+    pub batches: Vec<Mark>,
     /// P/E cycles.
     #[serde(flatten)]
     pub wear: WearResult,

@@ -450,3 +450,17 @@ fn no_text_makes_the_reader_panic() {
     }
     assert!(accepted > 100 && refused > 1000, "{accepted} accepted, {refused} refused: the fuzz has lost its teeth");
 }
+
+/// Fails if the card of a drive is that of its preset.
+#[test]
+fn a_changed_drive_is_described_by_its_own_geometry() {
+    let tlc = |rest: &str| {
+        Experiment::parse("test.toml", &format!("drive.preset = \"tlc\"\n{rest}")).unwrap_or_else(|e| panic!("{e}")).drive
+    };
+    // 4 planes of 16 KiB, 3 bits in one shot.
+    assert_eq!(tlc("").program_bytes(), Bytes(192 << 10));
+    assert!(tlc("").summary.starts_with("TLC, 8 dies on 8 channels"));
+    let changed = tlc("drive.geometry.dies_per_channel = 2");
+    assert_eq!((changed.name.as_str(), changed.geometry.dies()), ("tlc (changed)", 16));
+    assert_eq!(changed.summary, "16 dies on 8 channels, 192KiB a program, blocks of 384 pages of 4KiB");
+}

@@ -5,6 +5,7 @@ const EXPERIMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiment
 
 /// A figure of 400 requests on a drive of 8 MiB: x stretches the gap between requests.
 const TINY: &str = r#"payload = "tag"
+warmup = "none"
 schemes = ["none"]
 [drive.geometry]
 channels = 2

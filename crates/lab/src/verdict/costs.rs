@@ -32,10 +32,12 @@ pub struct Costs {
     pub energy_j: f64,
     /// What page programs were for: causes with their share, greatest first.
     pub programs_for: Vec<(String, f64)>,
+    /// Whether the run is too short for what it says of its flash: nothing is concluded from that then.
+    pub unborne: bool,
 }
 
 impl Costs {
-    pub(super) fn of(experiment: &Experiment, outcome: &Outcome) -> Self {
+    pub(super) fn of(experiment: &Experiment, outcome: &Outcome, unborne: bool) -> Self {
         let (r, slot) = (&outcome.result, experiment.drive.geometry.slot_size.0 as f64);
         let answered = r.host.response_us.count > 0;
         let (requests_per_s, mb_per_s) = outcome.throughput(experiment.drive.geometry.slot_size.0);
@@ -60,6 +62,7 @@ impl Costs {
             usable_share: 1.0 - outcome.planned.redundancy_share,
             energy_j: r.flash.energy_j.values().fold(0.0, |all, joules| all + joules),
             programs_for: programs_for(outcome),
+            unborne,
         }
     }
 
@@ -90,6 +93,7 @@ impl Costs {
             usable_share: mean(|costs| Some(costs.usable_share)).unwrap_or_default(),
             energy_j: mean(|costs| Some(costs.energy_j)).unwrap_or_default(),
             programs_for,
+            unborne: all.iter().any(|costs| costs.unborne),
         }
     }
 }
@@ -142,6 +146,23 @@ pub struct Measure {
 }
 
 impl Measure {
+    /// Whether it is made of what was programmed and erased.
+    fn is_of_flash(&self) -> bool {
+        ["waf", "life_tb", "life_years", "energy_j"].contains(&self.key)
+    }
+
+    /// Its value where something may be concluded from it.
+    #[must_use]
+    pub fn judged(&self, costs: &Costs) -> Option<f64> {
+        (self.of)(costs).filter(|_| self.may_judge(costs))
+    }
+
+    /// Whether something may be concluded from it.
+    #[must_use]
+    pub fn may_judge(&self, costs: &Costs) -> bool {
+        !(costs.unborne && self.is_of_flash())
+    }
+
     /// What reports call it where schemes were replayed on so much flash, in bytes: a life is that of a small drive, and says so.
     #[must_use]
     pub fn title_of(&self, least: u64, most: u64) -> String {

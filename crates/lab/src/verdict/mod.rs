@@ -53,10 +53,15 @@ impl SchemeVerdict {
     /// A cost as text, in the unit that fits; with the half-width of its interval where there is one.
     #[must_use]
     pub fn shown(&self, measure: &Measure) -> String {
-        match self.over.as_ref().and_then(|over| over.cost(measure)) {
+        let shown = match self.over.as_ref().and_then(|over| over.cost(measure)) {
             Some(interval) => measure.quantity.show_interval(&interval),
-            None => (measure.of)(&self.costs).map_or("-".into(), |value| measure.quantity.show(value)),
-        }
+            None => match (measure.of)(&self.costs) {
+                Some(value) => measure.quantity.show(value),
+                None => return "-".into(),
+            },
+        };
+        // No number that bears nothing stands there as if it did.
+        if measure.may_judge(&self.costs) { shown } else { format!("{shown} !") }
     }
 
     /// The ratio of a cost, by its place in [`MEASURES`], to that of the baseline as text, with its interval where there is one.
@@ -95,7 +100,7 @@ impl Verdict {
             SchemeVerdict {
                 scheme: outcome.label.clone(),
                 survives: Survives::of(experiment, outcome),
-                costs: Costs::of(experiment, outcome),
+                costs: Costs::of(experiment, outcome, own.clone().any(|caution| caution.kind == crate::bearing::KIND)),
                 ratios: vec![None; MEASURES.len()],
                 not_comparable: own.clone().filter_map(|caution| caution.not_comparable).collect(),
                 dominated_by: None,
@@ -117,7 +122,7 @@ impl Verdict {
         let baseline = baseline(&comparable);
         for verdict in schemes.iter_mut().filter(|verdict| verdict.is_comparable()) {
             let ratio = |measure: &Measure| {
-                let (own, base) = ((measure.of)(&verdict.costs)?, (measure.of)(&baseline?.costs)?);
+                let (own, base) = (measure.judged(&verdict.costs)?, measure.judged(&baseline?.costs)?);
                 (base > 0.0).then_some(own / base)
             };
             verdict.ratios = MEASURES.iter().map(ratio).collect();
@@ -157,7 +162,7 @@ fn baseline(schemes: &[SchemeVerdict]) -> Option<&SchemeVerdict> {
 
 /// Whether a cost of one scheme is no worse than that of another.
 fn is_no_worse(one: &SchemeVerdict, other: &SchemeVerdict, measure: &Measure) -> bool {
-    let pair = (measure.of)(&one.costs).zip((measure.of)(&other.costs));
+    let pair = measure.judged(&one.costs).zip(measure.judged(&other.costs));
     pair.is_some_and(|(own, others)| match measure.better {
         Better::Less => own <= others,
         Better::More => own >= others,
@@ -168,7 +173,8 @@ fn is_no_worse(one: &SchemeVerdict, other: &SchemeVerdict, measure: &Measure) ->
 /// lacks a figure, that figure says nothing.
 fn dominates(one: &SchemeVerdict, other: &SchemeVerdict) -> bool {
     let (survives_no_less, mut is_better) = one.survives.against(&other.survives);
-    if !survives_no_less {
+    // Of a run that is too short nobody knows what it would take.
+    if !survives_no_less || one.costs.unborne || other.costs.unborne {
         return false;
     }
     for measure in MEASURES.iter().filter(|measure| measure.decides) {

@@ -63,9 +63,11 @@ impl Verdict {
         let comparable: Vec<usize> = (0..count).filter(|&scheme| schemes[scheme].is_comparable()).collect();
         for &scheme in &comparable {
             let ratios: Vec<Option<Ratio>> =
-                MEASURES.iter().map(|measure| seeds.paired(scheme, base_at?, measure.key)?.ratio).collect();
+                MEASURES.iter().map(|measure| paired(seeds, &schemes, (scheme, base_at?), measure)?.ratio).collect();
             schemes[scheme].ratios = ratios.iter().map(|ratio| Some(ratio.as_ref()?.ratio)).collect();
-            let better = comparable.iter().find(|&&other| other != scheme && dominates(seeds, other, scheme));
+            let is_borne = |at: usize| !schemes[at].costs.unborne;
+            let mut others = comparable.iter().filter(|&&other| other != scheme && is_borne(other) && is_borne(scheme));
+            let better = others.find(|&&other| dominates(seeds, other, scheme));
             schemes[scheme].dominated_by = better.map(|&other| schemes[other].scheme.clone());
             schemes[scheme].over.as_mut().expect("joined").ratios = ratios;
         }
@@ -75,7 +77,7 @@ impl Verdict {
         }
         let place = |one: &SchemeVerdict| schemes.iter().position(|scheme| scheme.scheme == one.scheme);
         let is_shown = |one: &SchemeVerdict, other: &SchemeVerdict, measure: &Measure| {
-            let paired = place(one).zip(place(other)).and_then(|(one, other)| seeds.paired(one, other, measure.key));
+            let paired = place(one).zip(place(other)).and_then(|pair| paired(seeds, &schemes, pair, measure));
             paired.is_some_and(|paired| shown(measure, &paired) == Shown::Better)
         };
         let mut answer = words::answer(&schemes, base.as_deref(), &is_shown);
@@ -84,6 +86,12 @@ impl Verdict {
         answer.extend(words::gap(&seeds.repetitions()[0].cautions));
         Self { answer, baseline: base, schemes }
     }
+}
+
+/// A cost of two schemes seed by seed, where something may be concluded from it.
+fn paired(seeds: &Seeds, schemes: &[SchemeVerdict], (one, other): (usize, usize), measure: &Measure) -> Option<Paired> {
+    let may_judge = |at: usize| measure.may_judge(&schemes[at].costs);
+    (may_judge(one) && may_judge(other)).then(|| seeds.paired(one, other, measure.key))?
 }
 
 /// What is to be said of a scheme by itself.
@@ -162,7 +170,7 @@ fn against(seeds: &Seeds, schemes: &[SchemeVerdict], one: usize, other: usize) -
     let (name, others) = (format!("`{}`", schemes[one].scheme), format!("`{}`", schemes[other].scheme));
     for (key, noun) in TOLD {
         let (_, measure) = measure(key);
-        let Some(paired) = seeds.paired(one, other, key) else { continue };
+        let Some(paired) = paired(seeds, schemes, (one, other), measure) else { continue };
         let Some(ratio) = paired.ratio else { continue };
         match shown(measure, &paired) {
             Shown::Equal => {}
@@ -236,11 +244,14 @@ mod tests {
 
     /// Three seeds of `none`, `raid5` and `ds-raid`, whose costs are then made up.
     fn repeated() -> Seeds {
-        let text = "seeds = 3\nschemes = [\"none\", \"raid5\", \"ds-raid\"]\n[trace]\nsource = \"uniform\"\n[generate]\n\
+        let text = "seeds = 3\nwarmup = \"none\"\nschemes = [\"none\", \"raid5\", \"ds-raid\"]\n[trace]\nsource = \"uniform\"\n[generate]\n\
                     requests = 200\nrange = \"8MiB\"\nread_fraction = 0.5\n";
         let experiment = crate::Experiment::parse("test.toml", text).unwrap_or_else(|e| panic!("{e}"));
         let bench = crate::Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} };
         let mut seeds = crate::compare(&experiment, &bench).unwrap_or_else(|e| panic!("{e}")).seeds.expect("repeated");
+        let answer = Verdict::over(&seeds).answer.join(" ");
+        assert!(!answer.contains("energy") && !answer.contains("lives"), "200 requests: {answer}");
+        seeds.bear();
         for scheme in [1, 2] {
             seeds.set(scheme, "response_us_mean", &[500.0, 520.0, 540.0]);
             seeds.set(scheme, "life_tb", &[5.0, 5.2, 5.1]);

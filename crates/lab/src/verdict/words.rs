@@ -27,13 +27,14 @@ pub(super) fn sentence(verdict: &SchemeVerdict, baseline: Option<&str>) -> Strin
             " It is dominated by `{better}`, which survives no less and is no worse in mean response, life, flash left or energy."
         )
     });
-    format!("{survives}{against}{}{}{}", stage(verdict), dominated.unwrap_or_default(), late(verdict))
+    let short = if verdict.costs.unborne { " Its run is too short for life, energy and write amplification." } else { "" };
+    format!("{survives}{against}{}{}{short}{}", stage(verdict), dominated.unwrap_or_default(), late(verdict))
 }
 
 /// That a life is reckoned as if its present stage lasted, where it does not.
 fn stage(verdict: &SchemeVerdict) -> &'static str {
     match (verdict.survives.life, verdict.costs.life_tb) {
-        (Some(life), Some(_)) if life.stage < 3 => {
+        (Some(life), Some(_)) if life.stage < 3 && !verdict.costs.unborne => {
             " Its life is reckoned at the costs of this stage; later ones write more parity."
         }
         _ => "",
@@ -77,7 +78,7 @@ pub(super) fn gap(cautions: &[Caution]) -> Option<String> {
 /// A cost in a sentence; `None` where it is missing.
 fn told(verdict: &SchemeVerdict, key: &str, name: &str, is_baseline: bool) -> Option<String> {
     let (index, measure) = measure(key);
-    (measure.of)(&verdict.costs)?;
+    measure.judged(&verdict.costs)?;
     let mut value = verdict.shown(measure);
     if key == "life_tb" {
         value.push_str(" written");
@@ -141,6 +142,10 @@ fn winners(several: &[&SchemeVerdict], baseline: Option<&str>, is_shown: &IsShow
     let mut praised: Vec<(&SchemeVerdict, Vec<&str>)> = Vec::new();
     for (key, praise) in PRAISE {
         let (_, measure) = measure(key);
+        // The best of some is not the best where others are too short to tell.
+        if several.iter().any(|verdict| !measure.may_judge(&verdict.costs)) {
+            continue;
+        }
         let known: Vec<&&SchemeVerdict> = several.iter().filter(|verdict| (measure.of)(&verdict.costs).is_some()).collect();
         let is_best =
             |one: &&&&SchemeVerdict| known.iter().all(|other| other.scheme == one.scheme || is_shown(one, other, measure));

@@ -3,6 +3,8 @@
 /// Three schemes on a small drive, under a made-up workload.
 pub const SMALL: &str = r#"
 drive.preset = "mlc-2014"
+capacity.size = "16MiB"
+warmup = "none"
 schemes = ["none", "raid5", "ds-raid"]
 [trace]
 source = "zipf"

@@ -480,6 +480,32 @@ fn a_superblock_log_under_greedy_meets_the_mean_field_of_superblocks() {
     comparison.assert();
 }
 
+/// Of these, overwrites before the first collection alone are more than three windows of preconditioning: at 0.55, 1.2 U.
+const LARGE_SPARES: [f64; 3] = [0.40, 0.50, 0.55];
+
+/// Fails if preconditioning takes windows that write erased flash, all alike at 1.0, for a steady state.
+#[test]
+fn preconditioning_ends_where_theory_has_the_steady_state_however_large_the_spare() {
+    let fifo_raid5 = |spare| theory::static_raid5(spare, 8);
+    let greedy_rows = |spare| theory::superblock_log(spare, 8, |spare| theory::greedy(spare, 64 * 7));
+    let cases: [(Bench, &(dyn Fn(f64) -> f64 + Sync)); 3] = [
+        (eight_dies("none", "greedy"), &|spare| theory::greedy(spare, 64)),
+        (eight_dies("raid5", "fifo"), &fifo_raid5),
+        (eight_dies("ds-raid", "greedy"), &greedy_rows),
+    ];
+    let mut comparison = Comparison::within(0.03);
+    for ((bench, theory), spare) in cases.iter().flat_map(|case| LARGE_SPARES.map(|spare| (case, spare))) {
+        let user = bench.user_pages(spare);
+        let setup = Setup { precondition: Precondition::default(), ..bench.setup(user) };
+        let mut draws = Streams::new(SEED).stream("uniform");
+        let mut writes = (0..user / 2).map(|_| write(draws.below(u64::from(user)) as u32, 1));
+        let result = bench.run_after(&setup, &mut std::iter::empty(), &mut writes);
+        assert!(result.precondition.converged, "{} Sf={spare}: {:?}", bench.scheme, result.precondition);
+        comparison.add(&format!("{} Sf={spare}", bench.scheme), result.flash.waf.expect("writes"), theory(spare));
+    }
+    comparison.assert();
+}
+
 #[test]
 fn sub_stripe_parity_costs_what_the_reference_model_counts() {
     // As many requests as the reference counted, so that its last, open row is ours too.

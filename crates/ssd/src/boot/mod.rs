@@ -5,6 +5,7 @@ pub(crate) mod age;
 pub(crate) mod demand;
 pub(crate) mod faults;
 pub(crate) mod precondition;
+pub(crate) mod warm_up;
 
 use crate::boot::precondition::{HearHistory, Steady};
 use crate::config::SetupError;
@@ -49,9 +50,19 @@ impl<P: HostPayload, A: FlashArray<P>> fmt::Debug for Step<'_, P, A> {
 
 /// Steps of a drive that was just built over erased flash.
 pub(crate) fn new_drive<'a, P: HostPayload, A: FlashArray<P>>() -> Vec<Step<'a, P, A>> {
+    let mut steps = written_drive();
+    steps.extend(aged_drive());
+    steps
+}
+
+/// The first of these: a drive with its write history, which a workload may still add to.
+pub(crate) fn written_drive<'a, P: HostPayload, A: FlashArray<P>>() -> Vec<Step<'a, P, A>> {
+    vec![Step { name: "room beside bad blocks", run: Boot::check_room }, Step { name: "write history", run: Boot::write_history }]
+}
+
+/// The others: what was written grows old, and the drive is ready.
+pub(crate) fn aged_drive<'a, P: HostPayload, A: FlashArray<P>>() -> Vec<Step<'a, P, A>> {
     vec![
-        Step { name: "room beside bad blocks", run: Boot::check_room },
-        Step { name: "write history", run: Boot::write_history },
         Step { name: "wear", run: Boot::wear },
         Step { name: "parity that wear asks for", run: Boot::build_parity },
         Step { name: "age of data", run: Boot::age_data },
@@ -133,9 +144,10 @@ impl<P: HostPayload, A: FlashArray<P>> Boot<'_, P, A> {
         Ok(())
     }
 
-    /// Data written so far are as old as asked for: the clock starts there.
+    /// Data written so far are as old as asked for: the clock starts there. A warm-up took time, but far less.
     fn age_data(&mut self) -> Result<(), SetupError> {
-        self.engine.core.device.now = SimTime(self.setup.age.retention.0);
+        let now = &mut self.engine.core.device.now;
+        *now = SimTime(now.0 + self.setup.age.retention.0);
         Ok(())
     }
 

@@ -1,8 +1,10 @@
 //! The state in which a workload finds the drive: a real write history, and an age.
 //!
 //! Preconditioning fills the logical space in ascending order and then overwrites it at random
-//! until write amplification no longer moves. It runs the very code that host writes run, only
-//! without time: each flash command completes before the next begins.
+//! until write amplification no longer moves. A verdict on that comes when collection has run in
+//! every log: before, flash is written that was never written, at a write amplification of 1. It
+//! runs the very code that host writes run, only without time: each flash command completes
+//! before the next begins.
 
 use crate::boot::demand::Demand;
 use crate::config::Precondition;
@@ -11,6 +13,7 @@ use crate::engine::Engine;
 use crate::write::ahead::Wanted;
 use device::contents::HostPayload;
 use device::facts::{Folds, RequestKind};
+use ftl::Ftl;
 use nand::FlashArray;
 use vocab::{HostCommand, HostOp, Lpn, SimTime, Stream, Streams};
 
@@ -36,6 +39,10 @@ pub struct HistoryProgress {
     pub overwritten: u64,
     /// Pages that are overwritten if write amplification never settles; usually far fewer are.
     pub overwritten_at_most: u64,
+    /// Pages that the workload itself wrote after that, before it is measured.
+    pub warmed: u64,
+    /// The same if write amplification never settles.
+    pub warmed_at_most: u64,
 }
 
 /// Hears how far a write history has come, every some thousand pages.
@@ -46,6 +53,29 @@ const REPORTED_EVERY: u32 = 1 << 13;
 
 /// Overwrites drawn ahead of their turn.
 const AHEAD: usize = 16;
+
+/// Flash that nothing had to be collected for yet: until it is used up, write amplification is that of a new drive.
+pub(crate) struct ErasedFlash {
+    /// Of each log, its free units before the first overwrite; `None`: collection ran in it.
+    logs: Vec<Option<u32>>,
+}
+
+impl ErasedFlash {
+    pub(crate) fn before_overwrites(map: &Ftl) -> Self {
+        Self { logs: (0..map.logs()).map(|log| Some(map.free_units(log))).collect() }
+    }
+
+    /// Whether collection ran in every log that is written. Before the drive is aged, units that were erased are those
+    /// with P/E cycles. A log with as many free units as before is not written by these overwrites.
+    pub(crate) fn is_used_up(&mut self, map: &Ftl) -> bool {
+        if self.logs.iter().any(Option::is_some) {
+            for unit in (0..map.units() as u32).filter(|&unit| map.unit(unit).pe > 0) {
+                self.logs[map.log_of(unit)] = None;
+            }
+        }
+        (0..).zip(&self.logs).all(|(log, free)| free.is_none_or(|free| map.free_units(log) == free))
+    }
+}
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Writes the history; the drive is then at time zero, with all commands completed.
@@ -65,6 +95,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             to_fill: u64::from(filled),
             overwritten,
             overwritten_at_most: limit,
+            ..HistoryProgress::default()
         };
         let (mut lpn, mut reported) = (0, 0);
         while lpn < filled {
@@ -117,13 +148,18 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         let window = (working_set / 4).max(1);
         let (mut written, mut past) = (0u64, Vec::new());
+        let mut erased = ErasedFlash::before_overwrites(&self.core.map);
         while written < limit {
-            let before = self.core.device.folds.filled_slots + self.core.device.folds.padded_slots;
+            let before = self.core.device.folds.programmed_slots();
             self.overwrite(window, working_set, draws, &mut |done| hear(written + u64::from(done)));
             written += u64::from(window);
-            let slots = self.core.device.folds.filled_slots + self.core.device.folds.padded_slots - before;
+            let slots = self.core.device.folds.programmed_slots() - before;
             steady.waf = slots as f64 / f64::from(window);
             steady.overwrites = written as f64 / f64::from(working_set);
+            // A window that wrote flash nobody had to erase says nothing of those to come.
+            if !erased.is_used_up(&self.core.map) {
+                continue;
+            }
             if let [.., a, b] = past[..] {
                 let mean: f64 = (a + b) / 2.0;
                 if (steady.waf - mean).abs() <= settings.converge_within * mean {

@@ -176,7 +176,7 @@ impl Disk {
                 flushes: answered(RequestKind::Flush),
                 discards: answered(RequestKind::Discard),
                 pages_written: written,
-                write_amplification: (written > 0).then(|| (folds.filled_slots + folds.padded_slots) as f64 / written as f64),
+                write_amplification: (written > 0).then(|| folds.programmed_slots() as f64 / written as f64),
                 flash_reads: by_cause(&folds.reads),
                 flash_programs: by_cause(&folds.programs),
                 flash_erases: by_cause(&folds.erases),

@@ -205,13 +205,14 @@ impl<P: SessionPayload> Prepared<P> {
         each: &mut dyn FnMut(u64, &mut dyn FnMut() -> Session),
         wrap: fn(Prepared<P>) -> Inner,
     ) -> RunResult {
-        let (setup, steady, pe_before) = (self.setup.clone(), self.steady, self.pe_before.clone());
+        let (setup, pe_before) = (self.setup.clone(), self.pe_before.clone());
+        let (steady, warmed, buffered_before) = (self.steady, self.warmed, self.buffered_before);
         let mut number = 0;
         self.run_stepwise(commands, pace, &mut |_| {}, |engine| {
             let (setup, pe_before) = (&setup, &pe_before);
             each(number, &mut || {
                 let (engine, setup, pe_before) = (engine.clone(), setup.clone(), pe_before.clone());
-                Session::over(wrap(Prepared { engine, setup, steady, pe_before }))
+                Session::over(wrap(Prepared { engine, setup, steady, warmed, pe_before, buffered_before }))
             });
             number += 1;
             true

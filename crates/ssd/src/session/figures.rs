@@ -7,7 +7,7 @@ use crate::host::explain::{Explained, Explanations};
 use crate::host::requests::Requests;
 use crate::result::{
     AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, LadderResult, Life, OracleResult, PreconditionResult,
-    RedundancyResult, ReplayResult, Response, RunResult, SlcResult, StreamResult, WaitsResult, WearResult,
+    RedundancyResult, ReplayResult, Response, RunResult, SlcResult, StreamResult, WaitsResult, WarmUpResult, WearResult,
 };
 use crate::session::Prepared;
 use device::facts::{Folds, LadderFolds, RequestKind, SlcFolds, Step, StreamWork};
@@ -37,6 +37,7 @@ impl<P: SessionPayload> Prepared<P> {
             requests: &host.requests,
             now: device.now,
             first: host.requests.first_arrival.unwrap_or(device.now),
+            buffered: host.buffer.pages() as i64 - self.buffered_before as i64,
         };
         let pe = self.engine.pe_cycles();
         let pe_added: Vec<u32> = pe.iter().zip(&self.pe_before).map(|(after, before)| after.saturating_sub(*before)).collect();
@@ -61,6 +62,14 @@ impl<P: SessionPayload> Prepared<P> {
                 waf: self.steady.waf,
                 converged: self.steady.converged,
             },
+            warm_up: self.warmed.map_or_else(WarmUpResult::default, |warmed| WarmUpResult {
+                requests: warmed.requests,
+                pages: warmed.pages,
+                waf: Some(warmed.waf),
+                steady: warmed.is_steady,
+                is_phased: warmed.is_phased,
+            }),
+            batches: device.folds.batches.whole(),
             wear: WearResult { die_wear_ratio: die_wear_ratio(&pe_added, &device.grid), pe_added, pe_cycles: pe },
             replay: of_run.replay(events, pace),
             waits: host.explanations.as_ref().map(|explanations| waits_result(explanations)),
@@ -93,6 +102,8 @@ struct OfRun<'a> {
     now: SimTime,
     /// When the first request came.
     first: SimTime,
+    /// Pages in the write buffer now, less those when the run began.
+    buffered: i64,
 }
 
 impl OfRun<'_> {
@@ -143,12 +154,13 @@ impl OfRun<'_> {
             let named = Cause::ALL.iter().filter(|&&cause| cause != Cause::Fold || each[cause as usize] > 0);
             by_name(named.map(|&cause| (cause.name(), each[cause as usize])).collect())
         };
-        let written = folds.pages[RequestKind::Write as usize];
+        let written = folds.pages[RequestKind::Write as usize] as i64 - self.buffered;
         FlashResult {
             reads: by_cause(&folds.reads),
             programs: by_cause(&folds.programs),
             erases: by_cause(&folds.erases),
-            waf: (written > 0).then(|| (folds.filled_slots + folds.padded_slots) as f64 / written as f64),
+            waf: (written > 0).then(|| folds.programmed_slots() as f64 / written as f64),
+            buffered_pages: self.buffered,
             padded_slots: folds.padded_slots,
             energy_j: self.energy_j(has_codec),
             astray_reads: folds.astray,

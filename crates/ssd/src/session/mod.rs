@@ -9,6 +9,7 @@ pub(crate) mod series;
 use crate::boot;
 use crate::boot::demand::Demand;
 use crate::boot::precondition::{HearHistory, HistoryProgress, Steady};
+use crate::boot::warm_up::{self, WarmUp, Warmed};
 use crate::config::{Faults, Pace, PayloadKind, Setup, SetupError};
 use crate::core::apart::Apart;
 use crate::core::flash::SessionPayload;
@@ -64,7 +65,10 @@ pub(crate) struct Prepared<P: SessionPayload> {
     pub(crate) engine: Drive<P>,
     pub(crate) setup: Setup,
     pub(crate) steady: Steady,
+    pub(crate) warmed: Option<Warmed>,
     pub(crate) pe_before: Vec<u32>,
+    /// Pages in the write buffer when the run began.
+    pub(crate) buffered_before: usize,
 }
 
 impl Session {
@@ -81,10 +85,42 @@ impl Session {
     /// # Errors
     /// As [`Self::new`].
     pub fn watched(setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Self, SetupError> {
+        let mut session = Self::written(setup, hear)?;
+        session.age()?;
+        Ok(session)
+    }
+
+    /// A drive that is preconditioned and not aged: a workload may [warm it up](Self::warm_up), then it has to be [aged](Self::age).
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn written(setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Self, SetupError> {
         Ok(Self::over(match setup.payload {
-            PayloadKind::None | PayloadKind::Tag => Inner::Tag(Prepared::new(setup, hear)?.into()),
-            PayloadKind::Page => Inner::Page(Prepared::new(setup, hear)?.into()),
+            PayloadKind::None | PayloadKind::Tag => Inner::Tag(Prepared::written(setup, hear)?.into()),
+            PayloadKind::Page => Inner::Page(Prepared::written(setup, hear)?.into()),
         }))
+    }
+
+    /// Replays commands of a workload, `depth` at a time and as fast as the drive takes them, before the workload is measured. The results of
+    /// later runs say how it ended.
+    pub fn warm_up(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        until: WarmUp,
+        depth: u32,
+        hear: &mut dyn FnMut(HistoryProgress),
+    ) {
+        inside!(self.inner_mut(), prepared => {
+            prepared.warmed = Some(warm_up::warm_up(&mut prepared.engine, commands, (until, depth), hear));
+        });
+    }
+
+    /// Ages a drive that was [written](Self::written), once.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn age(&mut self) -> Result<(), SetupError> {
+        inside!(self.inner_mut(), prepared => prepared.age())
     }
 
     pub(crate) fn over(inner: Inner) -> Self {
@@ -189,7 +225,7 @@ impl Session {
 type Step<'a, P> = &'a mut dyn FnMut(&Drive<P>) -> bool;
 
 impl<P: SessionPayload> Prepared<P> {
-    fn new(setup: &Setup, hear: HearHistory<'_>) -> Result<Self, SetupError> {
+    fn written(setup: &Setup, hear: HearHistory<'_>) -> Result<Self, SetupError> {
         let (grid, protection) = check_setup(setup)?;
         let streams = Streams::new(setup.seed);
         // Without redundancy only the stream of a page stands there.
@@ -204,12 +240,18 @@ impl<P: SessionPayload> Prepared<P> {
         let array = Faulty::new(array, grid.dies(), setup.faults.uncorrectable_reads, faults);
         let mut engine = Engine::new(setup, protection, array)?;
         let none = (None, Remains::default());
-        let steady = boot::bring_up(&mut engine, setup, none, boot::new_drive(), hear)?.steady;
-        boot::faults::begin(&mut engine.core.device.array, &setup.faults, &streams);
-        let pe_before = engine.pe_cycles();
+        let steady = boot::bring_up(&mut engine, setup, none, boot::written_drive(), hear)?.steady;
+        Ok(Self { engine, setup: setup.clone(), steady, warmed: None, pe_before: Vec::new(), buffered_before: 0 })
+    }
+
+    fn age(&mut self) -> Result<(), SetupError> {
+        let (engine, setup) = (&mut self.engine, &self.setup);
+        boot::bring_up(engine, setup, (None, Remains::default()), boot::aged_drive(), &mut |_| {})?;
+        boot::faults::begin(&mut engine.core.device.array, &setup.faults, &Streams::new(setup.seed));
+        self.pe_before = engine.pe_cycles();
         // Those of the history before the workload.
         engine.writer.stripes.stages.clear();
-        Ok(Self { engine, setup: setup.clone(), steady, pe_before })
+        Ok(())
     }
 
     fn run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, progress: &mut dyn FnMut(u64)) -> RunResult {
@@ -262,6 +304,7 @@ impl<P: SessionPayload> Prepared<P> {
         each: &mut dyn FnMut(&mut Drive<P>),
     ) -> RunResult {
         let engine = &mut self.engine;
+        self.buffered_before = engine.host.buffer.pages();
         let series = engine.core.device.folds.take_series();
         engine.core.device.folds = Folds::with_responses(engine.core.device.grid.slots_per_page());
         engine.core.device.folds.record_series(series);

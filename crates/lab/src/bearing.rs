@@ -1,0 +1,199 @@
+//! Whether a run is long enough for what is said of flash: write amplification, and with it life and energy, come from collection, which takes
+//! whole blocks and needs many of them before it is a mean.
+
+use crate::caution::{Caution, Level};
+use crate::compare::Outcome;
+use crate::quantity::percent;
+use crate::seeds::Interval;
+use crate::seeds::t_quantile;
+use crate::table::grouped;
+use ssd::{Mark, RunResult};
+use vocab::Cause;
+
+/// So many blocks of each die have to be programmed for the host. With fewer, the pages that fill the last ones are a good part of all.
+const PROGRAMMED_BLOCKS: u64 = 3;
+
+/// So many blocks of each die have to be erased: collection that is a victim ahead or behind is then an eighth of all at most.
+const ERASED_BLOCKS: u64 = 8;
+
+/// So much may the write amplification of one half of a run be off that of the other.
+const HALVES_APART: f64 = 0.05;
+
+/// Writing is as good as free below this share of all energy: then energy is borne by reads.
+const ENERGY_OF_WRITING: f64 = 0.05;
+
+/// The kind of the caution.
+pub(crate) const KIND: &str = "unborne";
+
+/// A caution where what is written does not bear a figure of flash; `user_slots` are what the host may use. Where nothing is written there is
+/// none: no figure is made of it.
+pub(crate) fn caution(outcome: &Outcome, user_slots: u32) -> Option<Caution> {
+    let run = &outcome.result;
+    if run.host.write_pages == 0 || energy_of_writing(run) < ENERGY_OF_WRITING {
+        return None;
+    }
+    let lacking = lacking(outcome, user_slots);
+    let text = format!(
+        "the run of `{}` does not bear figures of its flash: {}. Nothing is said of its life, energy or write amplification against others; a \
+         longer workload bears them (`--loops 10`, more `generate.requests`)",
+        outcome.label,
+        lacking.join("; ")
+    );
+    let scheme = Some(outcome.label.clone());
+    (!lacking.is_empty()).then(|| Caution { level: Level::Warning, scheme, not_comparable: None, kind: KIND, text })
+}
+
+fn energy_of_writing(run: &RunResult) -> f64 {
+    let joules = &run.flash.energy_j;
+    let all: f64 = joules.values().fold(0.0, |all, part| all + part);
+    let writing: f64 = ["program", "erase"].iter().filter_map(|name| joules.get(*name)).fold(0.0, |all, part| all + part);
+    // A run that programmed nothing, everything being in the write buffer, says nothing of what its writes take.
+    if writing == 0.0 || all == 0.0 { 1.0 } else { writing / all }
+}
+
+/// What is lacking, each in a few words.
+fn lacking(outcome: &Outcome, user_slots: u32) -> Vec<String> {
+    let (run, geometry) = (&outcome.result, &outcome.planned.drive.geometry);
+    let mut lacking = Vec::new();
+    let programs = run.flash.programs.get(Cause::Host.name()).copied().unwrap_or(0);
+    let few = PROGRAMMED_BLOCKS * u64::from(geometry.dies()) * u64::from(geometry.pages_per_block);
+    if programs < few {
+        lacking.push(format!(
+            "{} pages were programmed for the host, fewer than {PROGRAMMED_BLOCKS} blocks of each die have",
+            grouped(programs)
+        ));
+    }
+    let (erases, few): (u64, u64) = (run.flash.erases.values().sum(), ERASED_BLOCKS * u64::from(geometry.dies()));
+    if erases < few {
+        lacking.push(format!("{} blocks were erased, fewer than {ERASED_BLOCKS} of each die", grouped(erases)));
+    }
+    let spare = u64::from(geometry.slots()).saturating_sub(u64::from(user_slots));
+    if run.warm_up.steady != Some(true) && run.host.write_pages < spare {
+        lacking.push(format!("{} pages were written, and the spare has {}", grouped(run.host.write_pages), grouped(spare)));
+    }
+    lacking.extend(drift(run));
+    if run.warm_up.steady == Some(false) {
+        let waf = run.warm_up.waf.unwrap_or_default();
+        lacking.push(format!(
+            "write amplification was still moving, at {waf:.2}, when the workload had written {} of the spare before it was measured",
+            percent(run.warm_up.pages as f64 / spare.max(1) as f64)
+        ));
+    }
+    lacking
+}
+
+/// That write amplification is not one figure: of the halves of the run. A recording whose loops were found to be alike has phases instead.
+fn drift(run: &RunResult) -> Option<String> {
+    if run.warm_up.is_phased && run.warm_up.steady == Some(true) {
+        return None;
+    }
+    let (one, other) = halves(&run.batches)?;
+    let is_apart = (one - other).abs() > HALVES_APART * one.min(other);
+    is_apart.then(|| format!("write amplification is {one:.2} in its first half and {other:.2} in its second"))
+}
+
+/// Write amplification of the halves of a run; `None` where one of them wrote nothing.
+fn halves(batches: &[Mark]) -> Option<(f64, f64)> {
+    let waf = |half: &[Mark]| {
+        let (slots, pages) = half.iter().fold((0, 0), |(slots, pages), batch| (slots + batch.slots, pages + batch.pages));
+        (pages > 0).then(|| slots as f64 / pages as f64)
+    };
+    let (first, second) = batches.split_at(batches.len() / 2);
+    waf(first).zip(waf(second))
+}
+
+/// Batches that an interval is made of: at first, and at least.
+const BATCHES: (usize, usize) = (16, 8);
+
+/// How far the mean response of a run may be off, in microseconds; `None` where its batches do not tell.
+pub(crate) fn response_us(run: &RunResult) -> Option<Interval> {
+    batch_means(run.batches.iter().map(|batch| (batch.response_ns as f64 / 1e3, batch.answers as f64)).collect())
+}
+
+/// The same of its write amplification.
+pub(crate) fn waf(run: &RunResult) -> Option<Interval> {
+    batch_means(run.batches.iter().map(|batch| (batch.slots as f64, batch.pages as f64)).collect())
+}
+
+/// The interval of a ratio of sums over batches (Student's t over batch means). What follows each other in a run is alike, so neighbours are
+/// joined until batches tell little of the next one, and what they still tell widens the interval; where the fewest tell more, there is none.
+fn batch_means(mut batches: Vec<(f64, f64)>) -> Option<Interval> {
+    let sum = |batches: &[(f64, f64)]| batches.iter().fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
+    while batches.len() >= BATCHES.1 {
+        let (above, below) = sum(&batches);
+        if below <= 0.0 {
+            return None;
+        }
+        let (count, ratio) = (batches.len() as f64, above / below);
+        let off: Vec<f64> = batches.iter().map(|(above, below)| above - ratio * below).collect();
+        let squares: f64 = off.iter().map(|off| off * off).sum();
+        let neighbours: f64 = off.windows(2).map(|pair| pair[0] * pair[1]).sum();
+        // One in ten of independent samples has more.
+        let is_told = batches.len() < 2 * BATCHES.0 && neighbours <= 1.28 / count.sqrt() * squares;
+        if is_told {
+            // The correlation of a sample is one in its size too low.
+            let shared = 1.0 + 2.0 * (neighbours / squares.max(f64::MIN_POSITIVE) + 1.0 / count).max(0.0);
+            let error = (shared * squares / (count * (count - 1.0))).sqrt() / (below / count);
+            return Some(Interval { mean: ratio, half_width: t_quantile(batches.len() - 1) * error });
+        }
+        batches = batches.chunks_exact(2).map(sum).collect();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vocab::{Stream, Streams};
+
+    fn normal(draws: &mut Stream) -> f64 {
+        let radius = (-2.0 * (1.0 - draws.unit()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * draws.unit()).cos()
+    }
+
+    /// Runs of 63 batches of a process with mean 5 whose neighbours are alike to this degree.
+    fn covered(alike: f64, runs: u32, interval: impl Fn(Vec<(f64, f64)>) -> Option<Interval>) -> (u32, u32) {
+        let mut draws = Streams::new(23).stream("batches");
+        let (mut covered, mut told) = (0, 0);
+        for _ in 0..runs {
+            let mut state = normal(&mut draws);
+            let mut next = || {
+                state = alike * state + (1.0 - alike * alike).sqrt() * normal(&mut draws);
+                (5.0 + state, 1.0)
+            };
+            let Some(interval) = interval((0..63).map(|_| next()).collect()) else { continue };
+            told += 1;
+            covered += u32::from(interval.low() <= 5.0 && 5.0 <= interval.high());
+        }
+        (covered, told)
+    }
+
+    /// Fails if neighbours are taken as independent: their interval covers the mean in little more than half of all runs. Bounds fixed
+    /// before any was run.
+    #[test]
+    fn an_interval_of_batches_knows_that_neighbours_are_alike() {
+        let naive = |batches: Vec<(f64, f64)>| Interval::of(&batches.iter().map(|one| one.0).collect::<Vec<_>>());
+        let (found, of) = covered(0.6, 2000, naive);
+        assert!(found < of * 3 / 4, "taken as independent: {found} of {of}");
+        let (found, of) = covered(0.6, 2000, batch_means);
+        assert!(found > of * 88 / 100 && of > 1500, "{found} of {of}");
+        let (found, of) = covered(0.0, 2000, batch_means);
+        assert!(found > of * 92 / 100 && of > 1800, "independent: {found} of {of}");
+    }
+
+    #[test]
+    fn what_hangs_together_to_the_end_has_no_interval() {
+        let drift = (0..63).map(|at| (f64::from(at), 1.0)).collect();
+        assert_eq!(batch_means(drift), None);
+        assert_eq!(batch_means(vec![(1.0, 1.0); 7]), None, "too few");
+        assert_eq!(batch_means(vec![(0.0, 0.0); 40]), None, "nothing was written");
+        assert_eq!(batch_means(vec![(3.0, 2.0); 40]), Some(Interval { mean: 1.5, half_width: 0.0 }));
+    }
+
+    #[test]
+    fn halves_are_those_of_the_answers() {
+        let batch = |slots| Mark { answers: 10, response_ns: 0, slots, pages: 4 };
+        assert_eq!(halves(&[batch(4), batch(4), batch(8), batch(8)]), Some((1.0, 2.0)));
+        assert_eq!(halves(&[]), None);
+    }
+}
