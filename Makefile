@@ -8,7 +8,7 @@ ARGS ?=
 OUT := $(or $(CARGO_TARGET_DIR),target)
 MATURIN ?= maturin
 # Not published: their manifests say why.
-INTERNAL := --exclude flashkeep-py --exclude flashkeep-nbd --exclude flashkeep-theory --exclude flashkeep-ssd-tests
+INTERNAL := --exclude flashkeep-py --exclude flashkeep-theory --exclude flashkeep-ssd-tests
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check parts test python serve compare figures bench ldpc fuzz mutants docs site wheels package sbom
@@ -79,9 +79,10 @@ docs: ## Build the reference of all crates with rustdoc
 site: ## The documents as a website with search, in target/site/html; needs Python and mdbook, no network
 	python3 tools/site.py $(OUT)/site
 
-wheels: ## The Python package with the program, in target/wheels, for every Python from 3.10; ARGS="--zig" for older Linux
+wheels: ## The Python package with the program and the plugin of nbdkit, in target/wheels, for every Python from 3.10; ARGS="--zig" for older Linux
 	@$(MATURIN) --version >/dev/null 2>&1 || { echo "maturin is missing: pip install maturin" >&2; exit 1; }
 	$(MATURIN) build --release --locked --out $(OUT)/wheels $(ARGS)
+	python3 tools/wheels.py $(OUT)/wheels/*.whl
 
 package: ## Package and build the crates that are published; ARGS="--no-verify" only packages them
 	$(CARGO) package --workspace $(INTERNAL) --allow-dirty $(ARGS)

@@ -24,6 +24,7 @@ rm -rf "$venv/wheel"
 "$venv/bin/maturin" build -q --profile dev --out "$venv/wheel" --interpreter "$venv/bin/python" 2>"$venv/build.log" ||
     { cat "$venv/build.log"; exit 1; }
 wheel=$(echo "$venv"/wheel/*.whl)
+"$venv/bin/python" tools/wheels.py "$wheel"
 if [ -e "$venv/wanted" ]; then
     pip --no-deps --force-reinstall "$wheel"
 else

@@ -7,7 +7,7 @@ use std::process::Command;
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Crates that are not published; each says why in its manifest.
-const INTERNAL: [&str; 4] = ["flashkeep-nbd", "flashkeep-py", "flashkeep-ssd-tests", "flashkeep-theory"];
+const INTERNAL: [&str; 3] = ["flashkeep-py", "flashkeep-ssd-tests", "flashkeep-theory"];
 
 /// Our crates as `cargo metadata` has them.
 fn crates() -> Vec<Value> {

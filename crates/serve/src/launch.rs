@@ -132,12 +132,13 @@ impl Launch {
             return Ok(plugin.clone());
         }
         let program = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default();
-        let places = [program.clone(), program.join("deps"), program.join("../lib/flashkeep"), program.join("..")];
+        // `deps` is where cargo builds it with the program; what lies beside the program may be of an earlier build.
+        let places = [program.join("deps"), program.clone(), program.join("../lib/flashkeep"), program.join("..")];
         let found = places.iter().map(|place| place.join(PLUGIN)).find(|path| path.exists());
         found.ok_or_else(|| {
             ServeError::Other(format!(
-                "the plugin {PLUGIN} is not beside the program in {}: build it with `cargo build --release -p flashkeep-nbd`, or \
-                 say where it is with --plugin",
+                "the plugin {PLUGIN} is not beside the program in {}: build both with `cargo build --release`, or say where it is \
+                 with --plugin",
                 program.display()
             ))
         })
