@@ -40,7 +40,7 @@ pub(crate) fn caution(outcome: &Outcome, user_slots: u32) -> Option<Caution> {
         lacking.join("; ")
     );
     let scheme = Some(outcome.label.clone());
-    (!lacking.is_empty()).then(|| Caution { level: Level::Warning, scheme, not_comparable: None, kind: KIND, text })
+    (!lacking.is_empty()).then_some(Caution { level: Level::Warning, scheme, not_comparable: None, kind: KIND, text })
 }
 
 fn energy_of_writing(run: &RunResult) -> f64 {

@@ -91,7 +91,7 @@ fn least_slots(experiment: &Experiment) -> u64 {
 /// the numbers and what would be valid.
 pub fn plan(experiment: &Experiment, touched: u64) -> Result<Plan, Problem> {
     let (user, short) = match fit(experiment, touched)? {
-        Fit::Fits(plan) => return Ok(plan),
+        Fit::Fits(plan) => return Ok(*plan),
         Fit::Short(user, short) => (user, short),
     };
     let needs = short.into_iter().map(|one| (least_spare(experiment, touched, &one.label), one));
@@ -103,7 +103,7 @@ pub fn plan(experiment: &Experiment, touched: u64) -> Result<Plan, Problem> {
 
 /// What planning comes to.
 enum Fit {
-    Fits(Plan),
+    Fits(Box<Plan>),
     /// The slots that the host needs, and the schemes that keep fewer.
     Short(u64, Vec<Short>),
 }
@@ -141,7 +141,7 @@ fn fit(experiment: &Experiment, touched: u64) -> Result<Fit, Problem> {
         let short: Vec<Short> = lacking.into_iter().map(short).collect();
         return Ok(match short.is_empty() {
             false => Fit::Short(user, short),
-            true => Fit::Fits(Plan { user_slots: user as u32, drives: planned, reference, added_blocks: added }),
+            true => Fit::Fits(Box::new(Plan { user_slots: user as u32, drives: planned, reference, added_blocks: added })),
         });
     }
 }
@@ -238,7 +238,13 @@ pub(crate) fn caution(experiment: &Experiment, planned: &[&PlannedDrive]) -> Opt
         worst.drive.geometry.blocks_per_die(),
         Bytes(u64::from(worst.drive.geometry.pages_per_block) * worst.drive.geometry.program_size().0)
     );
-    (off(&worst) > SPARE_OFF).then(|| Caution { level: Level::Warning, scheme: None, not_comparable: None, kind: "spare", text })
+    (off(&worst) > SPARE_OFF).then_some(Caution {
+        level: Level::Warning,
+        scheme: None,
+        not_comparable: None,
+        kind: "spare",
+        text,
+    })
 }
 
 fn too_little_spare(experiment: &Experiment, user: u64, short: &Short, spare: Option<f64>) -> Problem {
