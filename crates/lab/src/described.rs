@@ -5,9 +5,13 @@ use crate::input_file::{SETTINGS_MAX, read_text};
 use crate::mqsim;
 use crate::paths::path_of;
 use crate::problem::Problem;
+use crate::textual::Size;
 use crate::workload::{STANDARD_INPUT, is_name, standard_input, trace_problem};
 use std::io::Read;
+use std::path::Path;
+use trace::flows::fio_job::Around;
 use trace::flows::{Flows, fio_job};
+use vocab::Bytes;
 
 /// A format of such files.
 pub(crate) struct Description {
@@ -26,10 +30,30 @@ pub(crate) const DESCRIPTIONS: &[Description] = &[
         name: fio_job::NAME,
         about: fio_job::ABOUT,
         looks_like: fio_job::looks_like,
-        read: |_, name, text| fio_job::parse(name, text).map_err(|error| trace_problem(&error)),
+        read: |experiment, name, text| read_job(experiment, name, text),
     },
     Description { name: mqsim::NAME, about: mqsim::ABOUT, looks_like: mqsim::looks_like, read: mqsim::read },
 ];
+
+/// A job file of fio, with the drive of the experiment, the variables of the environment and the files beside it.
+fn read_job(experiment: &Experiment, name: &str, text: &str) -> Result<Flows, Problem> {
+    let folder = path_of(&experiment.trace.source).parent().map(Path::to_path_buf).unwrap_or_default();
+    let file = |path: &str| read_text(&folder.join(path), SETTINGS_MAX).map_err(|error| format!("cannot be read: {error}"));
+    let variable = |name: &str| std::env::var(name).ok();
+    let around = Around { drive: drive_size(experiment).0, variable: &variable, file: &file };
+    fio_job::parse(name, text, &around).map_err(|error| trace_problem(&error))
+}
+
+/// What the drive of an experiment stores for its host: what `--capacity` says, else what its flash holds beside the spare.
+fn drive_size(experiment: &Experiment) -> Bytes {
+    let (geometry, capacity) = (&experiment.drive.geometry, &experiment.capacity);
+    match capacity.size {
+        Size::User(bytes) => bytes,
+        Size::Auto | Size::Drive => {
+            Bytes((f64::from(geometry.slots()) * (1.0 - capacity.spare) + 1e-6) as u64 * geometry.slot_size.0)
+        }
+    }
+}
 
 fn named(name: &str) -> Option<&'static Description> {
     DESCRIPTIONS.iter().find(|known| known.name == name)

@@ -10,7 +10,7 @@ use roxmltree::Node;
 use std::collections::BTreeMap;
 use std::path::Path;
 use trace::TraceSource;
-use trace::flows::{Amount, Flow, Flows, Pacing, Place, Rate, Requests, Sizes, Synthetic, Zone};
+use trace::flows::{Amount, Flow, Flows, Manner, Pacing, Place, Rate, Requests, Sizes, Synthetic, Zone};
 use vocab::{Nanos, SECTOR_BYTES};
 
 /// Name of the format.
@@ -68,7 +68,13 @@ pub(crate) fn read(experiment: &Experiment, name: &str, text: &str) -> Result<Fl
     for (index, ((is_synthetic, fields), share)) in sets.iter().zip(&shares).enumerate() {
         let requests = if *is_synthetic { synthetic(fields, *share, &mut notes)? } else { recorded(fields, name)? };
         flows.extents.push(if *is_synthetic { *share } else { 0 });
-        flows.flows.push(Flow { name: format!("flow {}", index + 1), device: index as u32, stage: 0, delay: Nanos(0), requests });
+        flows.flows.push(Flow {
+            name: format!("flow {}", index + 1),
+            devices: vec![index as u32],
+            stage: 0,
+            delay: Nanos(0),
+            requests,
+        });
         without.extend(fields.unread());
     }
     if let Some(odd) = flows.flows.iter().position(|flow| flow.is_timed() != flows.flows[0].is_timed()) {
@@ -187,6 +193,7 @@ fn synthetic(fields: &Fields<'_>, share: u64, notes: &mut Vec<String>) -> Result
         amount,
         flush_every: None,
         fua: false,
+        manner: Manner::default(),
         seed: Some(fields.number_or("Seed", (0, u64::from(u32::MAX)), 0)?),
     })))
 }
