@@ -572,6 +572,13 @@ fn cautions(experiment: &Experiment, facts: &TraceFacts, outcomes: &[Outcome]) -
     let mut cautions: Vec<Caution> =
         outcomes.iter().flat_map(|outcome| crate::caution::implied(&outcome.label, &outcome.result)).collect();
     cautions.extend(crate::clock::gap(experiment, facts));
+    cautions.extend(facts.doubts.iter().map(|text| Caution {
+        level: crate::caution::Level::Warning,
+        scheme: None,
+        not_comparable: None,
+        kind: "units",
+        text: format!("the workload: {text}"),
+    }));
     cautions.sort_by_key(|caution| caution.level);
     cautions
 }

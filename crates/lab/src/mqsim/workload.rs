@@ -76,6 +76,7 @@ pub(crate) fn read(experiment: &Experiment, name: &str, text: &str) -> Result<Fl
             requests,
         });
         without.extend(fields.unread());
+        notes.extend(fields.notes());
     }
     if let Some(odd) = flows.flows.iter().position(|flow| flow.is_timed() != flows.flows[0].is_timed()) {
         let message = "found flows with times of their own beside flows of a queue depth: there is one clock for all; give all the \
@@ -110,8 +111,17 @@ fn set<'a>(file: &'a Foreign, node: Node<'a, 'a>) -> Result<(bool, Fields<'a>), 
 fn spots(fields: &Fields<'_>) -> Result<Vec<Spot>, Problem> {
     let list = |name: &str| -> Result<Vec<u64>, Problem> {
         let field = fields.get(name).ok_or_else(|| fields.missing(name))?;
-        let numbers: Option<Vec<u64>> = field.value.split(',').map(|one| one.trim().parse().ok()).collect();
-        numbers.filter(|list| list.len() <= 4096).ok_or_else(|| fields.bad(name, "whole numbers with commas between them"))
+        let numbers: Option<Vec<u64>> = field
+            .value
+            .split(',')
+            .map(str::trim)
+            // MQSim splits by strtok, to which nothing between two commas is no number.
+            .filter(|one| !one.is_empty())
+            .map(|one| one.parse().ok())
+            .collect();
+        numbers
+            .filter(|list| !list.is_empty() && list.len() <= 4096)
+            .ok_or_else(|| fields.bad(name, "whole numbers with commas between them"))
     };
     let lists = [list("Channel_IDs")?, list("Chip_IDs")?, list("Die_IDs")?, list("Plane_IDs")?];
     if lists.iter().map(Vec::len).product::<usize>() > PLACES_MAX {
@@ -231,8 +241,11 @@ fn pace(fields: &Fields<'_>, mean: u64, notes: &mut Vec<String>) -> Result<(Paci
 
 fn recorded(fields: &Fields<'_>, name: &str) -> Result<Requests, Problem> {
     let path = fields.get("File_Path").ok_or_else(|| fields.missing("File_Path"))?.value;
-    let path = path_of(name).parent().unwrap_or(Path::new("")).join(path_of(path));
-    let formats = [("NANOSECOND", "disksim-ns-sectors"), ("MICROSECOND", "disksim-us-sectors")];
+    let beside = path_of(name).parent().unwrap_or(Path::new("")).join(path_of(path));
+    // MQSim opens the path from where it is run.
+    let path = if beside.is_file() || !path_of(path).is_file() { beside } else { path_of(path) };
+    let formats =
+        [("NANOSECOND", "disksim-ns-sectors"), ("MICROSECOND", "disksim-us-sectors"), ("PICOSECOND", "disksim-ps-sectors")];
     let format = fields.choice("Time_Unit", &formats)?.unwrap_or("disksim-ns-sectors");
     let source = TraceSource::path(path).with_format(format).map_err(|error| trace_problem(&error))?;
     let percent = fields.number_or("Percentage_To_Be_Executed", (1, 100), 100)?;

@@ -3,6 +3,7 @@
 //! What shapes requests is read; what is about the machine or about measuring is listed in a note; what would make requests
 //! that are not made here is refused. `docs/fio.md` has the table.
 
+mod command;
 mod extent;
 mod follow;
 mod job;
@@ -10,6 +11,8 @@ mod options;
 mod pace;
 mod section;
 mod variables;
+
+pub use command::{COMMAND, command_of, is_command, job_text};
 
 use super::{FLOWS_LIMIT, Flow, Flows};
 use crate::{DEVICES_LIMIT, TraceError};
