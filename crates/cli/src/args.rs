@@ -31,12 +31,13 @@ pub enum Command {
     /// Replay a workload over several schemes
     Compare {
         /// A bundled trace, the path of a trace, `-` for standard input, or a generator [default: pgbench]
+        #[arg(index = 1)]
         trace: Option<OsString>,
         /// The same as an option
         #[arg(long = "trace", value_name = "TRACE", conflicts_with = "trace")]
         trace_option: Option<OsString>,
         /// Or options of fio behind `--`: compare -- --rw=randwrite --bs=4k --iodepth=32
-        #[arg(last = true, value_name = "OPTION OF FIO", conflicts_with_all = ["trace", "trace_option"])]
+        #[arg(index = 2, last = true, value_name = "OPTION OF FIO", conflicts_with_all = ["trace", "trace_option"])]
         fio: Vec<OsString>,
         /// Options.
         #[command(flatten)]
@@ -183,13 +184,13 @@ pub struct InspectOptions {
 #[derive(Debug, Args)]
 pub struct WorkloadOptions {
     /// The trace
-    #[arg(required_unless_present_any = ["trace_option", "fio"])]
+    #[arg(index = 1, required_unless_present_any = ["trace_option", "fio"])]
     pub trace: Option<OsString>,
     /// The same as an option
     #[arg(long = "trace", value_name = "TRACE", conflicts_with = "trace")]
     pub trace_option: Option<OsString>,
     /// Or options of fio behind `--`
-    #[arg(last = true, value_name = "OPTION OF FIO", conflicts_with_all = ["trace", "trace_option"])]
+    #[arg(index = 2, last = true, value_name = "OPTION OF FIO", conflicts_with_all = ["trace", "trace_option"])]
     pub fio: Vec<OsString>,
     /// Trace format
     #[arg(long, value_name = "NAME")]

@@ -178,6 +178,7 @@ pub(crate) fn compare_on(
     observe: Observe<'_>,
 ) -> Result<Comparison, Problem> {
     let workload = Workload::open(experiment, &|done| (bench.progress)(Progress::Reading(done)))?;
+    workload.check_space(experiment)?;
     let plan = plan(experiment, workload.touched())?;
     let map = workload.map(experiment, plan.user_slots)?;
     let runs = Runs { experiment, bench, drives, observe, workload: &workload, plan: &plan, map: &map, before: 0 };

@@ -9,7 +9,7 @@ use vocab::Nanos;
 pub(crate) const PLAUSIBLE_RATES: std::ops::RangeInclusive<f64> = 0.01..=1e6;
 
 /// A year, in seconds: no recording is longer.
-pub(crate) const YEAR: f64 = 365.0 * 86_400.0;
+pub(crate) const YEAR: f64 = 365.25 * 86_400.0;
 
 /// Addresses from here on are of no drive, in bytes: 256 TiB.
 pub(crate) const EXTENT_MAX: f64 = (1u64 << 48) as f64;

@@ -318,6 +318,32 @@ impl Workload {
         self.facts.duration_s * self.loops as f64
     }
 
+    /// Refuses a drive that is many times what the workload touches only because a description says how large its files are: it would
+    /// be written full before the first request.
+    ///
+    /// # Errors
+    /// Says how large it is, and what makes it smaller.
+    pub fn check_space(&self, experiment: &Experiment) -> Result<(), Problem> {
+        /// Bytes from which on it matters, and how many times what is touched.
+        const LARGE: (u64, u64) = (64 << 30, 16);
+        let space = self.touched.saturating_mul(experiment.drive.geometry.slot_size.0);
+        let is_large = space >= LARGE.0 && space / LARGE.1 > self.facts.footprint_bytes;
+        if experiment.capacity.size != Size::Auto || !matches!(self.tape, Tape::Described { .. }) || !is_large {
+            return Ok(());
+        }
+        Err(Problem::new(
+            "capacity.size",
+            format!(
+                "the host's space is {}, as large as the files of the workload, and would be written full before the first request, for \
+                 {} that are touched; `--capacity 1GiB` takes a smaller drive, into which addresses are folded, and \
+                 `--capacity {}` this one",
+                Bytes(space),
+                crate::quantity::bytes(self.facts.footprint_bytes as f64),
+                Bytes(space)
+            ),
+        ))
+    }
+
     /// How its addresses become addresses of a drive with `user_slots`.
     ///
     /// # Errors
