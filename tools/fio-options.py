@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Lists the options of fio and of its engines, with the engines and the versions that have them.
 
     python3 tools/fio-options.py FIO.. [--source DIR] > crates/trace/data/fio-options.txt

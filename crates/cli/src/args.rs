@@ -214,7 +214,7 @@ pub struct PickOptions {
     pub device: Option<String>,
     /// Requests from this time on, counted from the first of all, such as 90s
     #[arg(long, value_name = "TIME")]
-    pub from: Option<String>,
+    pub since: Option<String>,
     /// Requests before this time
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
@@ -234,7 +234,7 @@ impl PickOptions {
     fn settings(&self) -> impl Iterator<Item = (String, String, String)> + '_ {
         let named = [
             ("--device", "trace.device", &self.device),
-            ("--from", "trace.from", &self.from),
+            ("--since", "trace.since", &self.since),
             ("--until", "trace.until", &self.until),
             ("--skip", "trace.skip", &self.skip),
             ("--first", "trace.first", &self.first),

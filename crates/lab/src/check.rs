@@ -131,7 +131,7 @@ fn times(experiment: &Experiment) -> Result<(), Problem> {
     if let Some(gap) = experiment.trace.max_gap {
         within("trace.max_gap", gap, (Nanos(1_000), Nanos::SETTING_MAX))?;
     }
-    for (name, time) in [("trace.from", experiment.trace.from), ("trace.until", experiment.trace.until)] {
+    for (name, time) in [("trace.since", experiment.trace.since), ("trace.until", experiment.trace.until)] {
         within(name, time.unwrap_or_default(), (Nanos(0), trace::SPAN_LIMIT))?;
     }
     within("buffer.latency", experiment.buffer.latency, operation)?;

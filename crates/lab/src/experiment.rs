@@ -158,7 +158,7 @@ pub struct Experiment {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TraceSpec {
-    /// A bundled trace, a generator, or the path of a trace.
+    /// A bundled trace, a generator, the path of a trace, or a command line of fio, such as `fio --rw=randread --size=1g`.
     pub source: String,
     /// Format of a trace file by registry name, or `auto`.
     pub format: String,
@@ -181,7 +181,7 @@ pub struct TraceSpec {
     pub device: Option<u32>,
     /// Requests from this time on, counted from the first of all; `None`: from the first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<Nanos>,
+    pub since: Option<Nanos>,
     /// Requests before this time, counted from the first of all; `None`: to the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Nanos>,
@@ -191,7 +191,7 @@ pub struct TraceSpec {
     /// So many of these requests, then the workload ends; `None`: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<u64>,
-    /// What the columns of a CSV file are, in their order, such as `time=us,op,lba=bytes,size=bytes`; `None`: the format says.
+    /// What the columns of a CSV file are, in their order, such as `time=us,op=0:read,1:write,lba=bytes,size=bytes`; `None`: the format says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<String>,
 }
@@ -368,7 +368,7 @@ impl Default for TraceSpec {
             max_gap: None,
             keep_writes: None,
             device: None,
-            from: None,
+            since: None,
             until: None,
             skip: 0,
             first: None,

@@ -227,8 +227,8 @@ pub(crate) fn tape(experiment: &Experiment) -> Result<Tape, Problem> {
 
 /// What of it is left out.
 pub(crate) fn left_out(experiment: &Experiment) -> LeftOut {
-    let TraceSpec { max_gap, keep_writes, device, from, until, skip, first, .. } = experiment.trace;
-    LeftOut { pick: Pick { device, from, until, skip, first }, max_gap, keep_writes }
+    let TraceSpec { max_gap, keep_writes, device, since, until, skip, first, .. } = experiment.trace;
+    LeftOut { pick: Pick { device, from: since, until, skip, first }, max_gap, keep_writes }
 }
 
 impl Workload {

@@ -188,7 +188,7 @@ fn windows_events_and_biosnoop() {
     let (format, records, _) = good("T17-etw.csv", None);
     assert_eq!(
         (format, rows(&records)),
-        ("etw", vec![(0, 0, R, 0x01b6_ae40_00 / 512, 32), (1_000_000, 1, W, 0xae_4000 / 512, 8)])
+        ("etw", vec![(0, 0, R, 0x0001_b6ae_4000 / 512, 32), (1_000_000, 1, W, 0xae_4000 / 512, 8)])
     );
     let (format, records, _) = good("T18-biosnoop.txt", None);
     assert_eq!((format, rows(&records)), ("biosnoop", vec![(0, 0, W, 13_092_560, 8), (1_465_000, 0, R, 41_950_344, 128)]));

@@ -470,7 +470,7 @@ fn files_are_included() {
         ("[a]\ninclude none\n", "job, line 2, option `include`: none cannot be read: there is none"),
         ("[a]\ninclude loop\n", "loop, line 1, option `include`: found more than 8 files that include each other"),
     ] {
-        let problem = fio_job::parse("job", text, &around).err().expect(said).to_string();
+        let problem = fio_job::parse("job", text, &around).expect_err(said).to_string();
         assert!(problem.contains(said), "{problem}");
     }
 }

@@ -84,6 +84,9 @@ impl Thin {
     }
 }
 
+/// What a tape gives: a request, or why there is none.
+type Item = Result<Record, TraceError>;
+
 /// Leaves out of one loop what is to be left out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edit {
@@ -108,7 +111,7 @@ impl Edit {
     }
 
     /// What becomes of an item: `None` ends the loop, `Some(None)` leaves it out. An error stays.
-    pub fn item(&mut self, item: Result<Record, TraceError>) -> Option<Option<Result<Record, TraceError>>> {
+    pub fn item(&mut self, item: Item) -> Option<Option<Item>> {
         let Pick { device, from, until, skip, first } = self.pick;
         let mut record = match item {
             Ok(record) => record,

@@ -251,7 +251,9 @@ fn distributed(values: Values<'_>, text: &str) -> Result<Place, TraceError> {
 
 /// `share/part:..`: parts are percentages, or sizes of a whole. Those without a share, or without a part, have equal parts of what is left.
 fn zones(values: Values<'_>, text: &str, whole: Option<u64>) -> Option<Vec<Zone>> {
-    let mut given = Vec::new();
+    /// Share and size of a part, where they are given.
+    type Part = (Option<f64>, Option<f64>);
+    let mut given: Vec<Part> = Vec::new();
     for part in text.split(':') {
         let (share, size) = part.split_once('/').unwrap_or((part, ""));
         let part = |text: &str, read: &dyn Fn(&str) -> Option<f64>| match text.trim() {
@@ -264,7 +266,7 @@ fn zones(values: Values<'_>, text: &str, whole: Option<u64>) -> Option<Vec<Zone>
         })?;
         given.push((part(share, &percentage)?, size));
     }
-    let rest = |of: fn(&(Option<f64>, Option<f64>)) -> Option<f64>| {
+    let rest = |of: fn(&Part) -> Option<f64>| {
         let open = given.iter().filter(|one| of(one).is_none()).count().max(1);
         (1.0 - given.iter().filter_map(of).sum::<f64>()).max(0.0) / open as f64
     };
