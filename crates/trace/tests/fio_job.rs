@@ -288,6 +288,7 @@ fn requests_in_order_are_those_of_fio_one_by_one() {
         "rw=write\nfilesize=1m\nsize=30%\nbs=4k\nloops=2",
         "rw=write\nfilesize=1m\nsize=30%\nbs=4k\nio_size=50%",
         "rw=write\nsize=0x10000\nbs=0x1000",
+        "rw=write\nsize=8m\nbs=4k\nverify=crc32c\nverify_backlog=1k",
     ];
     let Some(theirs) = sent_each("order", &jobs) else { return };
     for (index, job) in jobs.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Flows of MQSim as a workload.
 
-use super::{Fields, element, parse};
+use super::{Fields, UNKNOWN, element, parse};
 use crate::document::Foreign;
 use crate::experiment::Experiment;
 use crate::paths::path_of;
@@ -21,6 +21,9 @@ pub(crate) const ABOUT: &str = "workload.xml of MQSim: the flows of its first sc
 
 /// Requests of a flow whose end depends on the drive.
 const REQUESTS: u64 = 100_000;
+
+/// Elements of a scenario that are flows.
+const FLOWS: &[&str] = &["IO_Flow_Parameter_Set_Synthetic", "IO_Flow_Parameter_Set_Trace_Based"];
 
 /// Most places of a flow: channels times chips times dies times planes.
 const PLACES_MAX: usize = 1 << 20;
@@ -59,7 +62,14 @@ pub(crate) fn read(experiment: &Experiment, name: &str, text: &str) -> Result<Fl
             "IO_Scenario: the first of {scenarios}; MQSim runs each on a drive of its own, so give each a file of its own"
         ));
     }
-    let nodes: Vec<Node<'_, '_>> = scenario.children().filter(Node::is_element).collect();
+    let all = scenario.children().filter(Node::is_element);
+    let (nodes, others): (Vec<Node<'_, '_>>, Vec<_>) = all.partition(|node| FLOWS.contains(&node.tag_name().name()));
+    if !others.is_empty() && !nodes.is_empty() {
+        let names: Vec<String> = others.iter().map(|node| crate::problem::printable(node.tag_name().name())).collect();
+        notes.push(format!("IO_Scenario: {UNKNOWN}{}", names.join(", ")));
+    }
+    // A scenario without a flow that is known says which are.
+    let nodes = if nodes.is_empty() { others } else { nodes };
     let sets: Vec<(bool, Fields<'_>)> = nodes.iter().map(|node| set(&file, *node)).collect::<Result<_, _>>()?;
     let spots: Vec<Vec<Spot>> = sets.iter().map(|(_, fields)| spots(fields)).collect::<Result<_, _>>()?;
     let shares = shares(experiment, &spots, &mut notes);
@@ -100,10 +110,7 @@ fn set<'a>(file: &'a Foreign, node: Node<'a, 'a>) -> Result<(bool, Fields<'a>), 
     match node.tag_name().name() {
         "IO_Flow_Parameter_Set_Synthetic" => Ok((true, read("IO_Flow_Parameter_Set_Synthetic", SYNTHETIC)?)),
         "IO_Flow_Parameter_Set_Trace_Based" => Ok((false, read("IO_Flow_Parameter_Set_Trace_Based", RECORDED)?)),
-        other => {
-            let known = ["IO_Flow_Parameter_Set_Synthetic", "IO_Flow_Parameter_Set_Trace_Based"];
-            Err(Problem::unknown("", "element of a scenario", other, &known).at(file.place(&node.range())))
-        }
+        other => Err(Problem::unknown("", "element of a scenario", other, FLOWS).at(file.place(&node.range()))),
     }
 }
 

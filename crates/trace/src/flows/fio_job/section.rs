@@ -214,7 +214,7 @@ impl<'a> Values<'a> {
 
     pub fn number(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, TraceError> {
         let wanted = format!("a whole number from {least} to {most}");
-        self.parsed(name, &wanted, |text| whole(text).filter(|number| (least..=most).contains(number)))
+        self.parsed(name, &wanted, |text| self.bytes(text).filter(|number| (least..=most).contains(number)))
     }
 
     pub fn percent(&self, name: &str) -> Result<Option<f64>, TraceError> {
@@ -247,7 +247,7 @@ impl<'a> Values<'a> {
     /// A size, or a percentage.
     pub fn part(&self, name: &str) -> Result<Option<Part>, TraceError> {
         self.parsed(name, "a size such as 4k or 1g, or a percentage", |text| match text.strip_suffix('%') {
-            Some(percent) => whole(percent).filter(|percent| *percent <= 100).map(Part::Percent),
+            Some(percent) => whole(percent.trim_end_matches('%')).filter(|percent| *percent <= 100).map(Part::Percent),
             None => self.bytes(text).map(Part::Bytes),
         })
     }
