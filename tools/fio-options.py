@@ -72,13 +72,13 @@ def main():
         version = programs[-1][0]
         for name, where in of_source(given.source):
             if name not in found:
-                note(name, where, f"{version} (source)")
+                note(name, where, f"{version}-source")
             elif "core" not in found[name][0]:
                 note(name, where, version)
     print(f"# Options of fio {', '.join(version for version, _ in programs)}: name, core or engines, first version seen to have it.")
     print("# Written by tools/fio-options.py.")
     for name, (places, first) in sorted(found.items()):
-        print(f"{name}\t{','.join(sorted(places))}\t{first}")
+        print(name, ",".join(sorted(places)), first)
 
 
 if __name__ == "__main__":

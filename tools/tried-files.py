@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts which files of others are accepted: tools/tried-files.py FLASHKEEP FOLDER.. [--fio FIO] [--refused].
 
-Each FOLDER is a copy of a repository, under the name that the table shall have; nothing is fetched. Job files of fio (`*.fio`) and
+Each FOLDER is a copy of a repository, or a part of one, under the name that the table shall have (`owner+name`); nothing is fetched. Job files of fio (`*.fio`) and
 descriptions of MQSim (XML) are tried by `flashkeep inspect`, device files by `flashkeep list schemes --drive`. With --fio, job files whose
 jobs are alone, of fixed size and not too large are run by that program with its null engine, and kinds and sizes of requests are compared. The table is Markdown.
 """
@@ -100,7 +100,7 @@ def main():
             good = [file for file, text in said if not text]
             held = [equal(given.flashkeep, given.fio, file) for file in good] if given.fio and what == "jobs" else []
             compared = [one for one in held if one is not None]
-            print(f"| {folder.name.replace('+', '/')} | {what} | {len(files)} | {len(good)} | {len(compared)} | {sum(compared)} |")
+            print(f"| {str(folder).replace('+', '/')} | {what} | {len(files)} | {len(good)} | {len(compared)} | {sum(compared)} |")
     if given.refused:
         for file, text in refused:
             print(f"{file}: {text}")

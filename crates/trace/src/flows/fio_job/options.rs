@@ -100,7 +100,7 @@ const ALL: &str = include_str!("../../../data/fio-options.txt");
 
 /// The names of the list.
 fn listed() -> impl Iterator<Item = &'static str> {
-    ALL.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split('\t').next())
+    ALL.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split(' ').next())
 }
 
 /// The name an option goes by here, and what it is; `None` where it is not known.
