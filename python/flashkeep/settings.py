@@ -96,6 +96,11 @@ class Trace:
     addresses: str | None = None
     max_gap: Time | None = None
     keep_writes: float | None = None
+    device: int | None = None
+    since: Time | None = None
+    until: Time | None = None
+    skip: int | None = None
+    first: int | None = None
     columns: str | None = None
 
     def settings(self) -> dict[str, Any]:

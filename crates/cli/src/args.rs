@@ -31,10 +31,14 @@ pub enum Command {
     /// Replay a workload over several schemes
     Compare {
         /// A bundled trace, the path of a trace, `-` for standard input, or a generator [default: pgbench]
+        #[arg(index = 1)]
         trace: Option<OsString>,
         /// The same as an option
         #[arg(long = "trace", value_name = "TRACE", conflicts_with = "trace")]
         trace_option: Option<OsString>,
+        /// Or options of fio behind `--`: compare -- --rw=randwrite --bs=4k --iodepth=32
+        #[arg(index = 2, last = true, value_name = "OPTION OF FIO", conflicts_with_all = ["trace", "trace_option"])]
+        fio: Vec<OsString>,
         /// Options.
         #[command(flatten)]
         options: Options,
@@ -50,6 +54,8 @@ pub enum Command {
         #[command(flatten)]
         options: Options,
     },
+    /// Write a workload as a recording that other programs read: fio, MQSim, blkparse, CSV
+    Convert(ConvertOptions),
     /// What is in a trace: kinds, sizes, rates over time, footprint, hot data, reuse, gaps; which formats fit
     Inspect(InspectOptions),
     /// Run an experiment over a grid of settings, on all cores; goes on where it was stopped
@@ -160,21 +166,9 @@ pub enum Command {
 /// Options of `inspect`.
 #[derive(Debug, Args)]
 pub struct InspectOptions {
-    /// The trace
-    #[arg(required_unless_present = "trace_option")]
-    pub trace: Option<OsString>,
-    /// The same as an option
-    #[arg(long = "trace", value_name = "TRACE", conflicts_with = "trace")]
-    pub trace_option: Option<OsString>,
-    /// Trace format
-    #[arg(long, value_name = "NAME")]
-    pub format: Option<String>,
-    /// Columns of a CSV file in their order, such as time=us,op,lba=bytes,size=bytes; `-` skips one
-    #[arg(long, value_name = "COLUMNS")]
-    pub columns: Option<String>,
-    /// Any setting of the trace, for example trace.blk_action=Q (repeatable)
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
+    /// What is read.
+    #[command(flatten)]
+    pub workload: WorkloadOptions,
     /// One JSON document on stdout
     #[arg(long)]
     pub json: bool,
@@ -186,7 +180,76 @@ pub struct InspectOptions {
     pub force: bool,
 }
 
-impl InspectOptions {
+/// A workload that is read, and what of it.
+#[derive(Debug, Args)]
+pub struct WorkloadOptions {
+    /// The trace
+    #[arg(index = 1, required_unless_present_any = ["trace_option", "fio"])]
+    pub trace: Option<OsString>,
+    /// The same as an option
+    #[arg(long = "trace", value_name = "TRACE", conflicts_with = "trace")]
+    pub trace_option: Option<OsString>,
+    /// Or options of fio behind `--`
+    #[arg(index = 2, last = true, value_name = "OPTION OF FIO", conflicts_with_all = ["trace", "trace_option"])]
+    pub fio: Vec<OsString>,
+    /// Trace format
+    #[arg(long, value_name = "NAME")]
+    pub format: Option<String>,
+    /// Columns of a CSV file in their order, such as time=us,op,lba=bytes,size=bytes; `-` skips one
+    #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true)]
+    pub columns: Option<String>,
+    /// What to take of it.
+    #[command(flatten)]
+    pub pick: PickOptions,
+    /// Any setting of the trace, for example trace.blk_action=Q (repeatable)
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// A part of a workload.
+#[derive(Debug, Args)]
+pub struct PickOptions {
+    /// One device alone, by its number in the order of appearance, from 0
+    #[arg(long, value_name = "N")]
+    pub device: Option<String>,
+    /// Requests from this time on, counted from the first of all, such as 90s
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// Requests before this time
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<String>,
+    /// So many of these requests are left out at the start
+    #[arg(long, value_name = "N")]
+    pub skip: Option<String>,
+    /// So many of these requests, then it ends
+    #[arg(long, value_name = "N")]
+    pub first: Option<String>,
+    /// Parameters of a foreign file that its own program does not know are an error
+    #[arg(long)]
+    pub strict: bool,
+}
+
+impl PickOptions {
+    /// The settings these options stand for.
+    fn settings(&self) -> impl Iterator<Item = (String, String, String)> + '_ {
+        let named = [
+            ("--device", "trace.device", &self.device),
+            ("--since", "trace.since", &self.since),
+            ("--until", "trace.until", &self.until),
+            ("--skip", "trace.skip", &self.skip),
+            ("--first", "trace.first", &self.first),
+        ];
+        named.into_iter().filter_map(|(option, path, value)| Some((option.into(), path.into(), value.clone()?)))
+    }
+}
+
+/// Options of fio as the name of a workload.
+pub fn fio_source(words: &[OsString]) -> Option<OsString> {
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    (!words.is_empty()).then(|| lab::fio_command(words.iter().map(String::as_str)).into())
+}
+
+impl WorkloadOptions {
     /// The settings these options stand for.
     #[must_use]
     pub fn overrides(&self) -> lab::Overrides {
@@ -194,13 +257,28 @@ impl InspectOptions {
         let given = |(option, path, value): (&str, &str, &Option<String>)| {
             value.as_ref().map(|value| (option.to_owned(), path.to_owned(), value.clone()))
         };
+        let fio = fio_source(&self.fio);
         lab::Overrides {
-            trace: self.trace.as_ref().or(self.trace_option.as_ref()).map(lab::path_text),
-            options: named.into_iter().filter_map(given).collect(),
+            trace: self.trace.as_ref().or(self.trace_option.as_ref()).or(fio.as_ref()).map(lab::path_text),
+            options: named.into_iter().filter_map(given).chain(self.pick.settings()).collect(),
             schemes: None,
             set: self.set.clone(),
         }
     }
+}
+
+/// Options of `convert`.
+#[derive(Debug, Args)]
+pub struct ConvertOptions {
+    /// What is read.
+    #[command(flatten)]
+    pub workload: WorkloadOptions,
+    /// Format to write
+    #[arg(long, value_name = "NAME")]
+    pub to: String,
+    /// File to write; it must not be there [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 /// Options of `compare` and `run`.
@@ -261,8 +339,11 @@ pub struct Options {
     #[arg(long, value_name = "NAME")]
     pub format: Option<String>,
     /// Columns of a CSV file in their order, such as time=us,op,lba=bytes,size=bytes; `-` skips one
-    #[arg(long, value_name = "COLUMNS")]
+    #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true)]
     pub columns: Option<String>,
+    /// What to take of the workload.
+    #[command(flatten)]
+    pub pick: PickOptions,
     /// Runs (of schemes, under seeds) at the same time [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<NonZeroUsize>,
@@ -291,7 +372,7 @@ impl Options {
         };
         lab::Overrides {
             trace: trace.map(lab::path_text),
-            options: named.into_iter().filter_map(given).collect(),
+            options: named.into_iter().filter_map(given).chain(self.pick.settings()).collect(),
             schemes: self.schemes.clone(),
             set: self.set.clone(),
         }
@@ -528,6 +609,12 @@ fn with_names(command: clap::Command) -> clap::Command {
         .mut_arg("trace", |a| a.help(trace_help()))
 }
 
+fn with_formats(command: clap::Command) -> clap::Command {
+    command
+        .mut_arg("trace", |a| a.help(trace_help()))
+        .mut_arg("format", |a| a.help(format!("Trace format: auto, {}", names("formats"))))
+}
+
 fn trace_help() -> String {
     let (traces, generators) = (names("traces"), names("generators"));
     format!("Path of a trace, `-` for standard input, a bundled trace ({traces}) or a generator ({generators})")
@@ -548,9 +635,10 @@ pub fn command() -> clap::Command {
             c.mut_arg("scheme", |a| a.help(format!("Schemes, separated by commas: {}", names("schemes"))))
                 .mut_arg("fault", |a| a.help(format!("Kinds of faults, separated by commas: {}", fault_kinds())))
         })
-        .mut_subcommand("inspect", |c| {
-            c.mut_arg("trace", |a| a.help(trace_help()))
-                .mut_arg("format", |a| a.help(format!("Trace format: auto, {}", names("formats"))))
+        .mut_subcommand("inspect", with_formats)
+        .mut_subcommand("convert", |c| {
+            let known: Vec<&str> = lab::CONVERSIONS.iter().map(|(name, _)| *name).collect();
+            with_formats(c).mut_arg("to", |a| a.help(format!("Format to write: {}", known.join(", "))))
         })
         .mut_subcommand("list", |c| c.mut_arg("what", |a| a.help(format!("One of: {}", lists.join(", ")))))
 }

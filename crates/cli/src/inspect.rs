@@ -13,7 +13,10 @@ pub fn run(options: &InspectOptions) -> Result<ExitCode, Problem> {
     if let Some(directory) = &options.report {
         lab::report_directory(directory, options.force)?;
     }
-    let experiment = Experiment::with(&options.overrides())?;
+    let experiment = Experiment::with(&options.workload.overrides())?;
+    if options.workload.pick.strict {
+        lab::refuse_unknown(&experiment)?;
+    }
     let line = progress::Ticker::new("requests read");
     let study = lab::inspect(&experiment, &|count| line.set(count));
     line.clear();

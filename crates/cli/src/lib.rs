@@ -3,6 +3,7 @@
 //! The program is [`command_line`] and nothing else; so is the command that the Python package installs.
 
 mod args;
+mod convert;
 mod crash;
 mod figures;
 mod inspect;
@@ -62,9 +63,11 @@ pub fn command_line(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn run(cli: Cli) -> Result<ExitCode, Problem> {
     match cli.command {
-        Command::Compare { trace, trace_option, options } => {
-            compare(&Experiment::with(&options.overrides(trace.or(trace_option).as_deref()))?, &options)
+        Command::Compare { trace, trace_option, fio, options } => {
+            let source = trace.or(trace_option).or_else(|| args::fio_source(&fio));
+            compare(&Experiment::with(&options.overrides(source.as_deref()))?, &options)
         }
+        Command::Convert(options) => convert::run(&options),
         Command::Inspect(options) => inspect::run(&options),
         Command::Settings { key, json, markdown, schema } => settings(key.as_deref(), json, markdown, schema),
         Command::Completions { shell } => Ok(manual::completions(shell)),
@@ -102,6 +105,9 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
 }
 
 fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Problem> {
+    if options.pick.strict {
+        lab::refuse_unknown(experiment)?;
+    }
     // Before hours of simulation rather than after them.
     lab::report_directory(&options.report, options.force)?;
     for (option, file, ending) in

@@ -132,6 +132,9 @@ fn times(experiment: &Experiment) -> Result<(), Problem> {
     if let Some(gap) = experiment.trace.max_gap {
         within("trace.max_gap", gap, (Nanos(1_000), Nanos::SETTING_MAX))?;
     }
+    for (name, time) in [("trace.since", experiment.trace.since), ("trace.until", experiment.trace.until)] {
+        within(name, time.unwrap_or_default(), (Nanos(0), trace::SPAN_LIMIT))?;
+    }
     within("buffer.latency", experiment.buffer.latency, operation)?;
     if experiment.ecc.flush > Nanos(0) {
         within("ecc.flush", experiment.ecc.flush, (FLUSH_MIN, Nanos::SETTING_MAX))?;

@@ -182,6 +182,7 @@ pub(crate) fn compare_on(
     observe: Observe<'_>,
 ) -> Result<Comparison, Problem> {
     let workload = Workload::open(experiment, &|done| (bench.progress)(Progress::Reading(done)))?;
+    workload.check_space(experiment)?;
     let plan = plan(experiment, workload.touched())?;
     let map = workload.map(experiment, plan.user_slots)?;
     let runs = Runs { experiment, bench, drives, observe, workload: &workload, plan: &plan, map: &map, before: 0 };
@@ -640,6 +641,13 @@ fn cautions(
     cautions.extend(crate::capacity::caution(experiment, &planned));
     cautions.extend(crate::clock::rescaled(experiment, clock));
     cautions.extend(crate::clock::gap(experiment, facts));
+    cautions.extend(facts.doubts.iter().map(|text| Caution {
+        level: crate::caution::Level::Warning,
+        scheme: None,
+        not_comparable: None,
+        kind: "units",
+        text: format!("the workload: {text}"),
+    }));
     cautions.sort_by_key(|caution| caution.level);
     cautions
 }

@@ -5,9 +5,13 @@ use crate::input_file::{SETTINGS_MAX, read_text};
 use crate::mqsim;
 use crate::paths::path_of;
 use crate::problem::Problem;
+use crate::textual::Size;
 use crate::workload::{STANDARD_INPUT, is_name, standard_input, trace_problem};
 use std::io::Read;
+use std::path::Path;
+use trace::flows::fio_job::Around;
 use trace::flows::{Flows, fio_job};
+use vocab::Bytes;
 
 /// A format of such files.
 pub(crate) struct Description {
@@ -26,10 +30,33 @@ pub(crate) const DESCRIPTIONS: &[Description] = &[
         name: fio_job::NAME,
         about: fio_job::ABOUT,
         looks_like: fio_job::looks_like,
-        read: |_, name, text| fio_job::parse(name, text).map_err(|error| trace_problem(&error)),
+        read: |experiment, name, text| read_job(experiment, name, text),
     },
     Description { name: mqsim::NAME, about: mqsim::ABOUT, looks_like: mqsim::looks_like, read: mqsim::read },
 ];
+
+/// A job file of fio, with the drive of the experiment, the variables of the environment and the files beside it.
+fn read_job(experiment: &Experiment, name: &str, text: &str) -> Result<Flows, Problem> {
+    let folder = path_of(&experiment.trace.source).parent().map(Path::to_path_buf).unwrap_or_default();
+    let file = |path: &str| read_text(&folder.join(path), SETTINGS_MAX).map_err(|error| format!("cannot be read: {error}"));
+    let variable = |name: &str| std::env::var(name).ok();
+    let around = Around { drive: drive_size(experiment).0, variable: &variable, file: &file };
+    fio_job::parse(name, text, &around).map_err(|error| trace_problem(&error))
+}
+
+/// What the drive of an experiment stores for its host: what `--capacity` says, else what its flash holds beside the spare.
+fn drive_size(experiment: &Experiment) -> Bytes {
+    let (geometry, capacity) = (&experiment.drive.geometry, &experiment.capacity);
+    match capacity.size {
+        Size::User(bytes) => bytes,
+        Size::Auto | Size::Drive => {
+            Bytes((f64::from(geometry.slots()) * (1.0 - capacity.spare) + 1e-6) as u64 * geometry.slot_size.0)
+        }
+    }
+}
+
+/// Bytes at the beginning of a file that are looked at.
+const HEAD: u64 = 4096;
 
 fn named(name: &str) -> Option<&'static Description> {
     DESCRIPTIONS.iter().find(|known| known.name == name)
@@ -42,9 +69,11 @@ pub(crate) fn is_described(experiment: &Experiment) -> bool {
 
 /// Names the format of the workload where it is to be found out and the file describes a workload.
 pub(crate) fn settle(experiment: &mut Experiment) {
-    /// Bytes that are looked at.
-    const HEAD: u64 = 4096;
     let spec = &experiment.trace;
+    if spec.format == "auto" && fio_job::is_command(&spec.source) {
+        experiment.trace.format = fio_job::NAME.into();
+        return;
+    }
     if spec.format != "auto" || spec.columns.is_some() || (is_name(&spec.source) && spec.source != STANDARD_INPUT) {
         return;
     }
@@ -58,8 +87,26 @@ pub(crate) fn settle(experiment: &mut Experiment) {
         file.map(|file| file.take(HEAD).read_to_end(&mut head));
         head
     };
+    if mqsim::is_device(&head) {
+        // Said where the workload is opened.
+        experiment.trace.format = mqsim::NAME.into();
+        return;
+    }
     if let Some(found) = DESCRIPTIONS.iter().find(|known| (known.looks_like)(&head)) {
         experiment.trace.format = found.name.into();
+    }
+}
+
+/// Refuses a drive or a workload whose file has parameters that its own program does not know.
+///
+/// # Errors
+/// Names them.
+pub fn refuse_unknown(experiment: &Experiment) -> Result<(), Problem> {
+    let flows = flows(experiment)?;
+    let notes = experiment.left_out.iter().chain(flows.iter().flat_map(|flows| &flows.notes));
+    match notes.into_iter().find(|note| note.contains(mqsim::UNKNOWN)) {
+        Some(note) => Err(Problem::new("", format!("{note} (`--strict` refuses it)"))),
+        None => Ok(()),
     }
 }
 
@@ -67,12 +114,27 @@ pub(crate) fn settle(experiment: &mut Experiment) {
 pub(crate) fn flows(experiment: &Experiment) -> Result<Option<Flows>, Problem> {
     let spec = &experiment.trace;
     let Some(description) = named(&spec.format) else { return Ok(None) };
-    let text = if spec.source == STANDARD_INPUT {
+    let text = if fio_job::is_command(&spec.source) {
+        fio_job::job_text(&spec.source)
+            .map_err(|message| Problem::new("trace.source", format!("command line of fio: {message}")))?
+    } else if spec.source == STANDARD_INPUT {
         String::from_utf8_lossy(&standard_input()?).into_owned()
     } else {
         let fail = |error| Problem::new("trace.source", format!("{} cannot be read: {error}", spec.source));
         read_text(&path_of(&spec.source), SETTINGS_MAX).map_err(fail)?
     };
-    let name = if spec.source == STANDARD_INPUT { "standard input" } else { &spec.source };
+    let name = match spec.source.as_str() {
+        STANDARD_INPUT => "standard input",
+        source if fio_job::is_command(source) => "command line of fio",
+        source => source,
+    };
+    if description.name == mqsim::NAME && mqsim::is_device(&text.as_bytes()[..text.len().min(HEAD as usize)]) {
+        let message = format!(
+            "{} is a device of MQSim, no workload: `--drive {}` takes it as the drive",
+            crate::problem::printable(name),
+            crate::problem::printable(name)
+        );
+        return Err(Problem::new("trace.source", message));
+    }
     (description.read)(experiment, name, &text).map(Some)
 }

@@ -195,7 +195,7 @@ pub struct Experiment {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TraceSpec {
-    /// A bundled trace, a generator, or the path of a trace.
+    /// A bundled trace, a generator, the path of a trace, or a command line of fio, such as `fio --rw=randread --size=1g`.
     pub source: String,
     /// Format of a trace file by registry name, or `auto`.
     pub format: String,
@@ -213,7 +213,22 @@ pub struct TraceSpec {
     /// Share of a recording's writes that is kept, spread evenly over it; `None`: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_writes: Option<f64>,
-    /// What the columns of a CSV file are, in their order, such as `time=us,op,lba=bytes,size=bytes`; `None`: the format says.
+    /// One device alone, by its number in the order of appearance, from 0; `None`: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<u32>,
+    /// Requests from this time on, counted from the first of all; `None`: from the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Nanos>,
+    /// Requests before this time, counted from the first of all; `None`: to the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Nanos>,
+    /// So many of these requests are left out at the start.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub skip: u64,
+    /// So many of these requests, then the workload ends; `None`: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<u64>,
+    /// What the columns of a CSV file are, in their order, such as `time=us,op=0:read,1:write,lba=bytes,size=bytes`; `None`: the format says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<String>,
 }
@@ -357,6 +372,11 @@ fn is_once(seeds: &u32) -> bool {
     *seeds == 1
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 fn default_payload() -> PayloadKind {
     PayloadKind::Tag
 }
@@ -384,6 +404,11 @@ impl Default for TraceSpec {
             addresses: Addresses::Auto,
             max_gap: None,
             keep_writes: None,
+            device: None,
+            since: None,
+            until: None,
+            skip: 0,
+            first: None,
             columns: None,
         }
     }
@@ -468,7 +493,7 @@ impl Overrides {
             document.set_list(&format!("--schemes {schemes}"), "schemes", schemes)?;
         }
         for (option, path, value) in &self.options {
-            if ["seed", "seeds", "trace.loops"].contains(&path.as_str()) {
+            if ["seed", "seeds", "trace.loops", "trace.device", "trace.skip", "trace.first"].contains(&path.as_str()) {
                 document.set(&format!("{option} {value}"), &format!("{path}={value}"))?;
             } else {
                 document.set_text(&format!("{option} {value}"), path, value)?;

@@ -1,12 +1,13 @@
 //! What is in a trace, and which formats it may have: tables, curves and notes, as a study.
 
+use crate::doubt::{self, Found};
 use crate::experiment::Experiment;
 use crate::problem::Problem;
 use crate::quantity::{bytes, percent, seconds, short};
 use crate::reliability::{Axis, Cell, Column, Layout, Mark, Plot, Series, Study, Table};
 use crate::table::grouped;
 use crate::workload::{left_out, tape, trace_problem};
-use trace::{Profile, REUSE_BUCKETS, Tape, TraceSource};
+use trace::{Met, Profile, REUSE_BUCKETS, Tape, TraceSource};
 use vocab::Bytes;
 
 /// Name of the study.
@@ -17,12 +18,6 @@ const SLOT: Bytes = Bytes(4096);
 
 /// Requests of a candidate that are read.
 const CANDIDATE_REQUESTS: usize = 1_000_000;
-
-/// Rates in requests a second that a recording of a real host may have.
-const PLAUSIBLE_RATES: std::ops::RangeInclusive<f64> = 0.1..=1e6;
-
-/// Longest recording that is plausible, in seconds: a year.
-const PLAUSIBLE_DURATION: f64 = 365.0 * 86_400.0;
 
 /// Reads the trace of an experiment once and says what is in it. Where its first lines fit several formats, says what each would
 /// make of it instead. `progress` hears the requests read so far.
@@ -35,23 +30,40 @@ pub fn inspect(experiment: &Experiment, progress: &dyn Fn(u64)) -> Result<Study,
     let mut settings = vec![("trace", spec.source.clone())];
     let given = [("format", Some(spec.format.clone()).filter(|format| format != "auto")), ("columns", spec.columns.clone())];
     settings.extend(given.into_iter().filter_map(|(name, value)| Some((name, value?))));
-    let mut format = "generated";
-    if let Tape::Recorded(source) = &tape {
-        let fitting = source.fitting().map_err(|e| trace_problem(&e))?;
-        if fitting.len() > 1 {
-            return Ok(several(source, settings));
-        }
-        format = source.open().map_err(|e| trace_problem(&e))?.format().name;
+    if let Tape::Recorded(source) = &tape
+        && source.fitting().map_err(|e| trace_problem(&e))?.len() > 1
+    {
+        return Ok(several(source, settings));
     }
-    if let Tape::Described { flows, .. } = &tape {
-        format = flows.format;
-    }
-    let records = tape.records(left_out(experiment)).map_err(|e| trace_problem(&e))?;
-    let profile = Profile::scan(records, SLOT, progress).map_err(|e| trace_problem(&e))?;
+    let read = tape.read(left_out(experiment), |records| Profile::scan(records, SLOT, progress));
+    let (profile, met) = read.map_err(|e| trace_problem(&e))?;
+    let profile = profile.map_err(|e| trace_problem(&e))?;
     if profile.footprint().counts().requests == 0 {
         return Err(Problem::new("", "there is no request in it"));
     }
-    Ok(study(&spec.source, format, &profile, settings))
+    let mut study = study(&spec.source, met.format, &profile, settings);
+    study.notes.splice(0..0, notes_of(experiment, &tape, &profile, &met));
+    Ok(study)
+}
+
+/// What is to be said of this workload before anything else.
+fn notes_of(experiment: &Experiment, tape: &Tape, profile: &Profile, met: &Met) -> Vec<String> {
+    let extent = profile.footprint().extents().iter().max().copied().unwrap_or(0) * SLOT.0;
+    let columns = doubt::columns(tape, met.format, experiment.trace.columns.as_deref());
+    let mut notes = Vec::new();
+    if matches!(tape, Tape::Recorded(_)) {
+        notes.extend(
+            Found::new(columns, profile.footprint().counts(), extent, met)
+                .doubts()
+                .into_iter()
+                .map(|one| format!("WARNING: {one}")),
+        );
+    }
+    notes.extend(doubt::met(met));
+    if let Tape::Described { flows, .. } = tape {
+        notes.extend(flows.notes.iter().cloned());
+    }
+    notes
 }
 
 fn column(key: &'static str, name: &'static str, unit: &'static str) -> Column {
@@ -107,8 +119,10 @@ fn candidate(source: &TraceSource, format: &'static trace::Format) -> Vec<Cell> 
         }
         let rate = if duration > 0.0 { requests as f64 / duration } else { 0.0 };
         let verdict = match () {
-            () if duration > PLAUSIBLE_DURATION => "too long",
-            () if !PLAUSIBLE_RATES.contains(&rate) => "rate not plausible",
+            () if duration > doubt::YEAR => "too long",
+            () if !doubt::PLAUSIBLE_RATES.contains(&rate) => "rate not plausible",
+            () if extent as f64 >= doubt::EXTENT_MAX => "addresses of no drive",
+            () if bytes as f64 / requests.max(1) as f64 >= doubt::MEAN_MAX => "sizes not plausible",
             () => "plausible",
         };
         let numbers = [Cell::Rate(duration), Cell::Rate(rate), Cell::Count(bytes / requests.max(1)), Cell::Count(extent)];

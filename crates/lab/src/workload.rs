@@ -1,7 +1,8 @@
 //! What the host asks, from a trace or a generator, as commands of the drive.
 
 use crate::described::{self, DESCRIPTIONS, is_described};
-use crate::experiment::{Addresses, Experiment};
+use crate::doubt::{self, Found};
+use crate::experiment::{Addresses, Experiment, TraceSpec};
 use crate::paths::path_of;
 use crate::problem::{Problem, RecordPlace};
 use crate::textual::Size;
@@ -9,7 +10,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use trace::generate::{GENERATORS, GeneratorKind};
-use trace::{AddressMap, BlkAction, Columns, Footprint, HostCommands, LeftOut, ReadOptions, Record, Scanned, Tape};
+use trace::{AddressMap, BlkAction, Columns, Footprint, HostCommands, LeftOut, Met, Pick, ReadOptions, Record, Scanned, Tape};
 use trace::{TimeScale, TraceError, TraceSource};
 use vocab::{Bytes, HostCommand, Nanos};
 
@@ -72,6 +73,8 @@ pub struct TraceFacts {
     pub clipped_gaps: u64,
     /// Time left out by that, in seconds.
     pub clipped_s: f64,
+    /// Why its units or its order are doubted, each a sentence.
+    pub doubts: Vec<String>,
     /// FNV-1a digest of all requests.
     pub digest: u64,
 }
@@ -84,7 +87,8 @@ const STANDARD_INPUT_MAX: u64 = 1 << 30;
 
 /// Whether `source` names a bundled trace, a generator or standard input rather than a path.
 pub(crate) fn is_name(source: &str) -> bool {
-    source == STANDARD_INPUT || trace::BUNDLED.iter().any(|b| b.name == source) || GENERATORS.iter().any(|g| g.name == source)
+    let is_standard = source == STANDARD_INPUT || trace::flows::fio_job::is_command(source);
+    is_standard || trace::BUNDLED.iter().any(|b| b.name == source) || GENERATORS.iter().any(|g| g.name == source)
 }
 
 /// The bytes of standard input, read once.
@@ -149,7 +153,9 @@ fn columns(text: &str) -> Result<Columns, Problem> {
 
 /// A source that is no file and looks like a name is probably a misspelt name.
 fn check_source(source: &str) -> Result<(), Problem> {
-    let is_bundled = trace::BUNDLED.iter().any(|b| b.name == source);
+    if is_name(source) {
+        return Ok(());
+    }
     let path = path_of(source);
     if path.extension().is_some_and(|ending| ending == "toml") && path.exists() {
         let message = format!(
@@ -158,7 +164,7 @@ fn check_source(source: &str) -> Result<(), Problem> {
         );
         return Err(Problem::new("trace.source", message));
     }
-    if is_bundled || source == STANDARD_INPUT || path.exists() {
+    if path.exists() {
         return Ok(());
     }
     let bundled = trace::BUNDLED.iter().map(|b| b.name);
@@ -221,7 +227,8 @@ pub(crate) fn tape(experiment: &Experiment) -> Result<Tape, Problem> {
 
 /// What of it is left out.
 pub(crate) fn left_out(experiment: &Experiment) -> LeftOut {
-    LeftOut { max_gap: experiment.trace.max_gap, keep_writes: experiment.trace.keep_writes }
+    let TraceSpec { max_gap, keep_writes, device, since, until, skip, first, .. } = experiment.trace;
+    LeftOut { pick: Pick { device, from: since, until, skip, first }, max_gap, keep_writes }
 }
 
 impl Workload {
@@ -245,7 +252,14 @@ impl Workload {
             Tape::Described { .. } => footprint.extents().iter().sum(),
             Tape::Recorded(_) => footprint.slots(),
         };
-        let facts = facts(experiment, &scanned);
+        let mut facts = facts(experiment, &scanned);
+        if matches!(tape, Tape::Recorded(_)) {
+            let columns = doubt::columns(&tape, scanned.format, experiment.trace.columns.as_deref());
+            let extent = footprint.extents().iter().max().copied().unwrap_or(0).saturating_mul(slot_size.0);
+            let met = Met { read: scanned.read, clip: scanned.clip, format: scanned.format };
+            // A gap is a warning of its own where it matters to the clock.
+            facts.doubts = Found::new(columns, footprint.counts(), extent, &met).doubts_but_gaps();
+        }
         let loops = u64::from(experiment.trace.loops);
         let Scanned { footprint, kept, .. } = scanned;
         let (footprint, kept) = (Arc::new(footprint), kept.map(Arc::new));
@@ -302,6 +316,32 @@ impl Workload {
     #[must_use]
     pub fn duration_s(&self) -> f64 {
         self.facts.duration_s * self.loops as f64
+    }
+
+    /// Refuses a drive that is many times what the workload touches only because a description says how large its files are: it would
+    /// be written full before the first request.
+    ///
+    /// # Errors
+    /// Says how large it is, and what makes it smaller.
+    pub fn check_space(&self, experiment: &Experiment) -> Result<(), Problem> {
+        /// Bytes from which on it matters, and how many times what is touched.
+        const LARGE: (u64, u64) = (64 << 30, 16);
+        let space = self.touched.saturating_mul(experiment.drive.geometry.slot_size.0);
+        let is_large = space >= LARGE.0 && space / LARGE.1 > self.facts.footprint_bytes;
+        if experiment.capacity.size != Size::Auto || !matches!(self.tape, Tape::Described { .. }) || !is_large {
+            return Ok(());
+        }
+        Err(Problem::new(
+            "capacity.size",
+            format!(
+                "the host's space is {}, as large as the files of the workload, and would be written full before the first request, for \
+                 {} that are touched; `--capacity 1GiB` takes a smaller drive, into which addresses are folded, and \
+                 `--capacity {}` this one",
+                Bytes(space),
+                crate::quantity::bytes(self.facts.footprint_bytes as f64),
+                Bytes(space)
+            ),
+        ))
     }
 
     /// How its addresses become addresses of a drive with `user_slots`.
@@ -395,7 +435,10 @@ fn facts(experiment: &Experiment, scanned: &Scanned) -> TraceFacts {
     let Scanned { footprint, read, clip, .. } = scanned;
     let (counts, source) = (footprint.counts(), &experiment.trace.source);
     TraceFacts {
-        name: Path::new(source).file_name().map_or(source.clone(), |name| name.to_string_lossy().into()),
+        name: match Path::new(source).file_name() {
+            Some(name) if !is_name(source) => name.to_string_lossy().into(),
+            _ => source.clone(),
+        },
         format: scanned.format.to_owned(),
         loops: experiment.trace.loops,
         requests: counts.requests,
@@ -415,6 +458,7 @@ fn facts(experiment: &Experiment, scanned: &Scanned) -> TraceFacts {
         longest_gap_s: Nanos(clip.longest).as_secs_f64(),
         clipped_gaps: clip.gaps,
         clipped_s: Nanos(clip.cut).as_secs_f64(),
+        doubts: Vec::new(),
         digest: scanned.digest,
     }
 }

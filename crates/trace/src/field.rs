@@ -16,6 +16,7 @@ pub(crate) enum TimeUnit {
     Nanos,
     /// Windows filetime: 100 ns.
     Filetime,
+    Picos,
 }
 
 impl TimeUnit {
@@ -25,7 +26,7 @@ impl TimeUnit {
             TimeUnit::Millis => 1_000_000,
             TimeUnit::Micros => 1_000,
             TimeUnit::Filetime => 100,
-            TimeUnit::Nanos => 1,
+            TimeUnit::Nanos | TimeUnit::Picos => 1,
         }
     }
 
@@ -36,6 +37,7 @@ impl TimeUnit {
             TimeUnit::Micros => "a time in us, such as 12345",
             TimeUnit::Filetime => "a time in units of 100 ns (Windows filetime)",
             TimeUnit::Nanos => "a time in ns, such as 12345",
+            TimeUnit::Picos => "a whole time in ps, such as 12345",
         }
     }
 }
@@ -52,10 +54,17 @@ impl Field<'_> {
         Bad::new(self.name, self.bytes, wanted)
     }
 
-    /// A whole number in decimal digits.
+    /// A whole number in decimal digits, or in hexadecimal ones behind `0x`.
     pub fn number(&self) -> Result<u64, Bad> {
         let wanted = "a whole number below 2^64";
-        digits(self.bytes).and_then(|value| u64::try_from(value).ok()).ok_or_else(|| self.bad(wanted))
+        let number = hexadecimal(self.bytes).or_else(|| digits(self.bytes)?.try_into().ok());
+        number.ok_or_else(|| self.bad(wanted))
+    }
+
+    /// A whole number as programs write one that they hold as a fraction: `4096.0`, `4.096e3`.
+    pub fn whole(&self) -> Result<u64, Bad> {
+        let exact = || decimal(self.bytes, 1).filter(|_| is_whole(self.bytes));
+        self.number().or_else(|bad| exact().ok_or(bad))
     }
 
     /// A byte in hexadecimal digits, `0x` allowed.
@@ -71,7 +80,11 @@ impl Field<'_> {
 
     /// A decimal time in nanoseconds: multiplied first, rounded half up once.
     pub fn time(&self, unit: TimeUnit) -> Result<u64, Bad> {
-        decimal(self.bytes, unit.nanos()).ok_or_else(|| self.bad(format!("{} (below 2^64 ns)", unit.wanted())))
+        let nanos = match unit {
+            TimeUnit::Picos => decimal(self.bytes, 1).map(|picos| picos / 1000),
+            _ => decimal(self.bytes, unit.nanos()),
+        };
+        nanos.ok_or_else(|| self.bad(format!("{} (below 2^64 ns)", unit.wanted())))
     }
 }
 
@@ -83,20 +96,66 @@ fn digits(text: &[u8]) -> Option<u128> {
     text.iter().try_fold(0u128, |value, byte| byte.is_ascii_digit().then(|| value * 10 + u128::from(byte - b'0')))
 }
 
+/// A number behind `0x`.
+fn hexadecimal(text: &[u8]) -> Option<u64> {
+    let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X"))?;
+    let is_hex = !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit);
+    std::str::from_utf8(digits).ok().filter(|_| is_hex).and_then(|digits| u64::from_str_radix(digits, 16).ok())
+}
+
+/// A decimal number with or without a fraction and an exponent, times `scale`: multiplied first, rounded half up once.
 fn decimal(text: &[u8], scale: u64) -> Option<u64> {
-    let scale = u128::from(scale);
+    let Decimal { whole, fraction, exponent } = split(text)?;
+    if exponent == 0 {
+        let scale = u128::from(scale);
+        let fraction = &fraction[..fraction.len().min(FRACTION_DIGITS)];
+        let unit = 10u128.pow(fraction.len() as u32);
+        let part = if fraction.is_empty() { 0 } else { digits(fraction)? };
+        let nanos = digits(whole)?.checked_mul(scale)? + (part * scale + unit / 2) / unit;
+        return u64::try_from(nanos).ok();
+    }
+    // The digits without the point, and how many places the point is moved.
+    let fraction = &fraction[..fraction.len().min(FRACTION_DIGITS)];
+    let all = digits(&[whole, fraction].concat())?.checked_mul(u128::from(scale))?;
+    let places = exponent - fraction.len() as i32;
+    let nanos = match 10u128.checked_pow(places.unsigned_abs()) {
+        Some(power) if places >= 0 => all.checked_mul(power)?,
+        Some(power) => (all + power / 2) / power,
+        None => return (places < 0 || all == 0).then_some(0),
+    };
+    u64::try_from(nanos).ok()
+}
+
+struct Decimal<'a> {
+    whole: &'a [u8],
+    fraction: &'a [u8],
+    exponent: i32,
+}
+
+/// The parts of a decimal number.
+fn split(text: &[u8]) -> Option<Decimal<'_>> {
+    let (text, exponent) = match text.iter().position(|byte| matches!(byte, b'e' | b'E')) {
+        None => (text, 0),
+        Some(at) => {
+            let exponent = std::str::from_utf8(&text[at + 1..]).ok()?.parse::<i32>().ok()?;
+            (&text[..at], Some(exponent).filter(|exponent| exponent.abs() <= 60)?)
+        }
+    };
     let (whole, fraction) = match text.iter().position(|&byte| byte == b'.') {
         None => (text, &[][..]),
         Some(dot) => (&text[..dot], &text[dot + 1..]),
     };
-    if whole.is_empty() || (whole.len() < text.len() && fraction.is_empty()) || !fraction.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    let fraction = &fraction[..fraction.len().min(FRACTION_DIGITS)];
-    let unit = 10u128.pow(fraction.len() as u32);
-    let part = if fraction.is_empty() { 0 } else { digits(fraction)? };
-    let nanos = digits(whole)?.checked_mul(scale)? + (part * scale + unit / 2) / unit;
-    u64::try_from(nanos).ok()
+    let is_cut = whole.len() < text.len() && fraction.is_empty();
+    let is_decimal = !whole.is_empty() && !is_cut && fraction.iter().all(u8::is_ascii_digit);
+    is_decimal.then_some(Decimal { whole, fraction, exponent })
+}
+
+/// Whether a decimal number has no fraction.
+fn is_whole(text: &[u8]) -> bool {
+    let Some(Decimal { fraction, exponent, whole }) = split(text) else { return false };
+    let last = fraction.iter().rposition(|digit| *digit != b'0').map_or(0, |last| last as i32 + 1);
+    let zeros = whole.iter().rev().take_while(|digit| **digit == b'0').count() as i32;
+    if exponent >= 0 { exponent >= last } else { last == 0 && zeros >= -exponent }
 }
 
 /// How a line is cut into fields.
@@ -160,7 +219,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn missing(name: &'static str) -> Bad {
+pub(crate) fn missing(name: &'static str) -> Bad {
     Bad { field: name, found: String::from("end of line"), wanted: format!("the field `{name}`: the line is cut short") }
 }
 
@@ -188,19 +247,31 @@ pub(crate) fn byte_range(offset: Field<'_>, size: Field<'_>) -> Result<(u64, u32
     checked(offset, size, first, end.div_ceil(SECTOR_BYTES) - first)
 }
 
+/// Checks a range given in bytes as they are counted here.
+pub(crate) fn counted_range((lba, start): (Field<'_>, u128), (size, count): (Field<'_>, u128)) -> Result<(u64, u32), Bad> {
+    let sector = u128::from(SECTOR_BYTES);
+    let first = u64::try_from(start / sector).map_err(|_| too_far(lba))?;
+    let end = (start + count).div_ceil(sector);
+    let sectors = if count == 0 { 0 } else { end - u128::from(first) };
+    checked(lba, size, first, u64::try_from(sectors).map_err(|_| too_long(size))?)
+}
+
+/// Reads and writes have a tighter bound, which the reader checks: here the request may be a discard.
 fn checked(lba: Field<'_>, size: Field<'_>, first: u64, sectors: u64) -> Result<(u64, u32), Bad> {
-    if sectors > REQUEST_LIMIT.0 / SECTOR_BYTES {
-        return Err(too_long(size));
-    }
+    let sectors = u32::try_from(sectors).map_err(|_| too_long(size))?;
     // `first` is unbounded here; `sectors` is small.
-    if first > LBA_LIMIT.0 - sectors {
-        return Err(lba.bad("an address whose request ends below 2^63 bytes"));
+    if first > LBA_LIMIT.0 - u64::from(sectors) {
+        return Err(too_far(lba));
     }
-    Ok((first, sectors as u32))
+    Ok((first, sectors))
+}
+
+fn too_far(lba: Field<'_>) -> Bad {
+    lba.bad("an address whose request ends below 2^63 bytes")
 }
 
 fn too_long(size: Field<'_>) -> Bad {
-    size.bad(format!("a request of at most {REQUEST_LIMIT}"))
+    size.bad(format!("a request of at most {REQUEST_LIMIT}, or a discard of less than 2TiB"))
 }
 
 #[cfg(test)]
@@ -217,9 +288,28 @@ mod tests {
         assert_eq!(field("26.214000").time(TimeUnit::Millis), Ok(26_214_000));
         assert_eq!(field("0.0000000005").time(TimeUnit::Seconds), Ok(1));
         assert_eq!(field("128166481075232275").time(TimeUnit::Filetime), Ok(12_816_648_107_523_227_500));
-        for bad in ["", ".", "1.", ".5", "-1", "1e3", "1.2.3", "99999999999999999999", "1_0", "nan"] {
+        assert_eq!(field("5e-05").time(TimeUnit::Seconds), Ok(50_000));
+        assert_eq!(field("1.5E-4").time(TimeUnit::Seconds), Ok(150_000));
+        assert_eq!(field("1.25e3").time(TimeUnit::Nanos), Ok(1250));
+        assert_eq!(field("1e-30").time(TimeUnit::Seconds), Ok(0));
+        assert_eq!(field("0.00e+00").time(TimeUnit::Seconds), Ok(0));
+        for bad in ["", ".", "1.", ".5", "-1", "1e", "e3", "1e99", "1e40", "1e3.5", "1.2.3", "99999999999999999999", "1_0", "nan"]
+        {
             assert!(field(bad).time(TimeUnit::Nanos).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn numbers_are_decimal_hexadecimal_or_whole_fractions() {
+        for (text, number) in
+            [("17", 17), ("0x11", 17), ("0XfF", 255), ("4096.0", 4096), ("4.096e3", 4096), ("4096e-1", 0), ("50e-1", 5)]
+        {
+            assert_eq!(field(text).whole().ok().unwrap_or(0), number, "{text}");
+        }
+        for bad in ["0x", "0xg", "4096.5", "1e30", "x"] {
+            assert!(field(bad).whole().is_err(), "{bad}");
+        }
+        assert!(field("4096.0").number().is_err());
     }
 
     #[test]
@@ -232,7 +322,7 @@ mod tests {
     #[test]
     fn no_range_overflows_or_exceeds_its_bound() {
         let most = u64::MAX.to_string();
-        for (start, size) in [(most.as_str(), "1"), ("1", most.as_str()), (&most, &most), ("0", "1073741825")] {
+        for (start, size) in [(most.as_str(), "1"), ("1", most.as_str()), (&most, &most), ("0", "2199023255552")] {
             assert!(byte_range(field(start), field(size)).is_err());
             assert!(mixed_range(field(start), field(size), 4096).is_err());
         }

@@ -29,10 +29,6 @@ pub(crate) fn foreign(prefix: &[u8]) -> Option<&'static str> {
     if prefix.get(TAR_MAGIC) == Some(b"ustar") {
         return Some("a tar archive; unpack it first: `tar xf`");
     }
-    // blktrace_api.h: 0x65617400 and a version below, in the byte order of the machine.
-    if prefix.get(1..4) == Some(b"tae") || prefix.get(..3) == Some(b"eat") && prefix.get(3).is_some_and(|&version| version < 32) {
-        return Some("the binary output of blktrace; make it text first: `blkparse -i FILE`");
-    }
     if let Some((_, what)) = MAGIC.iter().find(|(magic, _)| prefix.starts_with(magic)) {
         return Some(what);
     }
@@ -57,10 +53,9 @@ mod tests {
     fn kinds_of_files_are_told_apart_and_text_is_none_of_them() {
         let mut tar = vec![b'x'; 512];
         tar[257..262].copy_from_slice(b"ustar");
-        let cases: [(&[u8], &str); 8] = [
+        let cases: [(&[u8], &str); 7] = [
             (b"", "empty"),
             (b"BZh91AY&SY", "bzip2"),
-            (b"\x07\x74\x61\x65rest", "blktrace"),
             (b"PK\x03\x04", "zip"),
             (b"\x7fELF\x02", "program"),
             (b"8,0 1\0 2", "binary"),

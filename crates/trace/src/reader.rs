@@ -3,11 +3,11 @@
 use crate::format::columns::Columns;
 use crate::format::{BlkAction, Format, Parser, Taken};
 use crate::lines::Lines;
-use crate::record::{Raw, SPAN_LIMIT};
+use crate::record::{REQUEST_LIMIT, Raw, SPAN_LIMIT};
 use crate::reorder::Reorder;
 use crate::{Record, TraceError};
 use std::collections::BTreeMap;
-use vocab::{Lba, Nanos, SimTime};
+use vocab::{HostOp, Lba, Nanos, SECTOR_BYTES, SimTime};
 
 /// Most devices one trace may name.
 pub const DEVICES_LIMIT: usize = 4096;
@@ -16,7 +16,7 @@ pub const DEVICES_LIMIT: usize = 4096;
 const REORDER_LIMIT: usize = 1 << 20;
 
 /// How to read a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
     /// Which action of blkparse counts as the request.
     pub blk_action: BlkAction,
@@ -124,6 +124,7 @@ impl TraceReader {
         for index in 0..self.fresh.len() {
             let raw = self.fresh[index];
             self.check_span(raw)?;
+            self.check_size(raw)?;
             self.check_device(raw)?;
             self.reorder.push(raw);
         }
@@ -140,6 +141,15 @@ impl TraceReader {
             ));
         }
         Ok(())
+    }
+
+    /// No host reads or writes more at once; it may discard more.
+    fn check_size(&self, raw: Raw) -> Result<(), TraceError> {
+        let bytes = u64::from(raw.sectors) * SECTOR_BYTES;
+        if bytes <= REQUEST_LIMIT.0 || raw.op == HostOp::Discard {
+            return Ok(());
+        }
+        Err(self.field("size", format!("{bytes} bytes"), &format!("a request of at most {REQUEST_LIMIT}")))
     }
 
     /// Numbers the device by appearance in the file, whatever order the window makes of it.

@@ -32,14 +32,24 @@ pub struct TraceSource {
     options: ReadOptions,
 }
 
+/// A file that was opened.
+struct Begun {
+    prefix: Vec<u8>,
+    rest: Box<dyn Read + Send>,
+    format: Option<&'static Format>,
+}
+
+/// A path as errors name it: a hostile name must not reach the terminal raw.
+fn name_of(path: &Path) -> String {
+    path.to_string_lossy().chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
 impl TraceSource {
     /// A file.
     #[must_use]
     pub fn path(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        // A hostile name must not reach the terminal raw either.
-        let name = path.to_string_lossy().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-        Self { name, input: Input::Path(path), format: None, options: ReadOptions::default() }
+        Self { name: name_of(&path), input: Input::Path(path), format: None, options: ReadOptions::default() }
     }
 
     /// Bytes in memory; `name` stands for the file in errors.
@@ -88,37 +98,61 @@ impl TraceSource {
     /// The formats that the first lines fit, in the order of the list; one alone where a format was named.
     ///
     /// # Errors
-    /// The file cannot be opened or decompressed, or is no text.
+    /// The file cannot be opened or decompressed, or is no trace.
     pub fn fitting(&self) -> Result<Vec<&'static Format>, TraceError> {
-        match self.format {
-            Some(format) => Ok(vec![format]),
-            None => Ok(format::fitting(whole_lines(&self.begin()?.0))),
-        }
+        let begun = self.begin()?;
+        Ok(match begun.format {
+            Some(format) => vec![format],
+            None => format::fitting(whole_lines(&begun.prefix)),
+        })
     }
 
     /// Starts reading from the beginning. Box the reader where the type must not show.
     ///
     /// # Errors
-    /// The file cannot be opened or decompressed, is no text, or its format cannot be told.
+    /// The file cannot be opened or decompressed, is no trace, or its format cannot be told.
     pub fn open(&self) -> Result<TraceReader, TraceError> {
-        let (prefix, rest) = self.begin()?;
-        let format = match self.format {
+        let begun = self.begin()?;
+        let format = match begun.format {
             Some(format) => format,
-            None => format::detect(&self.name, whole_lines(&prefix))?,
+            None => format::detect(&self.name, whole_lines(&begun.prefix))?,
         };
         format::columns::check(format, &self.options)?;
-        let plain = Box::new(Cursor::new(prefix).chain(rest));
+        let plain: Box<dyn Read + Send> = Box::new(Cursor::new(begun.prefix).chain(begun.rest));
+        let plain = match format.binary {
+            None => plain,
+            Some(_) if format.name == "blktrace" => {
+                let others = self
+                    .siblings()
+                    .into_iter()
+                    .map(|path| Self { name: name_of(&path), input: Input::Path(path), ..self.clone() }.plain_bytes());
+                format::binary::merged(std::iter::once(Ok(plain)).chain(others).collect::<Result<_, _>>()?)
+            }
+            Some(as_lines) => as_lines(plain),
+        };
         Ok(TraceReader::new(Lines::new(self.name.clone(), plain), format, &self.options))
     }
 
-    /// The first bytes, which may be text, and the rest.
-    fn begin(&self) -> Result<(Vec<u8>, Box<dyn Read + Send>), TraceError> {
+    /// The files that blktrace wrote for other processors: `NAME.blktrace.1` and so on, beside `NAME.blktrace.0`.
+    fn siblings(&self) -> Vec<PathBuf> {
+        /// Processors of a machine.
+        const PROCESSORS: usize = 1024;
+        let Input::Path(path) = &self.input else { return Vec::new() };
+        let Some(stem) = path.to_str().and_then(|path| path.strip_suffix(".blktrace.0")) else { return Vec::new() };
+        let others = (1..PROCESSORS).map(|number| PathBuf::from(format!("{stem}.blktrace.{number}")));
+        others.take_while(|other| other.is_file()).collect()
+    }
+
+    /// The first bytes and the rest, and the format, where it was named or is told by these bytes.
+    fn begin(&self) -> Result<Begun, TraceError> {
         let mut plain = self.plain_bytes()?;
         let mut prefix = Vec::new();
         plain.by_ref().take(PREFIX).read_to_end(&mut prefix).map_err(|error| self.unreadable(&error))?;
-        match foreign(&prefix) {
+        let format = self.format.or_else(|| format::binary::sniff(&prefix));
+        let is_binary = format.is_some_and(|format| format.binary.is_some()) && !prefix.is_empty();
+        match foreign(&prefix).filter(|_| !is_binary) {
             Some(found) => Err(TraceError::Foreign { file: self.name.clone(), found }),
-            None => Ok((prefix, plain)),
+            None => Ok(Begun { prefix, rest: plain, format }),
         }
     }
 

@@ -4,13 +4,13 @@
 
 mod left_out;
 
-pub use left_out::{Clip, LeftOut};
+pub use left_out::{Clip, LeftOut, Pick};
 
 use crate::flows::Flows;
 use crate::generate::{GenerateError, Generator, GeneratorKind, Workload};
 use crate::{AddressMap, FNV_START, Footprint, MappedRecords, ReadCounts, Record, TimeScale, TraceError, TraceSource};
 use crate::{digest, looped};
-use left_out::Thin;
+use left_out::Edit;
 use vocab::{Bytes, HostCommand, Streams};
 
 /// Where requests come from.
@@ -49,6 +49,16 @@ pub struct Scanned {
     pub digest: u64,
     /// All requests, if they are few enough to be kept.
     pub kept: Option<Vec<Record>>,
+}
+
+/// What was met while a tape was read.
+pub struct Met {
+    /// What its reader left out.
+    pub read: ReadCounts,
+    /// Gaps that were made shorter.
+    pub clip: Clip,
+    /// Format of the recording, or `generated`.
+    pub format: &'static str,
 }
 
 /// Takes the digest of the requests that are read, and keeps the requests while they are few.
@@ -101,9 +111,34 @@ impl Tape {
         if left_out == LeftOut::default() {
             return Ok(records);
         }
-        let (mut thin, mut clip) = (Thin::new(left_out.keep_writes), Clip::new(left_out.max_gap));
-        let kept = records.filter(move |item| thin.keeps_item(item));
-        Ok(Box::new(kept.map(move |item| item.map(|record| clip.record(record)))))
+        let mut edit = Edit::new(left_out);
+        Ok(Box::new(records.map_while(move |item| edit.item(item)).flatten()))
+    }
+
+    /// Hands all requests to `hear`; what it says, and what was met while reading.
+    ///
+    /// # Errors
+    /// If the recording cannot be opened.
+    pub fn read<R>(
+        &self,
+        left_out: LeftOut,
+        hear: impl FnOnce(&mut dyn Iterator<Item = Result<Record, TraceError>>) -> R,
+    ) -> Result<(R, Met), TraceError> {
+        let mut edit = Edit::new(left_out);
+        let edited = |records: &mut dyn Iterator<Item = Result<Record, TraceError>>| {
+            hear(&mut records.map_while(|item| edit.item(item)).flatten())
+        };
+        let (heard, read, format) = match self {
+            Self::Recorded(source) => {
+                let mut reader = source.open()?;
+                (edited(&mut reader), reader.counts(), reader.format().name)
+            }
+            Self::Generated { kind, workload, seed } => {
+                (edited(&mut recorded(kind, workload, *seed)), ReadCounts::default(), "generated")
+            }
+            Self::Described { flows, seed } => (edited(&mut flows.records(*seed)), ReadCounts::default(), flows.format),
+        };
+        Ok((heard, Met { read, clip: edit.clip(), format }))
     }
 
     /// Reads all requests once. So many are kept at most; `progress` hears the number of those read so far.
@@ -117,26 +152,16 @@ impl Tape {
         progress: &dyn Fn(u64),
     ) -> Result<Scanned, TraceError> {
         let mut reel = Reel { digest: FNV_START, count: 0, kept: Some(Vec::new()), keep_at_most, progress };
-        let mut clip = Clip::new(left_out.max_gap);
-        let mut thin = Thin::new(left_out.keep_writes);
-        let mut scan = |records: &mut dyn Iterator<Item = Result<Record, TraceError>>| {
-            let kept = records.filter(|item| thin.keeps_item(item));
-            let clipped = kept.map(|item| item.map(|record| clip.record(record)));
-            Footprint::scan(clipped.inspect(|item| reel.hear(item)), slot_size)
+        let (footprint, met) =
+            self.read(left_out, |records| Footprint::scan(records.inspect(|item| reel.hear(item)), slot_size))?;
+        let footprint = match self {
+            Self::Described { flows, .. } => match left_out.pick.device {
+                Some(device) => footprint?.widened(flows.extents.get(device as usize..=device as usize).unwrap_or_default()),
+                None => footprint?.widened(&flows.extents),
+            },
+            _ => footprint?,
         };
-        let (footprint, read, format) = match self {
-            Self::Recorded(source) => {
-                let mut reader = source.open()?;
-                (scan(&mut reader)?, reader.counts(), reader.format().name)
-            }
-            Self::Generated { kind, workload, seed } => {
-                (scan(&mut recorded(kind, workload, *seed))?, ReadCounts::default(), "generated")
-            }
-            Self::Described { flows, seed } => {
-                let footprint = scan(&mut flows.records(*seed))?;
-                (footprint.widened(&flows.extents), ReadCounts::default(), flows.format)
-            }
-        };
+        let Met { read, clip, format } = met;
         Ok(Scanned { footprint, read, clip, format, digest: reel.digest, kept: reel.kept })
     }
 }

@@ -1,6 +1,7 @@
 //! Job files of fio: what is drawn, against what fio itself sends to an engine that does nothing; and what is refused.
 
-use flashkeep_trace::flows::{Flows, fio_job};
+use flashkeep_trace::flows::fio_job::Around;
+use flashkeep_trace::flows::{Flows, Requests, fio_job};
 use flashkeep_trace::{Record, TraceSource};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,8 +10,11 @@ use vocab::HostOp;
 
 const HEAD: &str = "[global]\nioengine=null\n";
 
+/// A drive for jobs without a size.
+const DRIVE: u64 = 4 << 20;
+
 fn flows(text: &str) -> Flows {
-    fio_job::parse("job.fio", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    fio_job::parse("job.fio", text, &Around::drive(DRIVE)).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 fn drawn(text: &str) -> Vec<Record> {
@@ -19,18 +23,32 @@ fn drawn(text: &str) -> Vec<Record> {
 
 /// What fio sends for a job; `None` where there is no fio.
 fn sent(test: &str, text: &str) -> Option<Vec<Record>> {
+    let text = text.replacen("[global]", "[global]\nwrite_iolog=log0", 1);
+    run_fio(test, &text, 1)?.pop()
+}
+
+/// What fio sends for each of several jobs with files and logs of their own, in one run.
+fn sent_each(test: &str, jobs: &[&str]) -> Option<Vec<Vec<Record>>> {
+    let job = |(index, job): (usize, &&str)| format!("[job{index}]\nwrite_iolog=log{index}\n{job}\n");
+    let jobs_text: String = jobs.iter().enumerate().map(job).collect();
+    run_fio(test, &format!("{HEAD}thread\n{jobs_text}"), jobs.len())
+}
+
+fn run_fio(test: &str, text: &str, logs: usize) -> Option<Vec<Vec<Record>>> {
     let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fio_job").join(test);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("the target directory can be written");
     std::fs::write(folder.join("job.fio"), text).expect("written");
-    let output = Command::new("fio").current_dir(&folder).args(["--write_iolog=log", "job.fio"]).output();
-    let Ok(output) = output else {
+    let Ok(output) = Command::new("fio").current_dir(&folder).arg("job.fio").output() else {
         eprintln!("fio is not installed: not compared");
         return None;
     };
     assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let source = TraceSource::path(folder.join("log")).with_format("fio-iolog").expect("a format");
-    Some(source.open().expect("a log").map(|record| record.expect("a request")).collect())
+    let log = |index: usize| {
+        let source = TraceSource::path(folder.join(format!("log{index}"))).with_format("fio-iolog").expect("a format");
+        source.open().expect("a log").map(|record| record.expect("a request")).collect()
+    };
+    Some((0..logs).map(log).collect())
 }
 
 /// What can be counted of requests.
@@ -78,10 +96,10 @@ fn what_is_not_drawn_is_what_fio_sends() {
         "rw=write\nsize=1m\nbs=4k\nloops=2",
         "rw=write\nfilesize=1m\nsize=512k\nbs=4k",
     ];
+    let Some(theirs) = sent_each("exact", &jobs) else { return };
     for (index, job) in jobs.iter().enumerate() {
         let text = format!("{HEAD}[a]\n{job}\n");
-        let Some(sent) = sent(&format!("exact{index}"), &text) else { return };
-        assert_eq!(counts(&drawn(&text)), counts(&sent), "{job}");
+        assert_eq!(counts(&drawn(&text)), counts(&theirs[index]), "{job}");
     }
 }
 
@@ -219,22 +237,318 @@ fn what_has_no_counterpart_is_listed_once() {
     assert_eq!(notes[1], "has no counterpart here: direct, group_reporting, ramp_time");
 }
 
+/// Kind, device, first sector and sectors of each request.
+fn sequence(records: &[Record]) -> Vec<(&'static str, u32, u64, u32)> {
+    // A log has where the file was when it was flushed.
+    let place = |one: &Record| if one.sectors == 0 { 0 } else { one.lba.0 };
+    records.iter().map(|one| (name(one.op), one.device, place(one), one.sectors)).collect()
+}
+
+/// Jobs in which nothing is drawn: request by request.
+#[test]
+fn requests_in_order_are_those_of_fio_one_by_one() {
+    let jobs = [
+        "rw=write:4k\nsize=64k\nbs=4k",
+        "rw=write:8k\nsize=64k\nbs=4k",
+        "rw=read:-8k\nsize=64k\nbs=4k",
+        "rw=read:-8k\nsize=64k\noffset=32k\nbs=4k",
+        "rw=read:-12k\nsize=64k\nbs=4k",
+        "rw=read:-4k\nsize=64k\nbs=4k",
+        "rw=write:112k\nsize=1m\nbs=16k",
+        "rw=write:4k\nsize=64k\nbs=4k\noffset=32k",
+        "rw=write:4k\nsize=64k\nbs=4k\nio_size=192k",
+        "rw=trimwrite\nsize=64k\nbs=4k",
+        "rw=trimwrite\nsize=64k\nbs=4k\nio_size=32k",
+        "rw=trimwrite\nsize=64k\nbs=4k\nnumber_ios=5",
+        "rw=write\nsize=64k\nbs=4k\nverify=crc32c",
+        "rw=write\nsize=64k\nbs=4k\nverify=crc32c\nloops=2",
+        "rw=write\nsize=64k\nbs=4k\nverify=crc32c\nio_size=160k",
+        "rw=write\nsize=64k\nbs=4k\nverify=crc32c\nio_size=192k",
+        "rw=write\nsize=64k\nbs=4k\nverify=crc32c\nio_size=32k",
+        "rw=write:4k\nsize=64k\nbs=4k\nverify=crc32c",
+        "rw=write\nsize=64k\nbs=4k\nverify=crc32c\ndo_verify=0",
+        "rw=write\nsize=64k\nbs=4k\nverify=crc32c\nverify_only",
+        "rw=write\nsize=68k\nbs=4k\nverify=crc32c\nverify_backlog=4",
+        "rw=write\nsize=64k\nbs=4k\nverify=crc32c\nverify_backlog=4\nverify_backlog_batch=2",
+        "rw=write\nsize=64k\nbs=4k\nverify=crc32c\nfsync=4",
+        "rw=read\nsize=64k\nbs=4k\nverify=crc32c",
+        "rw=trimwrite\nsize=64k\nbs=4k\nverify=crc32c",
+        "rw=write\nsize=64k\nbs=4k\nend_fsync=1\nloops=2\nverify=crc32c",
+        "rw=write\nsize=64k\nbs=4k\nfsync_on_close=1\nend_fsync=1\nnrfiles=2",
+        "rw=read\nsize=64k\nbs=4k\nend_fsync=1",
+        "rw=write\nsize=64k\nbs=4k\nnrfiles=3",
+        "rw=write\nsize=64k\nbs=4k\nnrfiles=3\nfile_service_type=sequential",
+        "rw=write\nsize=64k\nbs=4k\nnrfiles=4\nopenfiles=2",
+        "rw=write\nsize=64k\nbs=4k\nnrfiles=2\nfile_service_type=roundrobin:3",
+        "rw=write\nfilesize=16k\nbs=4k\nnrfiles=4",
+        "rw=write\nfilesize=16k\nsize=32k\nbs=4k\nnrfiles=4",
+        "rw=write\nsize=64k\nbs=4k\nnrfiles=2\nverify=crc32c",
+        "rw=write\nfilesize=64k\nsize=32k\nbs=4k\noffset=16k",
+        "rw=write\nsize=64k\nbs=4k\noffset=16k\nio_size=128k",
+        "rw=write\nfilesize=1m\nsize=30%\nbs=4k\nloops=2",
+        "rw=write\nfilesize=1m\nsize=30%\nbs=4k\nio_size=50%",
+        "rw=write\nsize=0x10000\nbs=0x1000",
+        "rw=write\nsize=8m\nbs=4k\nverify=crc32c\nverify_backlog=1k",
+    ];
+    let Some(theirs) = sent_each("order", &jobs) else { return };
+    for (index, job) in jobs.iter().enumerate() {
+        let text = format!("{HEAD}[a]\n{job}\n");
+        assert_eq!(sequence(&drawn(&text)), sequence(&theirs[index]), "{job}");
+    }
+}
+
+/// Jobs whose places are drawn: as many of each kind and size, in the same range, and as many places.
+#[test]
+fn requests_at_random_are_as_many_as_those_of_fio() {
+    let jobs = [
+        "rw=randtrimwrite\nsize=1m\nbs=4k",
+        "rw=randwrite\nsize=1m\nbs=4k\nverify=crc32c",
+        "rw=randwrite\nsize=1m\nbs=4k\nverify=crc32c\nloops=2",
+        "rw=randwrite\nsize=1m\nbs=4k\nverify=crc32c\nverify_backlog=16",
+        "rw=randwrite\nsize=1m\nbs=4k\nverify=crc32c\nverify_only",
+        "rw=randwrite\nsize=1m\nbs=4k\nfilename=x:y",
+        "rw=randread\nsize=1m\nbs=4k\nnrfiles=4\nfile_service_type=random",
+        "rw=randwrite\nfilesize=8m\nsize=50%\nbs=4k",
+    ];
+    let Some(theirs) = sent_each("random", &jobs) else { return };
+    for (index, job) in jobs.iter().enumerate() {
+        let text = format!("{HEAD}[a]\n{job}\n");
+        assert_eq!(counts(&drawn(&text)), counts(&theirs[index]), "{job}");
+    }
+    // Bursts: eight requests for each place, in order or at the place itself; places may be taken again.
+    for (job, step) in [("rw=randread:8", 8), ("rw=randread:8\nrw_sequencer=identical", 0)] {
+        let text = format!("{HEAD}[a]\n{job}\nsize=4m\nbs=4k\n");
+        let theirs = sent("bursts", &text).expect("it is installed");
+        for records in [drawn(&text), theirs] {
+            assert_eq!(records.len(), 1024, "{job}");
+            let follows = |pair: &&[Record]| pair[1].lba.0 == pair[0].lba.0 + step;
+            let count = records.windows(2).filter(follows).count();
+            assert!((1024 * 7 / 8 - 16..=1024 * 7 / 8 + 8).contains(&count), "{job}: {count} follow the one before");
+        }
+    }
+}
+
+/// Where a place is written again, it is read back once, and reads are in the order of addresses: as fio does.
+#[test]
+fn places_that_are_written_again_are_read_back_once() {
+    let text = format!("{HEAD}[a]\nrw=randwrite\nsize=1m\nbs=4k\nverify=crc32c\nnorandommap\n");
+    let check = |records: Vec<Record>| {
+        let reads: Vec<u64> = records.iter().filter(|one| one.op == HostOp::Read).map(|one| one.lba.0).collect();
+        let mut written: Vec<u64> = records.iter().filter(|one| one.op != HostOp::Read).map(|one| one.lba.0).collect();
+        assert_eq!(written.len(), 256);
+        written.sort_unstable();
+        written.dedup();
+        assert_eq!(reads, written);
+    };
+    check(drawn(&text));
+    if let Some(theirs) = sent("again", &text) {
+        check(theirs);
+    }
+}
+
+/// Our small cases: files, and what is right of each.
+fn case(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Requests of a case on a drive of 256 MiB, and its notes.
+fn of_case(name: &str) -> (Vec<Record>, Vec<String>) {
+    let variable = |name: &str| (name == "JOB_SIZE").then(|| "1m".to_owned());
+    let around = Around { variable: &variable, ..Around::drive(256 << 20) };
+    let flows = fio_job::parse(name, &case(name), &around).unwrap_or_else(|error| panic!("{error}"));
+    (flows.records(1).map(|record| record.expect("drawn")).collect(), flows.notes)
+}
+
+#[test]
+fn percentages_limit_the_range_and_the_later_mix_counts() {
+    let (records, _) = of_case("F01-size-percent.fio");
+    let found = counts(&records);
+    assert_eq!((found.distinct, found.range), (8192, (0, 65_536)));
+    let (records, _) = of_case("F02-both-mixes.fio");
+    let reads = records.iter().filter(|one| one.op == HostOp::Read).count();
+    // 40 % of 2048: 22 is a standard deviation.
+    assert_eq!(records.len(), 2048);
+    assert!((819 - 100..=819 + 100).contains(&reads), "{reads}");
+    let earlier = drawn("[global]\nrwmixread=30\n[a]\nrw=randrw\nsize=8m\nrwmixwrite=20\n");
+    assert!(earlier.iter().filter(|one| one.op == HostOp::Read).count() > 1500);
+}
+
+#[test]
+fn jobs_without_a_size_are_on_the_drive() {
+    let whole = (256 << 20) / 512;
+    for name in ["F03-device-no-size.fio", "F04-size-zero.fio"] {
+        let (records, notes) = of_case(name);
+        assert_eq!(counts(&records).range, (0, whole), "{name}");
+        assert!(notes.iter().any(|note| note.contains("256MiB")), "{notes:?}");
+    }
+    // Jobs that share a device share its bytes, and two devices have a half each.
+    let text =
+        "[global]\nrw=write\nbs=64k\n[a]\nfilename=/dev/x\nsize=50%\n[b]\nfilename=/dev/x\noffset=50%\n[c]\nfilename=/dev/y\n";
+    let found = flows(text);
+    assert_eq!(found.extents, [2 << 20, 2 << 20]);
+    let ranges: Vec<(u64, u64)> = found.flows.iter().map(|flow| range(&flow.requests)).collect();
+    assert_eq!(ranges, [(0, 1 << 20), (1 << 20, 1 << 20), (0, 2 << 20)]);
+    let filled = drawn("[a]\nrw=write\nbs=64k\nsize=1m\nfill_device=1\n");
+    assert_eq!(filled.len(), 64);
+}
+
+fn range(requests: &Requests) -> (u64, u64) {
+    match requests {
+        Requests::Synthetic(one) => one.range,
+        Requests::Recorded { .. } => panic!("a job is drawn"),
+    }
+}
+
+#[test]
+fn four_quarters_of_a_file_are_disjoint() {
+    let (records, _) = of_case("F05-offset-increment-percent.fio");
+    let found = counts(&records);
+    assert_eq!((records.len(), found.distinct, found.range), (256, 256, (0, 2048)));
+}
+
+#[test]
+fn zones_with_an_open_end_have_what_is_left() {
+    let (records, _) = of_case("F06-zoned-open-end.fio");
+    let edges = [0, 16_384 / 10, 16_384 * 3 / 10, 16_384];
+    for (zone, share) in [0.5, 0.3, 0.2].into_iter().enumerate() {
+        let here = records.iter().filter(|one| (edges[zone]..edges[zone + 1]).contains(&one.lba.0)).count();
+        assert!(is_near(here, (2048.0 * share) as usize, 2048, share), "zone {zone}: {here}");
+    }
+}
+
+#[test]
+fn ranges_have_a_colon_or_a_dash() {
+    let dash = drawn(&case("F07-bsrange-colon.fio").replace("4k:16k", "4k-16k"));
+    assert_eq!(sequence(&of_case("F07-bsrange-colon.fio").0), sequence(&dash));
+    assert_eq!(counts(&dash).sizes.len(), 4);
+}
+
+#[test]
+fn options_of_engines_are_known() {
+    let (records, notes) = of_case("F08-nbd-engine.fio");
+    assert_eq!(records.len(), 1024);
+    assert_eq!(notes, ["has no counterpart here: uri"]);
+    let (records, notes) = of_case("F16-threads.fio");
+    assert_eq!((records.len(), notes.last().map(String::as_str)), (256, Some("has no counterpart here: thread")));
+    for option in ["port=1", "cmd_type=nvme", "clientname=a", "cmdprio_percentage=5", "http_host=x", "sg_write_mode=verify"] {
+        let flows = flows(&format!("[a]\nsize=1m\nioengine=libaio\n{option}\n"));
+        let name = option.split('=').next().expect("a name");
+        assert_eq!(flows.notes, [format!("has no counterpart here: {name}")]);
+    }
+}
+
+#[test]
+fn what_was_written_is_read_back() {
+    let (records, _) = of_case("F09-verify-reads-back.fio");
+    let (writes, reads) = records.split_at(256);
+    assert!(writes.iter().all(|one| matches!(one.op, HostOp::Write(_))) && reads.iter().all(|one| one.op == HostOp::Read));
+    let places = |records: &[Record]| records.iter().map(|one| one.lba.0).collect::<Vec<_>>();
+    assert_eq!(places(writes), places(reads));
+}
+
+#[test]
+fn variables_come_from_the_environment_and_are_noted() {
+    let (records, notes) = of_case("F10-variable.fio");
+    assert_eq!(records.len(), 256);
+    assert_eq!(notes, ["variables of the environment: JOB_SIZE=1m"]);
+    let problem = fio_job::parse("job", &case("F10-variable.fio"), &Around::drive(DRIVE)).expect_err("it is not set").to_string();
+    assert!(problem.contains("line 3, option `size`: the variable `JOB_SIZE` is not set"), "{problem}");
+}
+
+#[test]
+fn files_are_included() {
+    let file = |path: &str| match path {
+        "common.inc" => Ok("bs=8k\nsize=64k\ninclude deeper\n".to_owned()),
+        "deeper" => Ok("rw=write\n".to_owned()),
+        "loop" => Ok("include loop\n".to_owned()),
+        _ => Err("cannot be read: there is none".to_owned()),
+    };
+    let around = Around { file: &file, ..Around::drive(DRIVE) };
+    let flows = fio_job::parse("job", "[global]\ninclude common.inc\n[a]\n", &around).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(flows.records(1).count(), 8);
+    for (text, said) in [
+        ("[a]\ninclude none\n", "job, line 2, option `include`: none cannot be read: there is none"),
+        ("[a]\ninclude loop\n", "loop, line 1, option `include`: found more than 8 files that include each other"),
+    ] {
+        let problem = fio_job::parse("job", text, &around).expect_err(said).to_string();
+        assert!(problem.contains(said), "{problem}");
+    }
+}
+
+#[test]
+fn a_rate_of_nothing_for_what_is_not_asked_is_none() {
+    let (records, _) = of_case("F11-rate-zero-kind.fio");
+    assert_eq!(records.len(), 100);
+    assert!(records.iter().all(|one| one.op == HostOp::Read));
+}
+
+#[test]
+fn holes_and_rewrites_are_as_measured() {
+    let found = counts(&of_case("F12-offset-suffix.fio").0);
+    assert_eq!((found.sizes.values().sum::<usize>(), found.distinct, found.range), (256, 128, (0, 2040)));
+    let (records, _) = of_case("F13-trimwrite.fio");
+    assert_eq!(records.len(), 512);
+    for pair in records.chunks(2) {
+        assert_eq!((name(pair[0].op), name(pair[1].op), pair[0].lba), ("trim", "write", pair[1].lba));
+    }
+}
+
+#[test]
+fn two_devices_have_a_half_each() {
+    let (records, _) = of_case("F18-two-devices.fio");
+    for device in [0, 1] {
+        let here: Vec<Record> = records.iter().filter(|one| one.device == device).copied().collect();
+        let found = counts(&here);
+        assert_eq!((here.len(), found.distinct, found.range), (128, 128, (0, 1024)));
+    }
+}
+
+#[test]
+fn a_flush_at_the_end_is_noted_and_what_has_no_counterpart_is_listed() {
+    let (records, notes) = of_case("F15-notes-in-inspect.fio");
+    assert_eq!((records.len(), records.last().map(|one| one.op)), (257, Some(HostOp::Flush)));
+    assert_eq!(
+        notes,
+        ["end_fsync, fsync_on_close: a flush behind the last write", "has no counterpart here: flow, latency_target"]
+    );
+}
+
+#[test]
+fn a_job_waits_for_another() {
+    let text = "[global]\nsize=64k\nbs=4k\n[a]\nrw=write\n[b]\nwait_for=a\nrw=read\n[c]\nrw=randread\n";
+    let stages: Vec<u32> = flows(text).flows.iter().map(|flow| flow.stage).collect();
+    assert_eq!(stages, [0, 1, 0]);
+}
+
 /// A job file, and what is said about it.
 const WRONG: &[(&str, &str)] = &[
     ("size=1m\n", "job.fio, line 1, option `size`: no section is open"),
     ("[a]\nsize=1m\nrwmxread=5\n", "line 3, option `rwmxread`: fio has no such option"),
-    ("[a]\nrw=read\n", "line 1, option `a`: the job has no `size`"),
+    ("[a]\nsize=1m\nbs=4KiB\n", "unless kb_base=1000: write 4k"),
+    (
+        "[a]\nsize=1m\nioengine=cpuio\n",
+        "line 3, option `ioengine`: found `cpuio`, wanted an engine that reads or writes data of a drive",
+    ),
+    ("[a]\nsize=1m\nioengine=filecreate\n", "this one makes empty files"),
+    ("[a]\nsize=1m\nwait_for=b\n", "line 3, option `wait_for`: found `b`, wanted the name of a job above"),
+    ("[a]\nsize=1m\nzonemode=zbd\n", "line 3, option `zonemode`: zones of fio are not drawn here"),
+    ("[a]\nsize=1m\nfilesize=4k-1m\n", "line 3, option `filesize`: found `4k-1m`, wanted one size"),
+    ("[a]\nsize=1m\nrw=write:100\n", "line 3, option `rw`: found `write:100`"),
+    ("[a]\nsize=1m\nnrfiles=5000\n", "line 3, option `nrfiles`"),
+    ("[a]\nsize=1m\noffset=5m\nfilesize=4m\n", "line 1, option `a`: found a range of 0 bytes from byte 5242880 on"),
     ("[a]\nsize=1m\nrw=readd\n", "line 3, option `rw`: found `readd`, wanted read, write, rw"),
-    ("[a]\nsize=1m\nrw=randread:8\n", "line 3, option `rw`: found `randread:8`"),
+    ("[a]\nsize=1m\nrw=randread:x\n", "line 3, option `rw`: found `randread:x`"),
     ("[a]\nsize=1m\nbs=1000\n", "line 3, option `bs`: found `1000`, wanted multiples of 512"),
     ("[a]\nsize=1m\nbs=4k,8k,16k,32k\n", "line 3, option `bs`"),
     ("[a]\nsize=1q\n", "line 2, option `size`: found `1q`, wanted a size"),
-    ("[a]\nsize=50%\n", "line 2, option `size`: found `50%`"),
+    ("[a]\nsize=101%\n", "line 2, option `size`: found `101%`"),
     ("[a]\nsize=1m\nbssplit=4k/80:8k/40\n", "line 3, option `bssplit`"),
     ("[a]\nsize=1m\nrwmixread=101\n", "line 3, option `rwmixread`: found `101`, wanted a whole number from 0 to 100"),
     ("[a]\nsize=1m\nnumjobs=5000\n", "line 3, option `numjobs`"),
     ("[a]\nsize=1m\nread_iolog=x\n", "line 3, option `read_iolog`: the log has all requests"),
-    ("[a]\nsize=${SIZE}\n", "line 2, option `size`: found `${SIZE}`, wanted a plain value"),
+    ("[a]\nsize=${SIZE}\n", "line 2, option `size`: the variable `SIZE` is not set"),
+    ("[a]\nsize=4*$mb_memory\n", "line 2, option `size`: found `4*$mb_memory`, wanted a plain value"),
     ("[a]\nsize=1m\nrw=randrw\nrate_iops=5,\n", "line 4, option `rate_iops`: found `5,`, wanted a rate for each kind"),
     ("[a]\nsize=1m\nrate_iops=5\n[b]\nsize=1m\n", "line 4, option `b`: found a job without `rate`"),
     (
@@ -242,7 +556,6 @@ const WRONG: &[(&str, &str)] = &[
         "line 4, option `random_distribution`: found `zipf`, wanted random",
     ),
     ("[a]\nsize=2k\nbs=4k\n", "line 1, option `a`: found a range of 2048 bytes"),
-    ("[a]\nsize=1m\nnrfiles=4\n", "line 3, option `nrfiles`: found `4`, wanted 1"),
     ("[a\nsize=1m\n", "line 1, option `[a`: wanted a name in brackets"),
     ("; nothing\n", "no request of format `fio-job` in 1 lines"),
     ("[global]\nsize=9223372036854775807\n[a]\n", "option `a`: found addresses beyond 2^62 bytes"),
@@ -252,10 +565,13 @@ const WRONG: &[(&str, &str)] = &[
 #[test]
 fn what_cannot_be_is_refused_with_its_line() {
     for (text, said) in WRONG {
-        let error = fio_job::parse("job.fio", text).err().unwrap_or_else(|| panic!("accepted: {text}")).to_string();
+        let error = fio_job::parse("job.fio", text, &Around::drive(DRIVE))
+            .err()
+            .unwrap_or_else(|| panic!("accepted: {text}"))
+            .to_string();
         assert!(error.contains(said), "{text}\nlacks {said}: {error}");
     }
-    let slip = fio_job::parse("job.fio", "[a]\niodpth=4\n").expect_err("no such option");
+    let slip = fio_job::parse("job.fio", "[a]\niodpth=4\n", &Around::drive(DRIVE)).expect_err("no such option");
     assert!(matches!(slip, flashkeep_trace::TraceError::Option { meant: Some(meant), .. } if meant == "iodepth"));
 }
 

@@ -25,6 +25,16 @@ const FLASH: &str = "Flash_Technology CMD_Suspension_Support Page_Read_Latency_L
     Suspend_Erase_Time Suspend_Program_Time Die_No_Per_Chip Plane_No_Per_Die Block_No_Per_Plane Page_No_Per_Block Page_Capacity \
     Page_Metadat_Capacity";
 
+/// Times of reads and programs, in the order of the pages of a word line.
+const LATENCIES: &[&str] = &[
+    "Page_Read_Latency_LSB",
+    "Page_Read_Latency_CSB",
+    "Page_Read_Latency_MSB",
+    "Page_Program_Latency_LSB",
+    "Page_Program_Latency_CSB",
+    "Page_Program_Latency_MSB",
+];
+
 /// Longest operation, in nanoseconds; the bounds of a drive say so again.
 const TIME: (u64, u64) = (0, 1_000_000_000);
 
@@ -61,14 +71,18 @@ pub(crate) fn drive(name: &str, text: &str) -> Result<(Document, Vec<String>), P
     usual(&mut writing, &device)?;
     let mut without = device.unread();
     without.extend(flash.unread());
+    let mut about_fields: Vec<String> = device.notes().into_iter().chain(flash.notes()).collect();
     if let Some(node) = root.children().find(|child| child.has_tag_name("Host_Parameter_Set")) {
-        without.extend(Fields::of(&file, "Host_Parameter_Set", node, HOST, &[])?.unread());
+        let host = Fields::of(&file, "Host_Parameter_Set", node, HOST, &[])?;
+        without.extend(host.unread());
+        about_fields.extend(host.notes());
     }
     let mut notes =
         vec![format!("drive: energy is {:.1} mW times the time of an operation, since MQSim has none", WATT * 1000.0)];
     if !without.is_empty() {
         notes.push(format!("drive: has no counterpart here: {}", without.join(", ")));
     }
+    notes.extend(about_fields.into_iter().map(|note| format!("drive: {note}")));
     Ok((writing.document, notes))
 }
 
@@ -88,17 +102,17 @@ fn about(writing: &mut Writing<'_>, device: &Fields<'_>) -> Result<(), Problem> 
 }
 
 fn geometry<'a>(writing: &mut Writing<'_>, device: &Fields<'a>, flash: &Fields<'a>) -> Result<(), Problem> {
-    let channels = device.number("Flash_Channel_Count", COUNT)?;
-    let dies = device.number("Chip_No_Per_Channel", COUNT)? * flash.number("Die_No_Per_Chip", COUNT)?;
-    let page = flash.number("Page_Capacity", (512, 1 << 30))?;
-    let spare = flash.number_or("Page_Metadat_Capacity", (0, 1 << 30), 0)?;
+    let channels = device.number_or("Flash_Channel_Count", COUNT, 8)?;
+    let dies = device.number_or("Chip_No_Per_Channel", COUNT, 4)? * flash.number_or("Die_No_Per_Chip", COUNT, 2)?;
+    let page = flash.number_or("Page_Capacity", (512, 1 << 30), 8192)?;
+    let spare = flash.number_or("Page_Metadat_Capacity", (0, 1 << 30), 1872)?;
     let whole = [
         (device, "Flash_Channel_Count", "geometry.channels", channels),
         (device, "Chip_No_Per_Channel", "geometry.dies_per_channel", dies),
-        (flash, "Plane_No_Per_Die", "geometry.planes", flash.number("Plane_No_Per_Die", COUNT)?),
-        (flash, "Block_No_Per_Plane", "geometry.blocks_per_plane", flash.number("Block_No_Per_Plane", COUNT)?),
-        (flash, "Page_No_Per_Block", "geometry.pages_per_block", flash.number("Page_No_Per_Block", COUNT)?),
-        (flash, "Block_PE_Cycles_Limit", "endurance", flash.number("Block_PE_Cycles_Limit", (1, 1 << 32))?),
+        (flash, "Plane_No_Per_Die", "geometry.planes", flash.number_or("Plane_No_Per_Die", COUNT, 2)?),
+        (flash, "Block_No_Per_Plane", "geometry.blocks_per_plane", flash.number_or("Block_No_Per_Plane", COUNT, 2048)?),
+        (flash, "Page_No_Per_Block", "geometry.pages_per_block", flash.number_or("Page_No_Per_Block", COUNT, 256)?),
+        (flash, "Block_PE_Cycles_Limit", "endurance", flash.number_or("Block_PE_Cycles_Limit", (1, 1 << 32), 10_000)?),
     ];
     for (from, name, path, value) in whole {
         writing.set(from, name, path, &value.to_string())?;
@@ -114,13 +128,15 @@ fn geometry<'a>(writing: &mut Writing<'_>, device: &Fields<'a>, flash: &Fields<'
 }
 
 fn timing(writing: &mut Writing<'_>, device: &Fields<'_>, flash: &Fields<'_>) -> Result<(), Problem> {
-    let kinds: &[&str] = flash
-        .choice("Flash_Technology", &[("SLC", &["LSB"][..]), ("MLC", &["LSB", "MSB"]), ("TLC", &["LSB", "CSB", "MSB"])])?
-        .ok_or_else(|| flash.missing("Flash_Technology"))?;
+    let technologies = [("SLC", &["LSB"][..]), ("MLC", &["LSB", "MSB"]), ("TLC", &["LSB", "CSB", "MSB"])];
+    let kinds: &[&str] = flash.choice("Flash_Technology", &technologies)?.unwrap_or(technologies[1].1);
     let of = |what: &str, kind: &str| format!("Page_{what}_Latency_{kind}");
-    let times =
-        |what: &str| -> Result<Vec<u64>, Problem> { kinds.iter().map(|kind| flash.number(&of(what, kind), TIME)).collect() };
-    let (reads, programs) = (times("Read")?, times("Program")?);
+    // MQSim has the same time for each kind of page.
+    let times = |what: &str, default: u64| -> Result<Vec<u64>, Problem> {
+        let names = LATENCIES.iter().filter(|name| kinds.iter().any(|kind| **name == of(what, kind)));
+        names.map(|name| flash.number_or(name, TIME, default)).collect()
+    };
+    let (reads, programs) = (times("Read", 75_000)?, times("Program", 750_000)?);
     // One entry for all where they are alike: blocks may then have any number of pages.
     let alike = |times: &[u64]| times.iter().all(|time| *time == times[0]);
     let count = if alike(&reads) && alike(&programs) { 1 } else { kinds.len() };
@@ -134,39 +150,50 @@ fn timing(writing: &mut Writing<'_>, device: &Fields<'_>, flash: &Fields<'_>) ->
         let program = format!("\"{}ns\"", programs[index]);
         writing.set(flash, &of("Program", kind), &format!("timing.page.{index}.program"), &program)?;
     }
-    let erase = flash.number("Block_Erase_Latency", TIME)?;
+    let erase = flash.number_or("Block_Erase_Latency", TIME, 3_800_000)?;
     writing.set(flash, "Block_Erase_Latency", "timing.erase", &format!("\"{erase}ns\""))?;
     writing.set(device, "", "timing.command", "\"0us\"")?;
-    let rate = device.number("Channel_Transfer_Rate", (1, 100_000))? * device.number_or("Flash_Channel_Width", (1, 64), 1)?;
+    let rate =
+        device.number_or("Channel_Transfer_Rate", (1, 100_000), 300)? * device.number_or("Flash_Channel_Width", (1, 64), 1)?;
     writing.set(device, "Channel_Transfer_Rate", "timing.transfer", &format!("{{ data-mt-per-s = {rate} }}"))?;
+    suspension(writing, flash)?;
     let energy = |time: u64| format!("\"{}nJ\"", (time as f64 * WATT).round());
     writing.set(flash, &of("Read", kinds[0]), "energy.read", &energy(reads[0]))?;
     writing.set(flash, &of("Program", kinds[0]), "energy.program", &energy(programs[0]))?;
     writing.set(flash, "Block_Erase_Latency", "energy.erase", &energy(erase))
 }
 
+/// Programs and erases that give way to reads. Dies here suspend both or neither.
+fn suspension(writing: &mut Writing<'_>, flash: &Fields<'_>) -> Result<(), Problem> {
+    let known = [("NONE", false), ("ERASE", false), ("PROGRAM", false), ("PROGRAM_ERASE", true), ("ERASE_PROGRAM", true)];
+    if flash.choice("CMD_Suspension_Support", &known)?.unwrap_or(false) {
+        let time = flash.number_or("Suspend_Program_Time", TIME, 100_000)?;
+        writing.set(flash, "Suspend_Program_Time", "timing.suspend", &format!("\"{time}ns\""))?;
+    }
+    Ok(())
+}
+
 /// What the device has besides its flash: settings of the experiment, where that says nothing else.
 fn usual(writing: &mut Writing<'_>, device: &Fields<'_>) -> Result<(), Problem> {
     writing.set(device, "", "usual.capacity.size", "\"drive\"")?;
-    let spare = device.share("Overprovisioning_Ratio")?;
+    let spare = device.share_or("Overprovisioning_Ratio", 0.07)?;
     writing.set(device, "Overprovisioning_Ratio", "usual.capacity.spare", &format!("{spare:?}"))?;
     let caches = [("SIMPLE", true), ("ADVANCED", true), ("TURNED_OFF", false)];
-    if device.choice("Caching_Mechanism", &caches)?.unwrap_or(false) {
-        let bytes = device.number("Data_Cache_Capacity", (1, 1 << 40))?;
+    if device.choice("Caching_Mechanism", &caches)?.unwrap_or(true) {
+        let bytes = device.number_or("Data_Cache_Capacity", (1, 1 << 40), 512 << 20)?;
         writing.set(device, "Caching_Mechanism", "usual.buffer.kind", "\"power-safe\"")?;
         writing.set(device, "Data_Cache_Capacity", "usual.buffer.size", &format!("\"{bytes}B\""))?;
     }
     let policies = [("GREEDY", "greedy"), ("RGA", "d-choices"), ("RANDOM", "random"), ("FIFO", "fifo")];
-    if let Some(policy) = device.choice("GC_Block_Selection_Policy", &policies)? {
-        writing.set(device, "GC_Block_Selection_Policy", "usual.gc.policy", &format!("\"{policy}\""))?;
-    }
+    let policy = device.choice("GC_Block_Selection_Policy", &policies)?.unwrap_or("d-choices");
+    writing.set(device, "GC_Block_Selection_Policy", "usual.gc.policy", &format!("\"{policy}\""))?;
     let is_dynamic = device.flag("Dynamic_Wearleveling_Enabled", true)?;
     writing.set(device, "Dynamic_Wearleveling_Enabled", "usual.wear.dynamic", &is_dynamic.to_string())?;
     let is_static = device.flag("Static_Wearleveling_Enabled", true)?;
     let threshold = device.number_or("Static_Wearleveling_Threshold", (0, 1 << 31), 100)?;
     let threshold = if is_static { threshold } else { 0 };
     writing.set(device, "Static_Wearleveling_Threshold", "usual.wear.static_threshold", &threshold.to_string())?;
-    if !device.flag("Enabled_Preconditioning", false)? {
+    if !device.flag("Enabled_Preconditioning", true)? {
         // Written once, so that reads find something: MQSim maps what it reads without having written it.
         writing.set(device, "Enabled_Preconditioning", "usual.precondition.converge_within", "0.0")?;
     }

@@ -16,6 +16,15 @@ use std::ops::Range;
 pub(crate) use device::drive;
 pub(crate) use workload::{ABOUT, NAME, looks_like, read};
 
+/// Begins what is said of parameters that MQSim itself does not know.
+pub(crate) const UNKNOWN: &str = "MQSim does not know, and neither do we: ";
+
+/// Whether a file begins like a device.
+pub(crate) fn is_device(head: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(head);
+    head.trim_start_matches('\u{feff}').trim_start().starts_with('<') && head.contains("<Execution_Parameter_Set")
+}
+
 /// Most elements of a file.
 const NODES_MAX: u32 = 65_536;
 
@@ -36,34 +45,45 @@ struct Field<'a> {
     span: Range<usize>,
 }
 
-/// The parameters of one set, each read by name; those that nobody reads have no counterpart.
+/// The parameters of one set, each read by name; those that are not read have no counterpart.
 struct Fields<'a> {
     file: &'a Foreign,
     set: &'static str,
     span: Range<usize>,
     fields: BTreeMap<&'a str, Field<'a>>,
+    /// Those that MQSim itself does not know: forks have them.
+    unknown: Vec<&'a str>,
+    /// Those that the file lacks, with what MQSim has for them.
+    defaults: RefCell<BTreeMap<&'static str, String>>,
     read: RefCell<BTreeSet<&'a str>>,
 }
 
 impl<'a> Fields<'a> {
     /// The parameters below an element; `known` are all that MQSim knows there, `inner` the sets.
     fn of(file: &'a Foreign, set: &'static str, node: Node<'a, 'a>, known: &str, inner: &[&str]) -> Result<Self, Problem> {
-        let mut fields = BTreeMap::new();
+        let (mut fields, mut unknown) = (BTreeMap::new(), Vec::new());
         for child in node.children().filter(Node::is_element) {
             let name = child.tag_name().name();
             if inner.contains(&name) {
                 continue;
             }
             if !known.split_whitespace().any(|one| one == name) {
-                let names: Vec<&str> = known.split_whitespace().collect();
-                let unknown = Problem::unknown("", &format!("parameter of {set}"), name, &names);
-                return Err(unknown.at(file.place(&child.range())));
+                unknown.push(name);
+                continue;
             }
             let text = child.children().find(Node::is_text);
             let span = text.map_or(child.range(), |text| text.range());
             fields.insert(name, Field { value: child.text().unwrap_or_default().trim(), span });
         }
-        Ok(Self { file, set, span: node.range().start..node.range().start + 1, fields, read: RefCell::default() })
+        Ok(Self {
+            file,
+            set,
+            span: node.range().start..node.range().start + 1,
+            fields,
+            unknown,
+            defaults: RefCell::default(),
+            read: RefCell::default(),
+        })
     }
 
     fn get(&self, name: &str) -> Option<&Field<'a>> {
@@ -88,12 +108,20 @@ impl<'a> Fields<'a> {
         number.ok_or_else(|| self.bad(name, &format!("a whole number from {least} to {most}")))
     }
 
-    fn number_or(&self, name: &str, bounds: (u64, u64), default: u64) -> Result<u64, Problem> {
-        if self.fields.contains_key(name) { self.number(name, bounds) } else { Ok(default) }
+    /// A number, or what MQSim has where the file says nothing.
+    fn number_or(&self, name: &'static str, bounds: (u64, u64), default: u64) -> Result<u64, Problem> {
+        if self.fields.contains_key(name) {
+            return self.number(name, bounds);
+        }
+        self.defaults.borrow_mut().insert(name, default.to_string());
+        Ok(default)
     }
 
-    fn share(&self, name: &str) -> Result<f64, Problem> {
-        let field = self.get(name).ok_or_else(|| self.missing(name))?;
+    fn share_or(&self, name: &'static str, default: f64) -> Result<f64, Problem> {
+        let Some(field) = self.get(name) else {
+            self.defaults.borrow_mut().insert(name, default.to_string());
+            return Ok(default);
+        };
         let share = field.value.parse::<f64>().ok().filter(|share| (0.0..1.0).contains(share));
         share.ok_or_else(|| self.bad(name, "a share from 0 to less than 1"))
     }
@@ -117,6 +145,21 @@ impl<'a> Fields<'a> {
             let unknown = Problem::unknown(name, "value", field.value, &words);
             unknown.at(self.file.place(&field.span))
         })
+    }
+
+    /// What is to be said of parameters that MQSim does not know, and of those that the file lacks.
+    fn notes(&self) -> Vec<String> {
+        let defaults = self.defaults.borrow();
+        let lacking: Vec<String> = defaults.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let unknown: Vec<String> = self.unknown.iter().map(|name| crate::problem::printable(name)).collect();
+        let mut notes = Vec::new();
+        if !unknown.is_empty() {
+            notes.push(format!("{}: {UNKNOWN}{}", self.set, unknown.join(", ")));
+        }
+        if !lacking.is_empty() {
+            notes.push(format!("{}: not in the file, as MQSim has it: {}", self.set, lacking.join(", ")));
+        }
+        notes
     }
 
     /// Parameters that were not read.

@@ -1,6 +1,6 @@
 //! Flows of MQSim as a workload.
 
-use super::{Fields, element, parse};
+use super::{Fields, UNKNOWN, element, parse};
 use crate::document::Foreign;
 use crate::experiment::Experiment;
 use crate::paths::path_of;
@@ -10,7 +10,7 @@ use roxmltree::Node;
 use std::collections::BTreeMap;
 use std::path::Path;
 use trace::TraceSource;
-use trace::flows::{Amount, Flow, Flows, Pacing, Place, Rate, Requests, Sizes, Synthetic, Zone};
+use trace::flows::{Amount, Flow, Flows, Manner, Pacing, Place, Rate, Requests, Sizes, Synthetic, Zone};
 use vocab::{Nanos, SECTOR_BYTES};
 
 /// Name of the format.
@@ -21,6 +21,9 @@ pub(crate) const ABOUT: &str = "workload.xml of MQSim: the flows of its first sc
 
 /// Requests of a flow whose end depends on the drive.
 const REQUESTS: u64 = 100_000;
+
+/// Elements of a scenario that are flows.
+const FLOWS: &[&str] = &["IO_Flow_Parameter_Set_Synthetic", "IO_Flow_Parameter_Set_Trace_Based"];
 
 /// Most places of a flow: channels times chips times dies times planes.
 const PLACES_MAX: usize = 1 << 20;
@@ -59,7 +62,14 @@ pub(crate) fn read(experiment: &Experiment, name: &str, text: &str) -> Result<Fl
             "IO_Scenario: the first of {scenarios}; MQSim runs each on a drive of its own, so give each a file of its own"
         ));
     }
-    let nodes: Vec<Node<'_, '_>> = scenario.children().filter(Node::is_element).collect();
+    let all = scenario.children().filter(Node::is_element);
+    let (nodes, others): (Vec<Node<'_, '_>>, Vec<_>) = all.partition(|node| FLOWS.contains(&node.tag_name().name()));
+    if !others.is_empty() && !nodes.is_empty() {
+        let names: Vec<String> = others.iter().map(|node| crate::problem::printable(node.tag_name().name())).collect();
+        notes.push(format!("IO_Scenario: {UNKNOWN}{}", names.join(", ")));
+    }
+    // A scenario without a flow that is known says which are.
+    let nodes = if nodes.is_empty() { others } else { nodes };
     let sets: Vec<(bool, Fields<'_>)> = nodes.iter().map(|node| set(&file, *node)).collect::<Result<_, _>>()?;
     let spots: Vec<Vec<Spot>> = sets.iter().map(|(_, fields)| spots(fields)).collect::<Result<_, _>>()?;
     let shares = shares(experiment, &spots, &mut notes);
@@ -68,8 +78,15 @@ pub(crate) fn read(experiment: &Experiment, name: &str, text: &str) -> Result<Fl
     for (index, ((is_synthetic, fields), share)) in sets.iter().zip(&shares).enumerate() {
         let requests = if *is_synthetic { synthetic(fields, *share, &mut notes)? } else { recorded(fields, name)? };
         flows.extents.push(if *is_synthetic { *share } else { 0 });
-        flows.flows.push(Flow { name: format!("flow {}", index + 1), device: index as u32, stage: 0, delay: Nanos(0), requests });
+        flows.flows.push(Flow {
+            name: format!("flow {}", index + 1),
+            devices: vec![index as u32],
+            stage: 0,
+            delay: Nanos(0),
+            requests,
+        });
         without.extend(fields.unread());
+        notes.extend(fields.notes());
     }
     if let Some(odd) = flows.flows.iter().position(|flow| flow.is_timed() != flows.flows[0].is_timed()) {
         let message = "found flows with times of their own beside flows of a queue depth: there is one clock for all; give all the \
@@ -93,10 +110,7 @@ fn set<'a>(file: &'a Foreign, node: Node<'a, 'a>) -> Result<(bool, Fields<'a>), 
     match node.tag_name().name() {
         "IO_Flow_Parameter_Set_Synthetic" => Ok((true, read("IO_Flow_Parameter_Set_Synthetic", SYNTHETIC)?)),
         "IO_Flow_Parameter_Set_Trace_Based" => Ok((false, read("IO_Flow_Parameter_Set_Trace_Based", RECORDED)?)),
-        other => {
-            let known = ["IO_Flow_Parameter_Set_Synthetic", "IO_Flow_Parameter_Set_Trace_Based"];
-            Err(Problem::unknown("", "element of a scenario", other, &known).at(file.place(&node.range())))
-        }
+        other => Err(Problem::unknown("", "element of a scenario", other, FLOWS).at(file.place(&node.range()))),
     }
 }
 
@@ -104,8 +118,17 @@ fn set<'a>(file: &'a Foreign, node: Node<'a, 'a>) -> Result<(bool, Fields<'a>), 
 fn spots(fields: &Fields<'_>) -> Result<Vec<Spot>, Problem> {
     let list = |name: &str| -> Result<Vec<u64>, Problem> {
         let field = fields.get(name).ok_or_else(|| fields.missing(name))?;
-        let numbers: Option<Vec<u64>> = field.value.split(',').map(|one| one.trim().parse().ok()).collect();
-        numbers.filter(|list| list.len() <= 4096).ok_or_else(|| fields.bad(name, "whole numbers with commas between them"))
+        let numbers: Option<Vec<u64>> = field
+            .value
+            .split(',')
+            .map(str::trim)
+            // MQSim splits by strtok, to which nothing between two commas is no number.
+            .filter(|one| !one.is_empty())
+            .map(|one| one.parse().ok())
+            .collect();
+        numbers
+            .filter(|list| !list.is_empty() && list.len() <= 4096)
+            .ok_or_else(|| fields.bad(name, "whole numbers with commas between them"))
     };
     let lists = [list("Channel_IDs")?, list("Chip_IDs")?, list("Die_IDs")?, list("Plane_IDs")?];
     if lists.iter().map(Vec::len).product::<usize>() > PLACES_MAX {
@@ -187,6 +210,7 @@ fn synthetic(fields: &Fields<'_>, share: u64, notes: &mut Vec<String>) -> Result
         amount,
         flush_every: None,
         fua: false,
+        manner: Manner::default(),
         seed: Some(fields.number_or("Seed", (0, u64::from(u32::MAX)), 0)?),
     })))
 }
@@ -224,8 +248,11 @@ fn pace(fields: &Fields<'_>, mean: u64, notes: &mut Vec<String>) -> Result<(Paci
 
 fn recorded(fields: &Fields<'_>, name: &str) -> Result<Requests, Problem> {
     let path = fields.get("File_Path").ok_or_else(|| fields.missing("File_Path"))?.value;
-    let path = path_of(name).parent().unwrap_or(Path::new("")).join(path_of(path));
-    let formats = [("NANOSECOND", "disksim-ns-sectors"), ("MICROSECOND", "disksim-us-sectors")];
+    let beside = path_of(name).parent().unwrap_or(Path::new("")).join(path_of(path));
+    // MQSim opens the path from where it is run.
+    let path = if beside.is_file() || !path_of(path).is_file() { beside } else { path_of(path) };
+    let formats =
+        [("NANOSECOND", "disksim-ns-sectors"), ("MICROSECOND", "disksim-us-sectors"), ("PICOSECOND", "disksim-ps-sectors")];
     let format = fields.choice("Time_Unit", &formats)?.unwrap_or("disksim-ns-sectors");
     let source = TraceSource::path(path).with_format(format).map_err(|error| trace_problem(&error))?;
     let percent = fields.number_or("Percentage_To_Be_Executed", (1, 100), 100)?;

@@ -1,13 +1,17 @@
 //! The requests of one drawn flow.
 
-use super::{Asked, KINDS, Kind, Pacing, Place, Rate, Sizes, Synthetic};
+use super::files::FileTurns;
+use super::sizes::{draw_size, places, smallest};
+use super::{Asked, KINDS, Kind, Pacing, Place, Rate, Synthetic};
 use crate::SPAN_LIMIT;
 use crate::generate::{Scatter, Zipf};
+use std::collections::VecDeque;
 use vocab::{Fua, HostOp, SECTOR_BYTES, Stream, StreamId, Streams};
 
 /// Numbers that fio takes the mean of for its normal distribution.
 const NORMAL_TERMS: u32 = 12;
 
+#[derive(Clone)]
 pub(super) struct Drawn<'a> {
     flow: &'a Synthetic,
     operations: Stream,
@@ -17,25 +21,33 @@ pub(super) struct Drawn<'a> {
     start: u64,
     /// When the next request of each kind is due, in time.
     due: [f64; 3],
-    /// Behind the last request of each kind, within the range.
-    cursors: [u64; 3],
-    /// Places taken of this round, where each is taken once.
-    round: Option<(Scatter, u64)>,
+    files: FileTurns,
     popularity: Option<(Popularity, Scatter)>,
     requests: u64,
     bytes: u64,
     writes: u64,
+    /// Bytes of this pass.
+    pass: u64,
     /// When a flush is due that follows the last write; none follows the last request of all.
     flush: Option<u64>,
-    /// What follows that flush.
-    behind: Option<Asked>,
+    /// What follows the request just given.
+    behind: VecDeque<Asked>,
     end: u64,
 }
 
+#[derive(Clone)]
 enum Popularity {
     Zipf(Zipf),
     Pareto(f64),
     Normal(f64),
+}
+
+/// Where a request goes.
+struct Spot {
+    file: usize,
+    /// First byte within the range.
+    offset: u64,
+    size: u64,
 }
 
 impl<'a> Drawn<'a> {
@@ -58,14 +70,14 @@ impl<'a> Drawn<'a> {
             gaps: stream("flows/gaps"),
             start,
             due: [start as f64; 3],
-            cursors: [0; 3],
-            round: None,
+            files: FileTurns::new(flow.manner.files),
             popularity,
             requests: 0,
             bytes: 0,
             writes: 0,
+            pass: 0,
             flush: None,
-            behind: None,
+            behind: VecDeque::new(),
             end: start,
         }
     }
@@ -75,21 +87,57 @@ impl<'a> Drawn<'a> {
         self.end
     }
 
+    /// Writes so far.
+    pub fn writes(&self) -> u64 {
+        self.writes
+    }
+
+    /// Begins the next pass; false behind the last.
+    pub fn begin_pass(&mut self) -> bool {
+        let (is_begun, amount) = (self.pass > 0, self.flow.amount);
+        if !is_begun || amount.bytes.is_some_and(|most| self.bytes >= most) || self.is_over() {
+            return false;
+        }
+        self.pass = 0;
+        self.flush = None;
+        self.files.reset();
+        true
+    }
+
+    fn is_over(&self) -> bool {
+        self.flow.amount.requests.is_some_and(|most| self.requests >= most)
+    }
+
+    /// The next request of this pass.
     pub fn next(&mut self) -> Option<Asked> {
-        if let Some(asked) = self.behind.take() {
+        if let Some(asked) = self.behind.pop_front() {
             return Some(asked);
         }
         let due = self.flush.take();
         let asked = self.draw()?;
+        if asked.op == HostOp::Discard && self.flow.manner.rewrites {
+            self.behind.push_back(Asked { op: self.write(), ..asked });
+            self.wrote(asked.at);
+        }
         let Some(at) = due else { return Some(asked) };
-        self.behind = Some(asked);
-        Some(Asked { at, op: HostOp::Flush, lba: 0, sectors: 0, stream: StreamId::default() })
+        self.behind.push_front(asked);
+        Some(flush(at, asked.file))
+    }
+
+    fn write(&self) -> HostOp {
+        HostOp::Write(if self.flow.fua { Fua::Yes } else { Fua::No })
+    }
+
+    fn wrote(&mut self, at: u64) {
+        self.writes += 1;
+        self.flush = self.flow.flush_every.filter(|every| self.writes.is_multiple_of(*every)).map(|_| at);
     }
 
     /// The next request but for flushes.
     fn draw(&mut self) -> Option<Asked> {
-        let amount = self.flow.amount;
-        if amount.requests.is_some_and(|most| self.requests >= most) || amount.bytes.is_some_and(|most| self.bytes >= most) {
+        let (amount, pass) = (self.flow.amount, self.flow.manner.pass);
+        let is_full = |most: Option<u64>, taken: u64| most.is_some_and(|most| taken >= most);
+        if self.is_over() || is_full(amount.bytes, self.bytes) || is_full(pass, self.pass) {
             return None;
         }
         let (kind, at) = self.turn();
@@ -97,24 +145,32 @@ impl<'a> Drawn<'a> {
             self.end = self.end.max(amount.until.map_or(self.end, |until| self.start.saturating_add(until.0)));
             return None;
         }
-        let (offset, size) = self.range(kind)?;
-        self.pass(kind, size);
+        let Some(Spot { file, offset, size }) = self.spot(kind) else {
+            // Nothing more fits into this pass: it counts as done.
+            let left = pass.map_or(0, |pass| pass.saturating_sub(self.pass));
+            self.bytes = self.bytes.saturating_add(left);
+            self.pass = self.pass.saturating_add(left);
+            return None;
+        };
+        self.tick(kind, size);
         self.requests += 1;
         self.bytes += size;
-        self.cursors[kind.index()] = offset + size;
+        self.pass += size;
+        let state = &mut self.files.states[file];
+        state.bytes += size;
+        (state.starts[kind.index()], state.cursors[kind.index()]) = (offset, offset + size);
         let op = match kind {
             Kind::Read => HostOp::Read,
-            Kind::Write => HostOp::Write(if self.flow.fua { Fua::Yes } else { Fua::No }),
+            Kind::Write => self.write(),
             Kind::Discard => HostOp::Discard,
         };
         if kind == Kind::Write {
-            self.writes += 1;
-            self.flush = self.flow.flush_every.filter(|every| self.writes.is_multiple_of(*every)).map(|_| at);
+            self.wrote(at);
         }
         let first = self.flow.range.0 + offset;
         let lba = first / SECTOR_BYTES;
         let sectors = ((first + size).div_ceil(SECTOR_BYTES) - lba) as u32;
-        Some(Asked { at, op, lba, sectors, stream: StreamId::default() })
+        Some(Asked { at, file: file as u32, op, lba, sectors, stream: StreamId::default() })
     }
 
     /// Kind of the next request, and when it comes.
@@ -139,7 +195,7 @@ impl<'a> Drawn<'a> {
     }
 
     /// Notes that a request was sent: when the next one is due.
-    fn pass(&mut self, kind: Kind, size: u64) {
+    fn tick(&mut self, kind: Kind, size: u64) {
         match self.flow.pacing {
             Pacing::Queue(_) => return,
             Pacing::Each(rates) => {
@@ -163,32 +219,97 @@ impl<'a> Drawn<'a> {
         if rate.poisson { -(1.0 - self.gaps.unit()).ln() * mean } else { mean }
     }
 
-    /// First byte within the range, and bytes. `None` where nothing fits any more.
-    fn range(&mut self, kind: Kind) -> Option<(u64, u64)> {
+    /// Where the next request of a kind goes; `None` where nothing fits any more.
+    fn spot(&mut self, kind: Kind) -> Option<Spot> {
         let flow = self.flow;
-        let left = flow.amount.bytes.filter(|_| flow.amount.is_exact).map_or(u64::MAX, |most| most - self.bytes);
+        let amount = flow.amount;
+        let left = |most: Option<u64>, taken: u64| most.filter(|_| amount.is_exact).map_or(u64::MAX, |most| most - taken);
+        let left = left(amount.bytes, self.bytes).min(left(flow.manner.pass, self.pass));
         let is_placed = flow.placed[kind.index()] >= 1.0 || self.operations.chance(flow.placed[kind.index()]);
-        let length = flow.range.1;
         let smallest = smallest(&flow.sizes[kind.index()]);
         if smallest > left {
             return None;
         }
-        let offset = if is_placed && flow.place != Place::Sequential {
-            self.place(kind)
-        } else {
-            let cursor = self.cursors[kind.index()];
-            if cursor + smallest > length { 0 } else { cursor }
+        let mut again = amount.is_exact;
+        loop {
+            let Some(file) = self.files.turn(&mut self.addresses) else {
+                // With an amount beyond the size of the files they begin from the start again.
+                if std::mem::replace(&mut again, true) {
+                    return None;
+                }
+                self.files.reset();
+                continue;
+            };
+            let Some(offset) = self.offset(file, kind, is_placed, smallest) else {
+                self.files.close();
+                if !self.files.is_one() {
+                    continue;
+                }
+                if std::mem::replace(&mut again, true) {
+                    return None;
+                }
+                self.files.reset();
+                continue;
+            };
+            let size = draw_size(&flow.sizes[kind.index()], (flow.range.1 - offset).min(left), &mut self.sizes);
+            return Some(Spot { file, offset, size });
+        }
+    }
+
+    /// First byte within the range; `None`: the file is done.
+    fn offset(&mut self, file: usize, kind: Kind, is_placed: bool, smallest: u64) -> Option<u64> {
+        let (length, manner) = (self.flow.range.1, self.flow.manner);
+        let state = &self.files.states[file];
+        let cursor = state.cursors[kind.index()];
+        if manner.step != 0 {
+            return self.stepped(cursor).filter(|offset| offset + smallest <= length);
+        }
+        let is_done = match self.flow.place {
+            Place::Sequential => cursor + smallest > length,
+            _ => state.bytes >= length,
         };
-        let size = draw_size(&flow.sizes[kind.index()], (length - offset).min(left), &mut self.sizes);
-        Some((offset, size))
+        if is_done && !self.files.is_one() {
+            return None;
+        }
+        let in_order = if cursor + smallest > length { 0 } else { cursor };
+        let is_followed = manner.burst > 1 && !self.requests.is_multiple_of(manner.burst) && in_order == cursor;
+        if !is_placed || self.flow.place == Place::Sequential {
+            return Some(in_order);
+        }
+        if is_followed {
+            return Some(if manner.is_burst_in_place { state.starts[kind.index()] } else { cursor });
+        }
+        Some(self.place(file, kind))
+    }
+
+    /// The place in order with a step (`get_next_seq_offset` of fio's io_u.c), where `cursor` is the end of the request before. `None`
+    /// at the end.
+    fn stepped(&self, cursor: u64) -> Option<u64> {
+        let ((start, length), step) = (self.flow.range, i128::from(self.flow.manner.step));
+        let (start, length, mut at) = (i128::from(start), i128::from(length), i128::from(cursor));
+        // The file ends where the range does, and a way backwards begins at the length of the range, counted from the file's start.
+        let file = start + length;
+        if at >= length {
+            return None;
+        }
+        if at == 0 && start > 0 && step < 0 {
+            at = length - start;
+        }
+        if at != 0 {
+            at += step;
+            if at < 0 || at >= file {
+                at = if step > 0 { start } else { length + step };
+            }
+        }
+        u64::try_from(at).ok()
     }
 
     /// Where a request goes that does not follow the one before, as a byte within the range.
-    fn place(&mut self, kind: Kind) -> u64 {
+    fn place(&mut self, file: usize, kind: Kind) -> u64 {
         let unit = self.flow.units[kind.index()];
         let places = places(self.flow, kind.index()).max(1);
         let index = match &self.flow.place {
-            Place::Once => self.once(places),
+            Place::Once => self.once(file, places),
             Place::Zones(zones) => self.zoned(&zones[kind.index()], places),
             Place::Zipf(_) | Place::Pareto(_) | Place::Normal(_) => self.popular() % places,
             Place::Uniform | Place::Sequential => self.addresses.below(places),
@@ -196,11 +317,12 @@ impl<'a> Drawn<'a> {
         index * unit
     }
 
-    fn once(&mut self, places: u64) -> u64 {
-        if self.round.as_ref().is_none_or(|(_, taken)| *taken >= places) {
-            self.round = Some((Scatter::new(places, &mut self.addresses), 0));
+    fn once(&mut self, file: usize, places: u64) -> u64 {
+        let round = &mut self.files.states[file].round;
+        if round.as_ref().is_none_or(|(_, taken)| *taken >= places) {
+            *round = Some((Scatter::new(places, &mut self.addresses), 0));
         }
-        let (scatter, taken) = self.round.as_mut().expect("it was just begun");
+        let (scatter, taken) = round.as_mut().expect("it was just begun");
         *taken += 1;
         scatter.at(*taken - 1)
     }
@@ -235,49 +357,7 @@ impl<'a> Drawn<'a> {
     }
 }
 
-impl Kind {
-    pub(super) fn index(self) -> usize {
-        match self {
-            Kind::Read => 0,
-            Kind::Write => 1,
-            Kind::Discard => 2,
-        }
-    }
-}
-
-/// Places for requests of a kind: multiples of its unit from which the smallest fits.
-fn places(flow: &Synthetic, kind: usize) -> u64 {
-    flow.range.1.checked_sub(smallest(&flow.sizes[kind])).map_or(0, |room| room / flow.units[kind] + 1)
-}
-
-/// The smallest request.
-pub(crate) fn smallest(sizes: &Sizes) -> u64 {
-    match sizes {
-        Sizes::Weighted(sizes) => sizes.iter().map(|(size, _)| *size).min().unwrap_or(SECTOR_BYTES),
-        Sizes::Multiples { low, .. } => *low,
-        Sizes::Normal { .. } => SECTOR_BYTES,
-    }
-}
-
-/// A size of at most `room`, where the smallest is not larger than that.
-fn draw_size(sizes: &Sizes, room: u64, stream: &mut Stream) -> u64 {
-    match sizes {
-        Sizes::Weighted(weighted) => match weighted[..] {
-            [(size, _)] => size,
-            _ => {
-                let fitting = || weighted.iter().filter(|(size, _)| *size <= room);
-                let mut left = stream.unit() * fitting().map(|(_, weight)| weight).sum::<f64>();
-                let chosen = fitting().find(|(_, weight)| {
-                    left -= weight;
-                    left < 0.0
-                });
-                chosen.or(fitting().next_back()).map_or_else(|| smallest(sizes), |(size, _)| *size)
-            }
-        },
-        Sizes::Multiples { low, high } => low * (1 + stream.below((high.min(&room) / low).max(1))),
-        Sizes::Normal { mean, deviation } => {
-            let sectors = ((mean + deviation * stream.normal()) / SECTOR_BYTES as f64).round().max(1.0) as u64;
-            (sectors * SECTOR_BYTES).min(crate::REQUEST_LIMIT.0).min(room / SECTOR_BYTES * SECTOR_BYTES)
-        }
-    }
+/// A flush of a file.
+pub(super) fn flush(at: u64, file: u32) -> Asked {
+    Asked { at, file, op: HostOp::Flush, lba: 0, sectors: 0, stream: StreamId::default() }
 }

@@ -4,11 +4,17 @@
 //! drawn comes from the seed. Flows of one stage run beside each other, a stage begins when the one before has ended.
 
 mod draw;
+mod files;
 pub mod fio_job;
+mod manner;
+mod passes;
+mod sizes;
 
 use crate::{Record, TraceError, TraceSource};
-use draw::Drawn;
-pub(crate) use draw::smallest;
+pub use manner::{FileOrder, Files, Manner, ReadBack};
+use passes::Passes;
+pub(crate) use passes::SORTED_LIMIT;
+pub(crate) use sizes::smallest;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use vocab::{HostOp, Nanos, SimTime, StreamId, Streams};
@@ -146,6 +152,8 @@ pub struct Synthetic {
     pub flush_every: Option<u64>,
     /// Whether writes must be durable when they are answered.
     pub fua: bool,
+    /// How requests follow each other.
+    pub manner: Manner,
     /// The seed, where the description has one of its own.
     pub seed: Option<u64>,
 }
@@ -171,8 +179,8 @@ pub enum Requests {
 pub struct Flow {
     /// Its name.
     pub name: String,
-    /// Its address space.
-    pub device: u32,
+    /// Its address spaces: one for each of its files.
+    pub devices: Vec<u32>,
     /// Stages follow each other.
     pub stage: u32,
     /// When it begins, behind the start of its stage.
@@ -258,6 +266,8 @@ impl Flow {
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     at: u64,
+    /// Index among the flow's files.
+    file: u32,
     op: HostOp,
     lba: u64,
     sectors: u32,
@@ -266,7 +276,7 @@ struct Asked {
 
 /// A flow that is being played.
 struct Playing<'a> {
-    device: u32,
+    devices: &'a [u32],
     source: Player<'a>,
     next: Option<Asked>,
     /// Requests drawn so far. Divided by the depth it orders flows without times.
@@ -278,7 +288,7 @@ struct Playing<'a> {
 }
 
 enum Player<'a> {
-    Drawn(Box<Drawn<'a>>),
+    Drawn(Box<Passes<'a>>),
     Recorded(Box<dyn Iterator<Item = Result<Record, TraceError>> + Send + 'a>),
 }
 
@@ -297,7 +307,7 @@ impl Playing<'_> {
                     let Record { at, op, lba, sectors, stream, .. } = record?;
                     let at = self.start.saturating_add(at.0);
                     self.end = self.end.max(at);
-                    Some(Asked { at, op, lba: lba.0, sectors, stream })
+                    Some(Asked { at, file: 0, op, lba: lba.0, sectors, stream })
                 }
             },
         };
@@ -341,7 +351,7 @@ impl<'a> FlowRecords<'a> {
             let source = match &flow.requests {
                 Requests::Synthetic(synthetic) => {
                     let own = synthetic.seed.map_or(streams, Streams::new);
-                    Player::Drawn(Box::new(Drawn::new(synthetic, own, index as u64, start)))
+                    Player::Drawn(Box::new(Passes::new(synthetic, own, index as u64, start)))
                 }
                 Requests::Recorded { source, requests, times } => {
                     let requests = usize::try_from(*requests).unwrap_or(usize::MAX);
@@ -349,8 +359,8 @@ impl<'a> FlowRecords<'a> {
                     Player::Recorded(Box::new(crate::looped(open, *times)))
                 }
             };
-            let (device, depth) = (flow.device, flow.depth());
-            let mut playing = Playing { device, source, next: None, taken: 0, depth, start, end: start };
+            let (devices, depth) = (flow.devices.as_slice(), flow.depth());
+            let mut playing = Playing { devices, source, next: None, taken: 0, depth, start, end: start };
             playing.next = playing.advance()?;
             if let Some(asked) = &playing.next {
                 self.order.push(Reverse((playing.key(asked), self.open.len())));
@@ -376,8 +386,9 @@ impl<'a> FlowRecords<'a> {
             if let Some(next) = &playing.next {
                 self.order.push(Reverse((playing.key(next), index)));
             }
-            let Asked { at, op, lba, sectors, stream } = asked;
-            return Ok(Some(Record { at: SimTime(at), device: playing.device, op, lba: vocab::Lba(lba), sectors, stream }));
+            let Asked { at, file, op, lba, sectors, stream } = asked;
+            let device = playing.devices.get(file as usize).copied().unwrap_or(0);
+            return Ok(Some(Record { at: SimTime(at), device, op, lba: vocab::Lba(lba), sectors, stream }));
         }
     }
 }

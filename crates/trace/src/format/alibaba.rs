@@ -13,8 +13,10 @@ pub(super) const FORMAT: Format = Format {
     about: "Alibaba Cloud block traces, csv",
     time: "times in us",
     ranges: "addresses and sizes in bytes",
+    columns: "device,op,lba=bytes,size=bytes,time=us",
     detect: |lines| first_is_request(Alibaba, lines),
     open: |_| Box::new(Alibaba),
+    binary: None,
 };
 
 struct Alibaba;

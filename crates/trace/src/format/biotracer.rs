@@ -15,8 +15,10 @@ pub(super) const FORMAT: Format = Format {
     about: "BIOtracer (Nexus 5, eMMC); times are those of generation",
     time: "times in s",
     ranges: "addresses and sizes in sectors",
+    columns: "",
     detect: |lines| first_is_request(Biotracer, lines),
     open: |_| Box::new(Biotracer),
+    binary: None,
 };
 
 struct Biotracer;

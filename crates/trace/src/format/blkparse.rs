@@ -14,6 +14,7 @@ pub(super) const FORMAT: Format = Format {
     about: "Linux blktrace, default text output of blkparse",
     time: "times in s",
     ranges: "addresses and sizes in sectors",
+    columns: "",
     detect: |lines| {
         let mut parser = Blkparse { action: BlkAction::Issued };
         // Notes of the tool may come first; the first event decides.
@@ -21,6 +22,7 @@ pub(super) const FORMAT: Format = Format {
         first.is_some_and(|line| parser.line(line, &mut Vec::new()).is_ok())
     },
     open: |options| Box::new(Blkparse { action: options.blk_action }),
+    binary: None,
 };
 
 /// Which of the actions on a request counts as the request.
@@ -61,6 +63,23 @@ struct Blkparse {
     action: BlkAction,
 }
 
+/// What a word of RWBS letters asks for, as one operation: a preflush makes a write durable at least.
+pub(super) fn rwbs_operation(word: &[u8]) -> Option<HostOp> {
+    let rwbs = Rwbs::parse(Field { name: "op", bytes: word }).ok()?;
+    match rwbs.op {
+        Op::Read => Some(HostOp::Read),
+        Op::Write => Some(HostOp::Write(if rwbs.preflush { Fua::Yes } else { rwbs.fua })),
+        Op::Discard => Some(HostOp::Discard),
+        Op::Flush => Some(HostOp::Flush),
+        Op::NoData | Op::Other => None,
+    }
+}
+
+/// The requests of an event of the block layer: its RWBS, and its range.
+pub(super) fn event(rwbs: Field<'_>, raw: Raw, out: &mut Vec<Raw>) -> Result<Taken, Bad> {
+    Ok(emit(&Rwbs::parse(rwbs)?, raw, out))
+}
+
 /// First words of the summary (blkparse.c, `show_stats` and what surrounds it).
 const SUMMARY: [&[u8]; 14] = [
     b"CPU",
@@ -79,7 +98,7 @@ const SUMMARY: [&[u8]; 14] = [
     b"Discards",
 ];
 
-/// What the letters of RWBS ask for.
+/// The meaning of the letters of RWBS.
 struct Rwbs {
     preflush: bool,
     op: Op,
@@ -125,10 +144,20 @@ impl Rwbs {
 }
 
 fn is_summary(line: &[u8]) -> bool {
-    SUMMARY.iter().any(|word| line.trim_ascii_start().starts_with(word))
+    SUMMARY.iter().any(|word| line.trim_ascii_start().starts_with(word)) || is_process(line)
 }
 
-fn device(field: Field<'_>) -> Result<u64, Bad> {
+/// Whether a line begins the part of a process, which `blkparse -s` adds: its name, and `(1234)` or `(1234, ...)`.
+fn is_process(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let line = line.strip_suffix(b":").unwrap_or(line);
+    let Some(inner) = line.strip_suffix(b")") else { return false };
+    let Some(open) = inner.iter().rposition(|&byte| byte == b'(') else { return false };
+    let pid = inner[open + 1..].strip_suffix(b", ...").unwrap_or(&inner[open + 1..]);
+    !pid.is_empty() && pid.iter().all(u8::is_ascii_digit)
+}
+
+pub(super) fn device(field: Field<'_>) -> Result<u64, Bad> {
     let mut parts = Fields::new(field.bytes, Separator::Byte(b','));
     let number = |part: Field<'_>| part.number().ok().filter(|&n| n < 1 << 32);
     let major = parts.take("device").ok().and_then(number);
@@ -178,6 +207,10 @@ fn range(fields: &mut Fields<'_>) -> Result<Option<(u64, u32)>, Bad> {
         return Ok(Some((0, 0)));
     }
     let plus = fields.take("+")?;
+    // A completion without data has its error there.
+    if plus.bytes.starts_with(b"[") && sector.number().is_ok() {
+        return Ok(Some((0, 0)));
+    }
     if plus.bytes.starts_with(b"(") && sector.number().is_ok() {
         return Ok(None);
     }
@@ -232,7 +265,7 @@ mod tests {
         assert_eq!(event("FWFS 8 + 8 [x y]").unwrap(), [flush, (HostOp::Write(Fua::Yes), 8, 8)]);
         assert_eq!(event("FWSM 8 + 8 [x]").unwrap(), [flush, (HostOp::Write(Fua::No), 8, 8)]);
         assert_eq!(event("WFS 8 + 8 [x]").unwrap(), [(HostOp::Write(Fua::Yes), 8, 8)]);
-        for bare in ["FF 0 + 0 [x]", "FN [x]", "FWS [x]", "F 0 + 0 [x]", "N 0 + 0 [x]"] {
+        for bare in ["FN 0 [0]", "FF 0 + 0 [x]", "FN [x]", "FWS [x]", "F 0 + 0 [x]", "N 0 + 0 [x]"] {
             assert_eq!(event(bare).unwrap(), [flush], "{bare}");
         }
     }
@@ -245,6 +278,8 @@ mod tests {
             "CPU0 (8,16):",
             " Reads Queued:           0,        0KiB\t Writes Queued:       1",
             "Throughput (R/W): 0KiB/s / 0KiB/s",
+            "kworker/1:1 (1234, ...)",
+            "my program (17)",
         ] {
             assert_eq!(read(line).unwrap(), [], "{line}");
         }

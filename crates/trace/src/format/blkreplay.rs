@@ -12,8 +12,10 @@ pub(super) const FORMAT: Format = Format {
     about: "blkreplay .load",
     time: "times in s",
     ranges: "addresses and sizes in sectors",
+    columns: "time=s,lba=sectors,size=sectors,op,-,-",
     detect: |lines| lines.iter().any(|line| is_header(line)),
     open: |_| Box::new(Blkreplay::default()),
+    binary: None,
 };
 
 /// Lines of licence text a file may begin with.

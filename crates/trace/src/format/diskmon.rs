@@ -11,8 +11,10 @@ pub(super) const FORMAT: Format = Format {
     about: "Sysinternals DiskMon export; its clock steps by 15.6 ms",
     time: "times in s",
     ranges: "addresses and sizes in sectors",
+    columns: "-,time=s,-,device,op,lba=sectors,size=sectors",
     detect: |lines| first_is_request(Diskmon, lines),
     open: |_| Box::new(Diskmon),
+    binary: None,
 };
 
 struct Diskmon;

@@ -29,8 +29,10 @@ const COMMON: Format = Format {
     about: "DiskSim ASCII",
     time: "times in ms",
     ranges: SECTORS,
+    columns: "time=ms,device,lba=sectors,size=sectors,op=0:write,1:read",
     detect: |lines| first_is_request(Disksim { time: TimeUnit::Nanos, ranges: Ranges::Bytes }, lines),
     open: |_| Box::new(Disksim { time: TimeUnit::Millis, ranges: Ranges::Sectors }),
+    binary: None,
 };
 
 pub(super) const MS_SECTORS: Format =
@@ -40,6 +42,7 @@ pub(super) const MS_PAGES4K: Format = Format {
     name: "disksim-ms-pages4k",
     about: "DiskSim ASCII as FlashSim writes it",
     ranges: "addresses in sectors, sizes in 4 KiB pages",
+    columns: "time=ms,device,lba=sectors,size=pages,op=0:write,1:read",
     open: |_| Box::new(Disksim { time: TimeUnit::Millis, ranges: Ranges::Pages }),
     ..COMMON
 };
@@ -48,6 +51,7 @@ pub(super) const MS_BYTES: Format = Format {
     name: "disksim-ms-bytes",
     about: "DiskSim-like text as Heimdall writes it",
     ranges: "addresses and sizes in bytes",
+    columns: "time=ms,device,lba=bytes,size=bytes,op=0:write,1:read",
     open: |_| Box::new(Disksim { time: TimeUnit::Millis, ranges: Ranges::Bytes }),
     ..COMMON
 };
@@ -56,6 +60,7 @@ pub(super) const US_SECTORS: Format = Format {
     name: "disksim-us-sectors",
     about: "DiskSim ASCII as SSDsim writes it",
     time: "times in us",
+    columns: "time=us,device,lba=sectors,size=sectors,op=0:write,1:read",
     open: |_| Box::new(Disksim { time: TimeUnit::Micros, ranges: Ranges::Sectors }),
     ..COMMON
 };
@@ -64,7 +69,19 @@ pub(super) const NS_SECTORS: Format = Format {
     name: "disksim-ns-sectors",
     about: "DiskSim ASCII as MQSim writes it",
     time: "times in ns",
+    columns: "time=ns,device,lba=sectors,size=sectors,op=0:write,1:read",
     open: |_| Box::new(Disksim { time: TimeUnit::Nanos, ranges: Ranges::Sectors }),
+    ..COMMON
+};
+
+/// No tool writes this alone: MQSim's description of a workload says that times are in picoseconds, so it is not among those tried.
+pub(super) const PS_SECTORS: Format = Format {
+    name: "disksim-ps-sectors",
+    about: "DiskSim ASCII in picoseconds, as MQSim's PICOSECOND",
+    time: "times in ps",
+    columns: "",
+    detect: |_| false,
+    open: |_| Box::new(Disksim { time: TimeUnit::Picos, ranges: Ranges::Sectors }),
     ..COMMON
 };
 

@@ -16,8 +16,10 @@ pub(super) const FORMAT: Format = Format {
     about: "fio write_iolog, versions 2 and 3; every file is a device",
     time: "times in us (version 2: waits only)",
     ranges: "addresses and sizes in bytes",
+    columns: "",
     detect: |lines| lines.first().is_some_and(|line| version(line).is_ok()),
     open: |_| Box::new(Fio { version: None, files: Names::default(), clock: 0 }),
+    binary: None,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

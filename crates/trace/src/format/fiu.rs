@@ -14,8 +14,10 @@ pub(super) const FORMAT: Format = Format {
     about: "FIU IODedup traces with content hashes",
     time: "times in ns",
     ranges: "addresses and sizes in sectors",
+    columns: "",
     detect: |lines| first_is_request(Fiu, lines),
     open: |_| Box::new(Fiu),
+    binary: None,
 };
 
 struct Fiu;

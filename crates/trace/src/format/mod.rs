@@ -1,17 +1,23 @@
 //! The registry of trace formats: one file and one line in [`FORMATS`] add one.
 
 mod alibaba;
+pub(crate) mod binary;
+mod biosnoop;
 mod biotracer;
 mod blkparse;
 mod blkreplay;
 pub(crate) mod columns;
 mod diskmon;
 mod disksim;
+mod etw;
 mod fio;
 mod fiu;
+mod ftrace;
 mod msr;
 mod pixel;
 mod spc;
+mod systor;
+mod tectonic;
 mod tencent;
 mod vscsi;
 
@@ -21,6 +27,9 @@ use crate::{ReadOptions, TraceError};
 use std::collections::BTreeMap;
 
 pub use blkparse::BlkAction;
+
+/// The bytes of a file, one after the other.
+pub(crate) type Bytes = Box<dyn std::io::Read + Send>;
 
 /// A trace format.
 #[derive(Clone, Copy)]
@@ -33,10 +42,14 @@ pub struct Format {
     pub time: &'static str,
     /// Units of its addresses and sizes.
     pub ranges: &'static str,
+    /// Its columns as a CSV file with named columns has them, to read them in other units; empty where it has no columns.
+    pub columns: &'static str,
     /// Whether the first lines look like it.
     pub(crate) detect: fn(&[&[u8]]) -> bool,
     /// A parser at the start of a file.
     pub(crate) open: fn(&ReadOptions) -> Box<dyn Parser>,
+    /// Where the file is no text: its records as lines of text.
+    pub(crate) binary: Option<fn(Bytes) -> Bytes>,
 }
 
 impl std::fmt::Debug for Format {
@@ -54,6 +67,7 @@ pub const FORMATS: &[Format] = &[
     disksim::MS_BYTES,
     disksim::US_SECTORS,
     disksim::NS_SECTORS,
+    disksim::PS_SECTORS,
     msr::FORMAT,
     blkreplay::FORMAT,
     vscsi::FORMAT,
@@ -64,6 +78,15 @@ pub const FORMATS: &[Format] = &[
     fio::FORMAT,
     alibaba::FORMAT,
     tencent::FORMAT,
+    systor::FORMAT,
+    etw::FORMAT,
+    ftrace::FORMAT,
+    biosnoop::FORMAT,
+    tectonic::FORMAT,
+    binary::BLKTRACE,
+    binary::ORACLE_GENERAL,
+    binary::VSCSI_1,
+    binary::VSCSI_2,
     columns::FORMAT,
 ];
 
@@ -109,10 +132,29 @@ fn lines(prefix: &[u8]) -> Vec<&[u8]> {
     prefix.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end).collect()
 }
 
-/// The formats that the first lines of a file fit, in the order of the list.
+/// Lines that decide between formats whose first line fits.
+const TRIED: usize = 200;
+
+/// The formats that the first lines of a file fit, in the order of the list: those that most of these lines fit.
 pub(crate) fn fitting(prefix: &[u8]) -> Vec<&'static Format> {
     let filled: Vec<&[u8]> = lines(prefix).into_iter().filter(|line| !line.is_empty()).collect();
-    FORMATS.iter().filter(|format| (format.detect)(&filled)).collect()
+    let found = FORMATS.iter().filter(|format| (format.detect)(&filled));
+    let found: Vec<(&Format, usize)> = found.map(|format| (format, misfits(format, &filled))).collect();
+    let least = found.iter().map(|(_, misfits)| *misfits).min().unwrap_or(0);
+    let tried = filled.len().min(TRIED);
+    // A line that fits by chance is not enough.
+    found.into_iter().filter(|(_, misfits)| *misfits == least && 2 * misfits <= tried).map(|(format, _)| format).collect()
+}
+
+/// Of the first lines those that a format cannot read. The last one tried may be cut.
+fn misfits(format: &Format, filled: &[&[u8]]) -> usize {
+    let (mut parser, mut out) = ((format.open)(&ReadOptions::default()), Vec::new());
+    let tried = &filled[..filled.len().min(TRIED)];
+    let cannot = |line: &&&[u8]| {
+        out.clear();
+        parser.line(line, &mut out).is_err()
+    };
+    tried.iter().filter(cannot).count()
 }
 
 /// The one format that the first lines of a file fit.

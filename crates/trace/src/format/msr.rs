@@ -2,7 +2,7 @@
 //!
 //! Trace: Narayanan, Donnelly, Rowstron: Write Off-Loading, FAST 2008 (SNIA IOTTA).
 
-use super::spc::{direction_word, keep};
+use super::spc::{direction, direction_word, keep};
 use super::{Format, Names, Parser, Taken, first_is_request};
 use crate::error::Bad;
 use crate::field::{Field, Fields, Separator, TimeUnit, byte_range};
@@ -13,8 +13,10 @@ pub(super) const FORMAT: Format = Format {
     about: "MSR Cambridge csv; host and disk number make the device",
     time: "times in 100 ns (Windows filetime)",
     ranges: "addresses and sizes in bytes",
+    columns: "time=filetime,-,device,op,lba=bytes,size=bytes,-",
     detect: |lines| first_is_request(Msr::default(), lines),
     open: |_| Box::new(Msr::default()),
+    binary: None,
 };
 
 #[derive(Default)]
@@ -24,10 +26,15 @@ struct Msr {
 
 impl Parser for Msr {
     fn line(&mut self, line: &[u8], out: &mut Vec<Raw>) -> Result<Taken, Bad> {
+        if line.starts_with(b"Timestamp,Hostname,") {
+            return Ok(Taken::NoRequest);
+        }
         let mut fields = Fields::new(line, Separator::Byte(b','));
         let at = fields.take("Timestamp")?.time(TimeUnit::Filetime)?;
         let device = device_text(&mut fields)?;
-        let op = direction_word(fields.take("Type")?)?;
+        let word = fields.take("Type")?;
+        // Conversions have one letter.
+        let op = direction(word).or_else(|_| direction_word(word))?;
         let (offset, size) = (fields.take("Offset")?, fields.take("Size")?);
         fields.take("ResponseTime")?.number()?;
         fields.end("seven fields")?;

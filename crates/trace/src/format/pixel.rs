@@ -3,7 +3,7 @@
 //! Process names hold any character, commas too, so lines are read from the right.
 
 use super::spc::{direction, keep};
-use super::{Format, Parser, Taken, first_is_request};
+use super::{Format, Parser, Taken};
 use crate::error::Bad;
 use crate::field::{Fields, Separator, TimeUnit, sector_range};
 use crate::record::Raw;
@@ -13,8 +13,11 @@ pub(super) const FORMAT: Format = Format {
     about: "csv of the Technion mobile block traces (Pixel 6a)",
     time: "times in s",
     ranges: "addresses and sizes in sectors",
-    detect: |lines| lines.first() == Some(&HEADER) || first_is_request(Pixel, lines),
+    columns: "-,device,op,lba=sectors,size=sectors,time=s",
+    // Without its header these columns could be those of anything.
+    detect: |lines| lines.first() == Some(&HEADER),
     open: |_| Box::new(Pixel),
+    binary: None,
 };
 
 const HEADER: &[u8] = b"proces,device,rw_flag,sector,size,timestamp";

@@ -11,8 +11,10 @@ pub(super) const FORMAT: Format = Format {
     about: "SPC (UMass: Financial, WebSearch); every ASU is its own address space",
     time: "times in s",
     ranges: "addresses in sectors, sizes in bytes",
+    columns: "device,lba=sectors,size=bytes,op,time=s",
     detect: |lines| first_is_request(Spc, lines),
     open: |_| Box::new(Spc),
+    binary: None,
 };
 
 struct Spc;

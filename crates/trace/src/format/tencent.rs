@@ -14,8 +14,10 @@ pub(super) const FORMAT: Format = Format {
     about: "Tencent Cloud block storage, csv",
     time: "times in whole s",
     ranges: "addresses and sizes in sectors",
+    columns: "time=s,lba=sectors,size=sectors,op=0:read,1:write,device",
     detect: |lines| first_is_request(Tencent, lines),
     open: |_| Box::new(Tencent),
+    binary: None,
 };
 
 struct Tencent;

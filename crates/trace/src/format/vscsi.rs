@@ -12,8 +12,10 @@ pub(super) const FORMAT: Format = Format {
     about: "vSCSI csv (CloudPhysics); other SCSI commands are ignored and counted",
     time: "times in us",
     ranges: "addresses in sectors, sizes in bytes",
+    columns: "-,time=us,op=08:read,28:read,88:read,a8:read,0a:write,2a:write,8a:write,aa:write,42:discard,35:flush,91:flush,*:-,size=bytes,lba=sectors",
     detect: |lines| lines.first() == Some(&HEADER) || first_is_request(Vscsi, lines),
     open: |_| Box::new(Vscsi),
+    binary: None,
 };
 
 const HEADER: &[u8] = b"version,time,op,size,lbn";

@@ -5,6 +5,7 @@
 
 use vocab::Stream;
 
+#[derive(Clone, Debug)]
 pub(crate) struct Scatter {
     keys: [u64; 4],
     half_bits: u32,

@@ -1,4 +1,4 @@
-//! What is left out of a recording before it is replayed: long gaps, and a share of its writes.
+//! What is left out of a workload before it is replayed: all but a part of it, long gaps, and a share of its writes.
 
 use crate::{Record, TraceError};
 use vocab::{HostOp, Nanos};
@@ -6,10 +6,27 @@ use vocab::{HostOp, Nanos};
 /// What is left out; usually nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LeftOut {
+    /// The part that stays.
+    pub pick: Pick,
     /// Longer gaps between requests are made as short as this.
     pub max_gap: Option<Nanos>,
     /// Share of the writes that stays.
     pub keep_writes: Option<f64>,
+}
+
+/// A part of a workload: of one device, within a window of time, so many requests. Each step looks at what the one before leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pick {
+    /// This device alone, by its number in the order of appearance.
+    pub device: Option<u32>,
+    /// From this time on, counted from the first request of all.
+    pub from: Option<Nanos>,
+    /// Before this time.
+    pub until: Option<Nanos>,
+    /// So many requests of these are left out at the start.
+    pub skip: u64,
+    /// So many stay, then it ends.
+    pub first: Option<u64>,
 }
 
 /// Clips the gaps between the requests of one loop.
@@ -65,9 +82,58 @@ impl Thin {
         self.writes += 1;
         (self.writes as f64 * self.share) as u64 > before
     }
+}
 
-    /// The same of an item of a trace that may not be readable.
-    pub fn keeps_item(&mut self, item: &Result<Record, TraceError>) -> bool {
-        item.as_ref().map_or(true, |record| self.keeps(record))
+/// What a tape gives: a request, or why there is none.
+type Item = Result<Record, TraceError>;
+
+/// Leaves out of one loop what is to be left out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edit {
+    pick: Pick,
+    thin: Thin,
+    clip: Clip,
+    /// Requests that the device and the window left.
+    seen: u64,
+    /// When the first request that stays came.
+    start: Option<u64>,
+}
+
+impl Edit {
+    pub fn new(left_out: LeftOut) -> Self {
+        let (thin, clip) = (Thin::new(left_out.keep_writes), Clip::new(left_out.max_gap));
+        Self { pick: left_out.pick, thin, clip, seen: 0, start: None }
+    }
+
+    /// What was made of gaps.
+    pub fn clip(&self) -> Clip {
+        self.clip
+    }
+
+    /// What becomes of an item: `None` ends the loop, `Some(None)` leaves it out. An error stays.
+    pub fn item(&mut self, item: Item) -> Option<Option<Item>> {
+        let Pick { device, from, until, skip, first } = self.pick;
+        let mut record = match item {
+            Ok(record) => record,
+            Err(error) => return Some(Some(Err(error))),
+        };
+        let is_after = until.is_some_and(|until| record.at.0 >= until.0);
+        if is_after || first.is_some_and(|most| self.seen >= skip.saturating_add(most)) {
+            return None;
+        }
+        if device.is_some_and(|device| record.device != device) || from.is_some_and(|from| record.at.0 < from.0) {
+            return Some(None);
+        }
+        self.seen += 1;
+        if self.seen <= skip {
+            return Some(None);
+        }
+        if device.is_some() {
+            record.device = 0;
+        }
+        if from.is_some() || device.is_some() || skip > 0 {
+            record.at.0 -= *self.start.get_or_insert(record.at.0);
+        }
+        Some(self.thin.keeps(&record).then(|| Ok(self.clip.record(record))))
     }
 }

@@ -1,84 +1,93 @@
 //! One job of fio as a flow of requests.
 
-use super::section::{SIZE, Values};
-use crate::flows::{Amount, KINDS, Pacing, Place, Rate, Sizes, Synthetic, Zone};
+use super::section::Values;
+use super::{extent, follow, pace};
+use crate::flows::{Amount, KINDS, Place, Sizes, Synthetic, Zone};
 use crate::{REQUEST_LIMIT, TraceError};
 use vocab::{Nanos, SECTOR_BYTES};
-
-/// Engines that wait for each request: whatever `iodepth` says, one is unanswered.
-const SYNCHRONOUS: &[&str] =
-    &["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "falloc", "e4defrag", "ftruncate", "filecreate"];
-
-/// The engine of a job that names none.
-const DEFAULT_ENGINE: &str = "psync";
 
 /// Bytes of a request, where the job does not say.
 const DEFAULT_SIZE: u64 = 4096;
 
 /// A job: what its clones have in common, and where they differ.
-pub(super) struct Job {
-    name: String,
+pub(super) struct Job<'a> {
+    values: Values<'a>,
     pub clones: u64,
     pub delay: Nanos,
     pub notes: Vec<String>,
-    filename: Option<String>,
-    increment: u64,
     one: Synthetic,
 }
 
-impl Job {
-    pub fn read(values: Values<'_>) -> Result<Self, TraceError> {
+impl<'a> Job<'a> {
+    pub fn read(values: Values<'a>) -> Result<Self, TraceError> {
         let mut notes = Vec::new();
+        pace::check_engine(values)?;
         let shares = shares(values)?;
         let (sizes, units) = (sizes(values)?, units(values)?);
         let units: [u64; 3] = std::array::from_fn(|kind| units[kind].unwrap_or_else(|| crate::flows::smallest(&sizes[kind])));
-        let pacing = pacing(values, shares, &mut notes)?;
-        let place = place(values, &sizes, units, shares, &mut notes)?;
-        let (range, amount) = extent(values, &sizes, shares, (&place, pacing), &mut notes)?;
-        check_range(values, range, &sizes, shares)?;
-        let filename = values.text("filename", "a name")?.map(str::to_owned);
-        if let Some(setting) = values.get("filename").filter(|_| filename.as_deref().is_some_and(|name| name.contains(':'))) {
-            return Err(values.file.bad(setting, "one name: give each file a job of its own"));
-        }
-        if let Some(setting) = values.get("nrfiles").filter(|setting| setting.value.as_deref() != Some("1")) {
-            return Err(values.file.bad(setting, "1: give each file a job of its own"));
-        }
+        let pacing = pace::pacing(values, shares, &mut notes)?;
+        let manner = follow::manner(values, file_names(values, 0)?.len() as u32, &mut notes)?;
+        let place = place(values, &sizes, units, shares, (manner.burst > 1, &mut notes))?;
         let placed = values.triple("percentage_random", "a percentage, or one each for reads, writes and trims", percentage)?;
         let flushes = [values.number("fsync", 0, 1 << 40)?, values.number("fdatasync", 0, 1 << 40)?];
         Ok(Self {
-            name: values.section.name.clone(),
+            values,
             clones: values.number("numjobs", 1, crate::flows::FLOWS_LIMIT as u64)?.unwrap_or(1),
-            delay: delay(values, pacing, &mut notes)?,
-            filename,
-            increment: values.size("offset_increment")?.unwrap_or(0),
+            delay: pace::delay(values, pacing, &mut notes)?,
             one: Synthetic {
-                range,
+                range: (0, 0),
                 shares,
                 sizes,
                 units,
                 place,
                 placed: placed.unwrap_or_default().map(|share| share.unwrap_or(1.0)),
                 pacing,
-                amount,
+                amount: Amount::default(),
                 flush_every: flushes.into_iter().flatten().find(|every| *every > 0),
                 fua: fua(values)?,
+                manner,
                 seed: values.number("randseed", 0, u64::MAX)?,
             },
             notes,
         })
     }
 
-    /// The file that a clone goes to.
-    pub fn device(&self, clone: u64) -> String {
-        self.filename.clone().unwrap_or_else(|| format!("{}.{clone}", self.name))
+    /// The files that a clone goes to.
+    pub fn devices(&self, clone: u64) -> Vec<String> {
+        file_names(self.values, clone).unwrap_or_default()
     }
 
-    /// What a clone asks for.
-    pub fn requests(&self, clone: u64) -> Synthetic {
+    /// What a clone asks for, where a device that is the drive has so many bytes; and what is to be said about it.
+    pub fn requests(&self, clone: u64, drive: u64) -> Result<(Synthetic, Vec<String>), TraceError> {
         let mut one = self.one.clone();
-        one.range.0 = one.range.0.saturating_add(self.increment.saturating_mul(clone)).min(crate::LBA_LIMIT.0);
-        one
+        let notes = extent::set(self.values, &mut one, clone, drive)?;
+        Ok((one, notes))
     }
+}
+
+/// Names of the files of a clone. Those of jobs on the drive that name none are the drive.
+fn file_names(values: Values<'_>, clone: u64) -> Result<Vec<String>, TraceError> {
+    if let Some(names) = values.text("filename", "a name")? {
+        // A colon that belongs to a name has a backslash before it.
+        let names = names.replace("\\:", "\0");
+        return Ok(names.split(':').map(|name| name.replace('\0', ":")).collect());
+    }
+    let count = values.number("nrfiles", 1, crate::DEVICES_LIMIT as u64)?.unwrap_or(1);
+    let (job, folder) = (&values.section.name, values.text("directory", "a folder")?.unwrap_or_default());
+    if extent::is_on_the_drive(values)? {
+        return Ok((0..count).map(|file| format!("the drive, part {file}")).collect());
+    }
+    let format = values.text("filename_format", "a name")?.unwrap_or("$jobname.$jobnum.$filenum");
+    let name = |file: u64| {
+        let numbers = format.replace("$jobnum", &clone.to_string()).replace("$filenum", &file.to_string());
+        format!("{folder}/{}", numbers.replace("$jobname", job))
+    };
+    Ok((0..count).map(name).collect())
+}
+
+/// The devices of a job that are the drive.
+pub(super) fn devices_on_the_drive(values: Values<'_>) -> Result<Vec<String>, TraceError> {
+    if extent::is_on_the_drive(values)? { file_names(values, 0) } else { Ok(Vec::new()) }
 }
 
 fn percentage(text: &str) -> Option<f64> {
@@ -87,21 +96,22 @@ fn percentage(text: &str) -> Option<f64> {
 
 /// Share of each kind.
 fn shares(values: Values<'_>) -> Result<[f64; 3], TraceError> {
-    const WANTED: &str = "read, write, rw, randread, randwrite, randrw, trim or randtrim";
-    let reads = values.percent("rwmixread")?;
-    let reads = reads.or(values.percent("rwmixwrite")?.map(|writes| 1.0 - writes)).unwrap_or(0.5);
-    let Some(text) = values.text("rw", WANTED)? else { return Ok([1.0, 0.0, 0.0]) };
-    match text.strip_prefix("rand").unwrap_or(text) {
+    let reads = match (values.percent("rwmixread")?, values.percent("rwmixwrite")?) {
+        (None, None) => 0.5,
+        (Some(reads), None) => reads,
+        (None, Some(writes)) => 1.0 - writes,
+        (Some(reads), Some(writes)) => {
+            let order = |name: &str| values.get(name).map(|setting| setting.order);
+            if order("rwmixread") > order("rwmixwrite") { reads } else { 1.0 - writes }
+        }
+    };
+    match follow::direction(values)?.kind {
         "read" => Ok([1.0, 0.0, 0.0]),
         "write" => Ok([0.0, 1.0, 0.0]),
-        "rw" | "readwrite" => Ok([reads, 1.0 - reads, 0.0]),
-        "trim" => Ok([0.0, 0.0, 1.0]),
-        _ => Err(values.file.bad(values.get("rw").expect("it has a text"), WANTED)),
+        "rw" => Ok([reads, 1.0 - reads, 0.0]),
+        // Each write of `trimwrite` follows the trim that it belongs to.
+        _ => Ok([0.0, 0.0, 1.0]),
     }
-}
-
-fn is_random(values: Values<'_>) -> bool {
-    values.get("rw").and_then(|setting| setting.value.as_deref()).is_some_and(|text| text.starts_with("rand"))
 }
 
 /// Whole sectors of a request.
@@ -109,13 +119,22 @@ fn request_size(values: Values<'_>, text: &str) -> Option<u64> {
     values.bytes(text).filter(|size| *size > 0 && size.is_multiple_of(SECTOR_BYTES) && *size <= REQUEST_LIMIT.0)
 }
 
+/// What is wanted of a size, with a word on units that mean something else to fio.
+fn wanted_size(values: Values<'_>, option: &str, wanted: &str) -> String {
+    let text = values.get(option).and_then(|setting| setting.value.as_deref()).unwrap_or_default().to_ascii_lowercase();
+    if text.contains("ib") && values.get("kb_base").is_none() {
+        return format!("{wanted}; in fio 4KiB are 4000 bytes unless kb_base=1000: write 4k");
+    }
+    wanted.to_owned()
+}
+
 fn sizes(values: Values<'_>) -> Result<[Sizes; 3], TraceError> {
     const WANTED: &str = "multiples of 512 bytes up to 1g, such as 4k, or one each for reads, writes and trims";
     let one = |size: u64| Sizes::Weighted(vec![(size, 1.0)]);
-    let given = values.triple("bs", WANTED, |text| request_size(values, text))?.unwrap_or_default();
+    let given = values.triple("bs", &wanted_size(values, "bs", WANTED), |text| request_size(values, text))?.unwrap_or_default();
     let mut sizes = given.map(|size| one(size.unwrap_or(DEFAULT_SIZE)));
     let range = |text: &str| {
-        let (low, high) = text.split_once('-')?;
+        let (low, high) = text.split_once(['-', ':'])?;
         let (low, high) = (request_size(values, low.trim())?, request_size(values, high.trim())?);
         (low <= high).then_some((low, high))
     };
@@ -139,7 +158,7 @@ fn sizes(values: Values<'_>) -> Result<[Sizes; 3], TraceError> {
     Ok(sizes)
 }
 
-/// `a/50:b/30:c/`: those without a percentage share what is left.
+/// `a/50:b/30:c/`: those without a percentage share what is left; where none is without, the last has it.
 fn split(text: &str, size: impl Fn(&str) -> Option<u64>) -> Option<Vec<(u64, f64)>> {
     let mut parts = Vec::new();
     for part in text.split(':') {
@@ -150,9 +169,12 @@ fn split(text: &str, size: impl Fn(&str) -> Option<u64>) -> Option<Vec<(u64, f64
     let given: f64 = parts.iter().filter_map(|(_, percent)| *percent).sum();
     let open = parts.iter().filter(|(_, percent)| percent.is_none()).count();
     let rest = (1.0 - given) / open.max(1) as f64;
-    let filled: Vec<(u64, f64)> = parts.into_iter().map(|(size, percent)| (size, percent.unwrap_or(rest))).collect();
-    (given <= 1.0 + 1e-9 && filled.iter().any(|(_, share)| *share > 0.0)).then_some(())?;
-    Some(filled.into_iter().filter(|(_, share)| *share > 0.0).collect())
+    let mut filled: Vec<(u64, f64)> = parts.into_iter().map(|(size, percent)| (size, percent.unwrap_or(rest))).collect();
+    filled.retain(|(_, share)| *share > 0.0);
+    if let Some(last) = filled.last_mut().filter(|_| open == 0) {
+        last.1 += rest.max(0.0);
+    }
+    (given <= 1.0 + 1e-9 && !filled.is_empty()).then_some(filled)
 }
 
 fn units(values: Values<'_>) -> Result<[Option<u64>; 3], TraceError> {
@@ -176,16 +198,17 @@ fn place(
     sizes: &[Sizes; 3],
     units: [u64; 3],
     shares: [f64; 3],
-    notes: &mut Vec<String>,
+    (is_in_bursts, notes): (bool, &mut Vec<String>),
 ) -> Result<Place, TraceError> {
-    if !is_random(values) {
+    if !follow::direction(values)?.is_random {
         return Ok(Place::Sequential);
     }
     let distribution = values.text("random_distribution", DISTRIBUTIONS)?.unwrap_or("random");
     if distribution != "random" {
         return distributed(values, distribution);
     }
-    if values.flag("norandommap")? {
+    // What follows a place is not held against the map of blocks that are done, in fio neither.
+    if values.flag("norandommap")? || is_in_bursts {
         return Ok(Place::Uniform);
     }
     if one_size(sizes, units, shares).is_some() {
@@ -213,8 +236,8 @@ fn distributed(values: Values<'_>, text: &str) -> Result<Place, TraceError> {
             deviation.map(Place::Normal).ok_or_else(|| bad("normal:DEVIATION, 0 to 100, without a centre"))
         }
         "zoned" | "zoned_abs" => {
-            const WANTED: &str = "shares of the requests and parts of the range, each 100 % in all, such as zoned:60/10:40/90";
-            let whole = if kind == "zoned" { None } else { values.size_of("size", values.size("filesize")?)? };
+            const WANTED: &str = "shares of the requests, 100 % in all, and parts of the range, such as zoned:60/10:40/90";
+            let whole = if kind == "zoned" { None } else { Some(values.size("size")?.or(values.size("filesize")?).unwrap_or(0)) };
             let parts: Vec<&str> = rest.split(',').collect();
             let zones = |kind: usize| zones(values, parts.get(kind).or(parts.last()).copied().unwrap_or_default(), whole);
             match [zones(0), zones(1), zones(2)] {
@@ -226,16 +249,31 @@ fn distributed(values: Values<'_>, text: &str) -> Result<Place, TraceError> {
     }
 }
 
-/// `share/part:..`: parts are percentages, or sizes of a whole.
+/// `share/part:..`: parts are percentages, or sizes of a whole. Those without a share, or without a part, have equal parts of what is left.
 fn zones(values: Values<'_>, text: &str, whole: Option<u64>) -> Option<Vec<Zone>> {
-    let (mut from, mut total, mut zones) = (0.0, 0.0, Vec::new());
+    /// Share and size of a part, where they are given.
+    type Part = (Option<f64>, Option<f64>);
+    let mut given: Vec<Part> = Vec::new();
     for part in text.split(':') {
-        let (share, size) = part.split_once('/')?;
-        let size = match whole {
-            Some(whole) => values.bytes(size.trim())? as f64 / whole.max(1) as f64,
-            None => percentage(size.trim())?,
+        let (share, size) = part.split_once('/').unwrap_or((part, ""));
+        let part = |text: &str, read: &dyn Fn(&str) -> Option<f64>| match text.trim() {
+            "" => Some(None),
+            text => read(text).map(Some),
         };
-        let share = percentage(share.trim())?;
+        let size = part(size, &|text| match whole {
+            Some(whole) => Some(values.bytes(text)? as f64 / whole.max(1) as f64),
+            None => percentage(text),
+        })?;
+        given.push((part(share, &percentage)?, size));
+    }
+    let rest = |of: fn(&Part) -> Option<f64>| {
+        let open = given.iter().filter(|one| of(one).is_none()).count().max(1);
+        (1.0 - given.iter().filter_map(of).sum::<f64>()).max(0.0) / open as f64
+    };
+    let (share_left, size_left) = (rest(|one| one.0), rest(|one| one.1));
+    let (mut from, mut total, mut zones) = (0.0, 0.0, Vec::new());
+    for (share, size) in given {
+        let (share, size) = (share.unwrap_or(share_left), size.unwrap_or(size_left));
         zones.push(Zone { share, from, to: from + size });
         from += size;
         total += share;
@@ -249,119 +287,4 @@ fn fua(values: Values<'_>) -> Result<bool, TraceError> {
         Some((_, None | Some("1" | "sync" | "dsync"))) => Ok(true),
         Some((setting, _)) => Err(values.file.bad(setting, "0, 1, none, sync or dsync")),
     }
-}
-
-fn pacing(values: Values<'_>, shares: [f64; 3], notes: &mut Vec<String>) -> Result<Pacing, TraceError> {
-    const IOPS: &str = "requests a second, 1 to 1000000000, or one each for reads, writes and trims";
-    let poisson = match values.text("rate_process", "linear or poisson")? {
-        None | Some("linear") => false,
-        Some("poisson") => true,
-        Some(_) => return Err(values.file.bad(values.get("rate_process").expect("it has a text"), "linear or poisson")),
-    };
-    let per_second = |text: &str| values.bytes(text).filter(|rate| (1..=1_000_000_000_000_000).contains(rate));
-    let iops = |text: &str| text.parse::<u64>().ok().filter(|rate| (1..=1_000_000_000).contains(rate));
-    let (iops, bytes) =
-        (values.triple("rate_iops", IOPS, iops)?, values.triple("rate", "bytes a second, such as 20m", per_second)?);
-    let pause = values.time("thinktime", 1_000)?.filter(|pause| *pause > 0);
-    if let Some(given) = values.get("rate_iops").or(values.get("rate")) {
-        let (iops, bytes) = (iops.unwrap_or_default(), bytes.unwrap_or_default());
-        let rates = std::array::from_fn(|kind| match (iops[kind], bytes[kind]) {
-            (None, None) => None,
-            (iops, bytes) => Some(Rate {
-                per_request: iops.map_or(0.0, |iops| 1e9 / iops as f64),
-                per_byte: if iops.is_some() { 0.0 } else { bytes.map_or(0.0, |bytes| 1e9 / bytes as f64) },
-                poisson,
-            }),
-        });
-        if (0..KINDS.len()).any(|kind| shares[kind] > 0.0 && rates[kind].is_none()) {
-            return Err(values.file.bad(given, "a rate for each kind that the job asks for: there is one clock for all"));
-        }
-        if pause.is_some() {
-            notes.push("thinktime: has no effect beside a rate, which holds its mean".into());
-        }
-        return Ok(Pacing::Each(rates));
-    }
-    if let Some(pause) = pause {
-        notes.push("thinktime: counted from when a request was sent, not from when it was answered".into());
-        let every = values.number("thinktime_blocks", 1, 1 << 40)?.unwrap_or(1);
-        return Ok(Pacing::Pauses { pause, every });
-    }
-    let engine = values.text("ioengine", "the name of an engine")?.unwrap_or(DEFAULT_ENGINE);
-    let depth = values.number("iodepth", 1, 65_536)?.unwrap_or(1);
-    if SYNCHRONOUS.contains(&engine) && depth > 1 {
-        notes.push(format!("iodepth: 1, because the engine `{engine}` waits for each request, as in fio"));
-        return Ok(Pacing::Queue(1));
-    }
-    Ok(Pacing::Queue(depth as u32))
-}
-
-fn delay(values: Values<'_>, pacing: Pacing, notes: &mut Vec<String>) -> Result<Nanos, TraceError> {
-    let delay = values.time("startdelay", 1_000_000_000)?.unwrap_or(0);
-    if delay > 0 && matches!(pacing, Pacing::Queue(_)) {
-        notes.push("startdelay: has no effect without a rate".into());
-        return Ok(Nanos(0));
-    }
-    Ok(Nanos(delay))
-}
-
-/// Range of the addresses, and how much is asked for.
-fn extent(
-    values: Values<'_>,
-    sizes: &[Sizes; 3],
-    shares: [f64; 3],
-    (place, pacing): (&Place, Pacing),
-    notes: &mut Vec<String>,
-) -> Result<((u64, u64), Amount), TraceError> {
-    let filesize = values.size("filesize")?;
-    let offset = values.size_of("offset", filesize)?.unwrap_or(0);
-    let size = values.size_of("size", filesize)?;
-    let io_size = values.size_of("io_size", size.or(filesize))?;
-    let length = match (filesize, size) {
-        (Some(filesize), _) => filesize.saturating_sub(offset),
-        (None, Some(size)) => size,
-        (None, None) => {
-            let section = values.section;
-            let message = format!("the job has no `size`, and there is no file whose size it could be; wanted {SIZE}");
-            return Err(values.file.wrong(section.line, &section.name, message));
-        }
-    };
-    let loops = values.number("loops", 1, 1 << 32)?.unwrap_or(1);
-    let runtime = values.time("runtime", 1_000_000_000)?.filter(|time| *time > 0);
-    let is_timed = !matches!(pacing, Pacing::Queue(_));
-    let asked = (0..KINDS.len()).filter(|kind| shares[*kind] > 0.0);
-    let least = asked.map(|kind| crate::flows::smallest(&sizes[kind])).min().unwrap_or(DEFAULT_SIZE);
-    // A pass without `io_size` ends where no further request fits; with it, with the request that reaches it.
-    let is_exact = io_size.is_none() && matches!(place, Place::Sequential | Place::Once);
-    let pass = size.unwrap_or(length).min(if io_size.is_none() { length } else { u64::MAX });
-    let pass = if is_exact { pass / least * least } else { pass };
-    let bytes = io_size.unwrap_or(pass).saturating_mul(loops);
-    let (mut bytes, mut until) = (Some(bytes), runtime.filter(|_| is_timed).map(Nanos));
-    if values.flag("time_based")? && until.is_some() {
-        bytes = None;
-    }
-    if runtime.is_some() && !is_timed {
-        until = None;
-        notes.push(
-            "runtime: how many requests it holds depends on the drive, and all schemes answer the same ones: each job asks for its \
-             `size` or `io_size` once; a rate gives it times"
-                .into(),
-        );
-    }
-    let requests = values.number("number_ios", 1, 1 << 40)?;
-    Ok(((offset, length), Amount { bytes, is_exact, requests, until }))
-}
-
-fn check_range(values: Values<'_>, range: (u64, u64), sizes: &[Sizes; 3], shares: [f64; 3]) -> Result<(), TraceError> {
-    let section = values.section;
-    let asked = (0..KINDS.len()).filter(|kind| shares[*kind] > 0.0);
-    let least = asked.map(|kind| crate::flows::smallest(&sizes[kind])).max().unwrap_or(0);
-    if range.1 < least {
-        let message = format!("found a range of {} bytes for requests of {least} bytes; wanted room for one at least", range.1);
-        return Err(values.file.wrong(section.line, &section.name, message));
-    }
-    let end = u128::from(range.0) + u128::from(range.1);
-    if end > u128::from(crate::LBA_LIMIT.0) * u128::from(SECTOR_BYTES) / 2 {
-        return Err(values.file.wrong(section.line, &section.name, "found addresses beyond 2^62 bytes; wanted a smaller range"));
-    }
-    Ok(())
 }

@@ -3,20 +3,32 @@
 //! What shapes requests is read; what is about the machine or about measuring is listed in a note; what would make requests
 //! that are not made here is refused. `docs/fio.md` has the table.
 
+mod command;
+mod extent;
+mod follow;
 mod job;
 mod options;
+mod pace;
 mod section;
+mod variables;
+
+pub use command::{COMMAND, command_of, is_command, job_text};
 
 use super::{FLOWS_LIMIT, Flow, Flows};
-use crate::TraceError;
+use crate::{DEVICES_LIMIT, TraceError};
 use job::Job;
-use section::{File, Section, Values, sections};
+use section::{File, Section, Sections, Values, sections};
+use std::collections::{BTreeMap, BTreeSet};
+use vocab::Bytes;
 
 /// Name of the format.
 pub const NAME: &str = "fio-job";
 
 /// One line on it.
 pub const ABOUT: &str = "job file of fio: jobs are drawn, not run (docs/fio.md)";
+
+/// Parts of the drive are multiples of this.
+const DRIVE_UNIT: u64 = 4096;
 
 /// Whether the first bytes of a file are those of a job file: its first line that says anything is the name of a job.
 #[must_use]
@@ -30,52 +42,128 @@ pub fn looks_like(prefix: &[u8]) -> bool {
     })
 }
 
+/// What a job file may ask of the world around it.
+pub struct Around<'a> {
+    /// Bytes of the drive, which is what jobs without a size of their own are on.
+    pub drive: u64,
+    /// The value of a variable of the environment.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// The text of a file that is included, or why it cannot be read.
+    pub file: &'a dyn Fn(&str) -> Result<String, String>,
+}
+
+impl Around<'_> {
+    /// A drive, and nothing else.
+    #[must_use]
+    pub fn drive(bytes: u64) -> Self {
+        Self { drive: bytes, variable: &|_| None, file: &|_| Err("cannot be read: there are no files here".into()) }
+    }
+}
+
 /// The workload of a job file; `name` stands for the file in errors.
 ///
 /// # Errors
 /// What is wrong with it, with line and option.
-pub fn parse(name: &str, text: &str) -> Result<Flows, TraceError> {
+pub fn parse(name: &str, text: &str, around: &Around<'_>) -> Result<Flows, TraceError> {
     let file = File(name);
-    let found = sections(file, text)?;
+    let found = sections(file, text, around)?;
     if found.jobs.is_empty() {
         let hint = "a job begins with its name, such as `[reader]`".to_owned();
         return Err(TraceError::Empty { file: name.to_owned(), format: NAME, lines: text.lines().count() as u64, hint });
     }
     let mut flows = Flows { format: NAME, ..Flows::default() };
-    let (mut stage, mut devices) = (0, Vec::<String>::new());
+    let share = drive_share(file, &found.jobs, around.drive, &mut flows.notes)?;
+    let mut building = Building { file, flows, devices: BTreeMap::new(), stages: BTreeMap::new(), stage: 0, last: 0 };
     for (index, section) in found.jobs.iter().enumerate() {
-        let values = Values { file, section };
+        building.job(index, Values { file, section }, share)?;
+    }
+    let mut flows = building.flows;
+    one_clock(file, &found.jobs, &flows)?;
+    about_all(&mut flows, &found);
+    Ok(flows)
+}
+
+/// Bytes of each device that is the drive: where jobs name several, each is an equal part.
+fn drive_share(file: File<'_>, jobs: &[Section], drive: u64, notes: &mut Vec<String>) -> Result<u64, TraceError> {
+    let mut devices = BTreeSet::new();
+    for section in jobs {
+        devices.extend(job::devices_on_the_drive(Values { file, section })?);
+    }
+    let share = drive / devices.len().max(1) as u64 / DRIVE_UNIT * DRIVE_UNIT;
+    match devices.len() {
+        0 => {}
+        1 => notes.push(format!("size: where a job has none, or a share, it is of the drive, {}", Bytes(share))),
+        several => notes.push(format!("size: the jobs use {several} devices, each an equal part of the drive, {}", Bytes(share))),
+    }
+    Ok(share)
+}
+
+/// Flows that are being made of jobs.
+struct Building<'a> {
+    file: File<'a>,
+    flows: Flows,
+    devices: BTreeMap<String, u32>,
+    /// Stages of jobs, by name.
+    stages: BTreeMap<&'a str, u32>,
+    stage: u32,
+    /// The last stage of all.
+    last: u32,
+}
+
+impl<'a> Building<'a> {
+    fn job(&mut self, index: usize, values: Values<'a>, share: u64) -> Result<(), TraceError> {
+        let (file, section) = (self.file, values.section);
         if index > 0 && values.flag("stonewall")? {
-            stage += 1;
+            self.stage = self.last + 1;
         }
+        let stage = match values.text("wait_for", "the name of a job above")? {
+            None => self.stage,
+            Some(name) => {
+                let waited = self.stages.get(name).copied();
+                let setting = values.get("wait_for").expect("it has a text");
+                let waited = waited.ok_or_else(|| file.bad(setting, "the name of a job above"))?;
+                note_once(&mut self.flows.notes, "wait_for: what waits for a job comes behind all that begins with it");
+                self.stage.max(waited + 1)
+            }
+        };
+        self.stages.insert(&section.name, stage);
+        self.last = self.last.max(stage);
         let job = Job::read(values)?;
-        for note in &job.notes {
-            note_once(&mut flows.notes, note);
-        }
         for clone in 0..job.clones {
-            if flows.flows.len() == FLOWS_LIMIT {
+            if self.flows.flows.len() == FLOWS_LIMIT {
                 return Err(file.wrong(section.line, &section.name, format!("more than {FLOWS_LIMIT} jobs in all")));
             }
-            let (device, requests) = (job.device(clone), job.requests(clone));
-            let known = devices.iter().position(|known| *known == device);
-            let number = known.unwrap_or_else(|| {
-                devices.push(device);
-                flows.extents.push(0);
-                devices.len() - 1
-            });
-            flows.extents[number] = flows.extents[number].max(requests.range.0 + requests.range.1);
-            flows.flows.push(Flow {
+            let (requests, notes) = job.requests(clone, share)?;
+            notes.iter().chain(&job.notes).for_each(|note| note_once(&mut self.flows.notes, note));
+            let end = requests.range.0 + requests.range.1;
+            let devices = job.devices(clone).into_iter().map(|name| self.device(name, end)).collect::<Option<Vec<u32>>>();
+            let devices = devices
+                .ok_or_else(|| file.wrong(section.line, &section.name, format!("more than {DEVICES_LIMIT} files in all")))?;
+            self.flows.flows.push(Flow {
                 name: section.name.clone(),
-                device: number as u32,
+                devices,
                 stage,
                 delay: job.delay,
                 requests: super::Requests::Synthetic(Box::new(requests)),
             });
         }
+        Ok(())
     }
-    one_clock(file, &found.jobs, &flows)?;
-    about_all(&mut flows, &found.without);
-    Ok(flows)
+
+    /// The number of a device, which reaches up to `end`; `None`: there are too many.
+    fn device(&mut self, name: String, end: u64) -> Option<u32> {
+        let next = self.devices.len();
+        if next == DEVICES_LIMIT && !self.devices.contains_key(&name) {
+            return None;
+        }
+        let number = *self.devices.entry(name).or_insert(next as u32);
+        if number as usize == self.flows.extents.len() {
+            self.flows.extents.push(0);
+        }
+        let extent = &mut self.flows.extents[number as usize];
+        *extent = (*extent).max(end);
+        Some(number)
+    }
 }
 
 /// One clock is all there is: either every job has times or none has.
@@ -96,7 +184,7 @@ fn one_clock(file: File<'_>, jobs: &[Section], flows: &Flows) -> Result<(), Trac
     }
 }
 
-fn about_all(flows: &mut Flows, without: &[&str]) {
+fn about_all(flows: &mut Flows, found: &Sections) {
     let depths = flows.stage_depths();
     if let Some(depth) = flows.depth()
         && depths.values().any(|other| *other != depth)
@@ -105,8 +193,12 @@ fn about_all(flows: &mut Flows, without: &[&str]) {
             format!("iodepth: jobs before and after a stonewall have different queue depths; all are replayed with {depth}");
         note_once(&mut flows.notes, &note);
     }
-    if !without.is_empty() {
-        flows.notes.push(format!("has no counterpart here: {}", without.join(", ")));
+    if !found.variables.is_empty() {
+        let variables: Vec<String> = found.variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        flows.notes.push(format!("variables of the environment: {}", variables.join(", ")));
+    }
+    if !found.without.is_empty() {
+        flows.notes.push(format!("has no counterpart here: {}", found.without.join(", ")));
     }
 }
 

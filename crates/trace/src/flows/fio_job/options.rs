@@ -18,9 +18,11 @@ const ALIASES: &[(&str, &str)] = &[
     ("blocksize_range", "bsrange"),
     ("blocksize_unaligned", "bs_unaligned"),
     ("fileoffset", "offset"),
+    ("fill_fs", "fill_device"),
     ("io_limit", "io_size"),
     ("nr_files", "nrfiles"),
     ("readwrite", "rw"),
+    ("threads", "thread"),
     ("timeout", "runtime"),
     ("wait_for_previous", "stonewall"),
 ];
@@ -32,10 +34,17 @@ const READ: &[&str] = &[
     "bsrange",
     "bssplit",
     "description",
+    "directory",
+    "do_verify",
+    "end_fsync",
     "fdatasync",
+    "file_service_type",
     "filename",
+    "filename_format",
     "filesize",
+    "fill_device",
     "fsync",
+    "fsync_on_close",
     "io_size",
     "iodepth",
     "ioengine",
@@ -47,6 +56,7 @@ const READ: &[&str] = &[
     "numjobs",
     "offset",
     "offset_increment",
+    "openfiles",
     "percentage_random",
     "random_distribution",
     "randseed",
@@ -55,6 +65,7 @@ const READ: &[&str] = &[
     "rate_process",
     "runtime",
     "rw",
+    "rw_sequencer",
     "rwmixread",
     "rwmixwrite",
     "size",
@@ -64,6 +75,11 @@ const READ: &[&str] = &[
     "thinktime",
     "thinktime_blocks",
     "time_based",
+    "verify",
+    "verify_backlog",
+    "verify_backlog_batch",
+    "verify_only",
+    "wait_for",
 ];
 
 /// Options with which fio would send other requests, and what to do.
@@ -71,8 +87,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("bs_is_seq_rand", "sizes that follow the order of addresses cannot be drawn here; give `bs` for reads and writes"),
     ("bs_unaligned", "sizes are multiples of 512 bytes here; give them by `bssplit`"),
     ("file_append", "a file that grows has no end here; give `offset` and `size`"),
-    ("fill_device", "there is no file system to be filled; give `size`"),
-    ("include", "one file is read; put its lines here"),
+    ("opendir", "files of a folder are not looked up; give `filename`, and `size` or `filesize`"),
     ("percentage_sequential", "give `percentage_random`, which is the rest up to 100"),
     ("profile", "a profile brings options of its own; write them into the job"),
     ("read_iolog", "the log has all requests: replay it itself, `flashkeep compare LOG`"),
@@ -80,35 +95,13 @@ const REFUSED: &[(&str, &str)] = &[
     ("zonemode", "zones of fio are not drawn here; `random_distribution=zoned:..` gives parts of a range their shares"),
 ];
 
-/// Options without a counterpart.
-const NOTHING: &str = "allow_file_create allow_mounted_write allrandrepeat atomic block_error_percentiles \
-    buffer_compress_chunk buffer_compress_percentage buffer_pattern buffered bwavgtime cgroup cgroup_nodelete cgroup_weight \
-    clat_percentiles clocksource comm continue_on_error cpumask cpus_allowed cpus_allowed_policy create_fsync create_on_open \
-    create_only create_serialize data_placement dataplacement dedupe_global dedupe_mode dedupe_percentage \
-    dedupe_working_set_percentage direct directory disable_bw disable_bw_measurement disable_clat disable_lat disable_slat \
-    disk_util do_verify dp_scheme end_fsync end_syncfs error_dump exec_postrun exec_prerun exit_what exitall exitall_on_error \
-    experimental_verify fadvise_hint fallocate fdp fdp_pli fdp_pli_select file_service_type filename_format filetype fill_fs \
-    fixedbufs flow flow_id flow_sleep flow_watermark force_async fsync_on_close gid gpu_dev_id group_reporting gtod_cpu \
-    gtod_reduce hipri hugepage-size ignore_error ignore_zone_limits invalidate io_submit_mode iodepth_batch \
-    iodepth_batch_complete iodepth_batch_complete_max iodepth_batch_complete_min iodepth_batch_submit iodepth_low iomem \
-    iomem_align iopsavgtime ioscheduler job_max_open_zones job_start_clock_id lat_percentiles latency_percentile latency_run \
-    latency_target latency_window libaio_vectored lockfile lockmem log_alternate_epoch log_alternate_epoch_clock_id log_avg_msec \
-    log_compression log_compression_cpus log_entries log_hist_coarseness log_hist_msec log_issue_time log_max_value log_offset \
-    log_prio log_store_compressed log_unix_epoch log_window_value max_latency max_open_zones mem mem_align merge_blktrace_file \
-    merge_blktrace_iters merge_blktrace_scalars name new_group nice nonvectored num_range numa_cpu_nodes numa_mem_policy \
-    offset_align opendir openfiles overwrite per_job_logs percentile_list plid_select plids pre_read prio prioclass priohint \
-    ramp_size ramp_time random_generator random_sequence_stride randrepeat rate_cycle rate_ignore_thinktime rate_iops_min \
-    rate_min ratecycle ratemin read_beyond_wp read_iolog_chunked recover_zbd_write_error refill_buffers registerfiles \
-    replay_align replay_no_stall replay_redirect replay_scale replay_skip replay_time_scale rw_sequencer rwmixcycle \
-    scramble_buffers serialize_overlap significant_figures slat_percentiles softrandommap spr_cs spr_num_regions spr_op \
-    sqthread_poll sqthread_poll_cpu ss ss_dur ss_interval ss_ramp stats steadystate steadystate_check_interval \
-    steadystate_duration steadystate_ramp_time sync_file_range thinkcycles thinktime_blocks_type thinktime_iotime \
-    thinktime_spin thread trim_backlog trim_backlog_batch trim_percentage trim_verify_zero uid uncached unified_rw_reporting \
-    unique_filename unit_base unlink unlink_each_loop userspace_reap verify verify_async verify_async_cpus verify_backlog \
-    verify_backlog_batch verify_dump verify_fatal verify_header_seed verify_interval verify_offset verify_only verify_pattern \
-    verify_pattern_interval verify_policy verify_state_load verify_state_save verify_write_sequence verifysort verifysort_nr \
-    wait_for write_barrier write_bw_log write_hint write_hist_log write_iolog write_iops_log write_lat_log \
-    write_zone_remainder zero_buffers zone_reset_frequency zone_reset_threshold zonecapacity zonerange zonesize zoneskip";
+/// All options of fio and of its engines, with the engines and the versions that have them: `tools/fio-options` writes it.
+const ALL: &str = include_str!("../../../data/fio-options.txt");
+
+/// The names of the list.
+fn listed() -> impl Iterator<Item = &'static str> {
+    ALL.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split(' ').next())
+}
 
 /// The name an option goes by here, and what it is; `None` where it is not known.
 pub(super) fn known(name: &str) -> Option<(&'static str, Use)> {
@@ -119,12 +112,12 @@ pub(super) fn known(name: &str) -> Option<(&'static str, Use)> {
     if let Some((known, why)) = REFUSED.iter().find(|(known, _)| *known == name) {
         return Some((known, Use::Refused(why)));
     }
-    NOTHING.split_whitespace().find(|known| *known == name).map(|known| (known, Use::Nothing))
+    listed().find(|known| *known == name).map(|known| (known, Use::Nothing))
 }
 
 /// All names, for a guess.
 pub(super) fn names() -> Vec<&'static str> {
     let aliases = ALIASES.iter().map(|(alias, _)| *alias);
     let refused = REFUSED.iter().map(|(name, _)| *name);
-    READ.iter().copied().chain(aliases).chain(refused).chain(NOTHING.split_whitespace()).collect()
+    READ.iter().copied().chain(aliases).chain(refused).chain(listed()).collect()
 }

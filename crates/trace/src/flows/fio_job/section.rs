@@ -1,14 +1,26 @@
 //! Sections of a job file, and the values of their options.
 
+use super::Around;
 use super::options::{Use, known, names};
+use super::variables::{self, Variables};
 use crate::TraceError;
 use crate::error::shown;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// A value as written, with its line.
+/// Files that include each other, at most.
+const NESTED_MAX: usize = 8;
+
+/// Files that are included, at most.
+const INCLUDED_MAX: usize = 64;
+
+/// A value as written, with its place.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
+    pub file: Arc<str>,
     pub line: u64,
+    /// Settings count from the first on: of two that contradict each other the later counts.
+    pub order: u64,
     /// The option as it was typed.
     pub typed: String,
     /// `None`: the option stands alone.
@@ -26,10 +38,11 @@ pub(super) struct Section {
     pub settings: Settings,
 }
 
-/// What a file says: its jobs, and the options that have no counterpart.
+/// What a file says: its jobs, the options that have no counterpart, and the variables that it uses.
 pub(super) struct Sections {
     pub jobs: Vec<Section>,
     pub without: Vec<&'static str>,
+    pub variables: Variables,
 }
 
 /// Where complaints point.
@@ -45,48 +58,106 @@ impl File<'_> {
     /// What is wrong with a value.
     pub fn bad(self, setting: &Setting, wanted: &str) -> TraceError {
         let found = setting.value.as_deref().map_or("nothing".into(), |value| format!("`{}`", shown(value.as_bytes())));
-        self.wrong(setting.line, &setting.typed, format!("found {found}, wanted {wanted}"))
+        File(&setting.file).wrong(setting.line, &setting.typed, format!("found {found}, wanted {wanted}"))
     }
 }
 
-/// Cuts a file into its jobs.
-pub(super) fn sections(file: File<'_>, text: &str) -> Result<Sections, TraceError> {
-    let (mut global, mut jobs, mut without) = (Settings::new(), Vec::<Section>::new(), Vec::new());
-    let mut is_global = None;
-    for (number, line) in text.lines().enumerate() {
-        let number = number as u64 + 1;
-        let line = line.trim_start_matches('\u{feff}').split([';', '#']).next().unwrap_or_default().trim();
-        if line.is_empty() {
-            continue;
-        }
-        if let Some(rest) = line.strip_prefix('[') {
-            let name = rest.strip_suffix(']').map(str::trim).filter(|name| !name.is_empty());
-            let name = name.ok_or_else(|| file.wrong(number, line, "wanted a name in brackets, such as `[reader]`"))?;
-            is_global = Some(name == "global");
-            if name != "global" {
-                jobs.push(Section { name: shown(name.as_bytes()), line: number, settings: global.clone() });
+/// Cuts a file, and those that it includes, into its jobs.
+pub(super) fn sections(file: File<'_>, text: &str, around: &Around<'_>) -> Result<Sections, TraceError> {
+    let mut reading = Reading {
+        around,
+        global: Settings::new(),
+        is_global: None,
+        settings: 0,
+        included: 0,
+        found: Sections { jobs: Vec::new(), without: Vec::new(), variables: Variables::default() },
+    };
+    reading.read(&Arc::from(file.0), text, 0)?;
+    reading.found.without.sort_unstable();
+    Ok(reading.found)
+}
+
+/// A job file that is being read.
+struct Reading<'a> {
+    around: &'a Around<'a>,
+    global: Settings,
+    /// Whether the open section is `[global]`; `None`: none is open.
+    is_global: Option<bool>,
+    settings: u64,
+    included: usize,
+    found: Sections,
+}
+
+impl Reading<'_> {
+    fn read(&mut self, name: &Arc<str>, text: &str, depth: usize) -> Result<(), TraceError> {
+        for (number, line) in text.lines().enumerate() {
+            let number = number as u64 + 1;
+            let line = line.trim_start_matches('\u{feff}').split([';', '#']).next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
             }
-            continue;
+            if let Some(rest) = line.strip_prefix('[') {
+                self.begin(File(name), number, line, rest)?;
+            } else if let Some(path) = included(line) {
+                self.include(name, number, path, depth)?;
+            } else {
+                self.option(name, number, line)?;
+            }
         }
-        let (typed, value) = line.split_once('=').map_or((line, None), |(name, value)| (name.trim(), Some(value.trim())));
-        // `include FILE` has no `=`.
-        let typed = if value.is_none() { typed.split_whitespace().next().unwrap_or(typed) } else { typed };
-        let setting = Setting { line: number, typed: typed.to_owned(), value: value.map(str::to_owned) };
-        let into = match is_global {
-            Some(true) => &mut global,
-            Some(false) => &mut jobs.last_mut().expect("a section that is not global is a job").settings,
-            None => return Err(file.wrong(number, typed, "no section is open: a job begins with its name, such as `[reader]`")),
+        Ok(())
+    }
+
+    fn begin(&mut self, file: File<'_>, number: u64, line: &str, rest: &str) -> Result<(), TraceError> {
+        let name = rest.strip_suffix(']').map(str::trim).filter(|name| !name.is_empty());
+        let name = name.ok_or_else(|| file.wrong(number, line, "wanted a name in brackets, such as `[reader]`"))?;
+        self.is_global = Some(name == "global");
+        if name != "global" {
+            self.found.jobs.push(Section { name: shown(name.as_bytes()), line: number, settings: self.global.clone() });
+        }
+        Ok(())
+    }
+
+    fn include(&mut self, name: &Arc<str>, number: u64, path: &str, depth: usize) -> Result<(), TraceError> {
+        let wrong = |message: String| File(name).wrong(number, "include", message);
+        self.included += 1;
+        if depth == NESTED_MAX || self.included > INCLUDED_MAX {
+            return Err(wrong(format!(
+                "found more than {NESTED_MAX} files that include each other, or more than {INCLUDED_MAX} in all"
+            )));
+        }
+        let text = (self.around.file)(path).map_err(|reason| wrong(format!("{} {reason}", shown(path.as_bytes()))))?;
+        self.read(&Arc::from(shown(path.as_bytes())), &text, depth + 1)
+    }
+
+    fn option(&mut self, name: &Arc<str>, line: u64, text: &str) -> Result<(), TraceError> {
+        let file = File(name);
+        let (typed, value) = text.split_once('=').map_or((text, None), |(name, value)| (name.trim(), Some(value.trim())));
+        self.settings += 1;
+        let value = value.map(str::to_owned);
+        let mut setting = Setting { file: Arc::clone(name), line, order: self.settings, typed: typed.to_owned(), value };
+        let (known, is) = option(file, &setting)?;
+        if is == Use::Read {
+            let expand = |value: &str| variables::expanded(value, known, self.around, &mut self.found.variables);
+            let value = setting.value.as_deref().map(expand).transpose();
+            setting.value = value.map_err(|message| file.wrong(line, typed, message))?;
+        }
+        let into = match self.is_global {
+            Some(true) => &mut self.global,
+            Some(false) => &mut self.found.jobs.last_mut().expect("a section that is not global is a job").settings,
+            None => return Err(file.wrong(line, typed, "no section is open: a job begins with its name, such as `[reader]`")),
         };
-        match option(file, &setting)? {
-            (name, Use::Read) => {
-                into.insert(name, setting);
-            }
-            (name, _) if !without.contains(&name) => without.push(name),
+        match is {
+            Use::Read => drop(into.insert(known, setting)),
+            _ if !self.found.without.contains(&known) => self.found.without.push(known),
             _ => {}
         }
+        Ok(())
     }
-    without.sort_unstable();
-    Ok(Sections { jobs, without })
+}
+
+/// The path of a line that includes another file.
+fn included(line: &str) -> Option<&str> {
+    line.strip_prefix("include").filter(|rest| rest.starts_with(char::is_whitespace)).map(str::trim)
 }
 
 fn option(file: File<'_>, setting: &Setting) -> Result<(&'static str, Use), TraceError> {
@@ -100,10 +171,11 @@ fn option(file: File<'_>, setting: &Setting) -> Result<(&'static str, Use), Trac
         return Err(TraceError::Option { file, line, option, message, meant });
     };
     match found.1 {
-        Use::Refused(why) => Err(file.wrong(setting.line, typed, why)),
-        _ if setting.value.as_deref().is_some_and(|value| value.contains(['$', '('])) => {
-            Err(file.bad(setting, "a plain value: variables and formulas of fio are not computed here"))
+        // An option that is switched off asks for nothing.
+        Use::Refused(_) if setting.value.as_deref().is_some_and(|value| matches!(value, "0" | "none")) => {
+            Ok((found.0, Use::Nothing))
         }
+        Use::Refused(why) => Err(file.wrong(setting.line, typed, why)),
         _ => Ok(found),
     }
 }
@@ -142,7 +214,7 @@ impl<'a> Values<'a> {
 
     pub fn number(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, TraceError> {
         let wanted = format!("a whole number from {least} to {most}");
-        self.parsed(name, &wanted, |text| text.parse().ok().filter(|number| (least..=most).contains(number)))
+        self.parsed(name, &wanted, |text| self.bytes(text).filter(|number| (least..=most).contains(number)))
     }
 
     pub fn percent(&self, name: &str) -> Result<Option<f64>, TraceError> {
@@ -172,22 +244,24 @@ impl<'a> Values<'a> {
         self.parsed(name, SIZE, |text| self.bytes(text))
     }
 
-    /// A size, or a percentage of `whole`, if that is known.
-    pub fn size_of(&self, name: &str, whole: Option<u64>) -> Result<Option<u64>, TraceError> {
-        let wanted = if whole.is_some() { "a size such as 4k or 1g, or a percentage" } else { SIZE };
-        self.parsed(name, wanted, |text| match (text.strip_suffix('%'), whole) {
-            (Some(percent), Some(whole)) => {
-                let percent = percent.parse::<u64>().ok().filter(|percent| *percent <= 100)?;
-                Some((u128::from(whole) * u128::from(percent) / 100) as u64)
-            }
-            _ => self.bytes(text),
+    /// A size, or a percentage.
+    pub fn part(&self, name: &str) -> Result<Option<Part>, TraceError> {
+        self.parsed(name, "a size such as 4k or 1g, or a percentage", |text| match text.strip_suffix('%') {
+            Some(percent) => whole(percent.trim_end_matches('%')).filter(|percent| *percent <= 100).map(Part::Percent),
+            None => self.bytes(text).map(Part::Bytes),
         })
     }
 
     /// Bytes: with `kb_base=1024`, the default, `k` is 1024 and `ki` 1000.
     pub fn bytes(&self, text: &str) -> Option<u64> {
         let is_true = self.get("kb_base").and_then(|setting| setting.value.as_deref()) == Some("1000");
-        let (digits, suffix) = split(text);
+        let is_hexadecimal = text.get(..2).is_some_and(|prefix| prefix.eq_ignore_ascii_case("0x"));
+        let end = if is_hexadecimal {
+            text[2..].find(|c: char| !c.is_ascii_hexdigit()).map_or(text.len(), |end| end + 2)
+        } else {
+            split(text).0.len()
+        };
+        let (digits, suffix) = (&text[..end], text[end..].trim().to_ascii_lowercase());
         let letters = suffix.trim_end_matches('b');
         let (power, has_i) = match letters.strip_suffix('i') {
             Some(letter) => (letter, true),
@@ -195,7 +269,7 @@ impl<'a> Values<'a> {
         };
         let power = ["", "k", "m", "g", "t", "p"].iter().position(|known| *known == power)? as u32;
         let base: u64 = if is_true == has_i { 1024 } else { 1000 };
-        digits.parse::<u64>().ok()?.checked_mul(base.checked_pow(power)?).filter(|bytes| *bytes < 1 << 63)
+        whole(digits)?.checked_mul(base.checked_pow(power)?).filter(|bytes| *bytes < 1 << 63)
     }
 
     /// Values for reads, writes and trims: `a`, `a,b`, `a,b,c`; an empty one is none, and what is left out is as the one before.
@@ -222,6 +296,32 @@ impl<'a> Values<'a> {
 }
 
 pub(super) const SIZE: &str = "a size such as 4k, 128m or 1g";
+
+/// A size, or a percentage of something larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Bytes(u64),
+    Percent(u64),
+}
+
+impl Part {
+    pub fn of(self, whole: u64) -> u64 {
+        match self {
+            Part::Bytes(bytes) => bytes,
+            Part::Percent(percent) => (u128::from(whole) * u128::from(percent) / 100) as u64,
+        }
+    }
+}
+
+/// A whole number, decimal or hexadecimal.
+fn whole(text: &str) -> Option<u64> {
+    let text = text.trim();
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => u64::from_str_radix(digits, 16).ok(),
+        Some(_) => None,
+        None => text.parse().ok(),
+    }
+}
 
 /// Digits, and what follows them in small letters.
 fn split(text: &str) -> (&str, String) {

@@ -1,0 +1,37 @@
+//! `flashkeep convert`.
+
+use crate::args::ConvertOptions;
+use crate::{progress, say};
+use lab::{Experiment, Problem};
+use std::fs::OpenOptions;
+use std::io::{BufWriter, Write};
+use std::process::ExitCode;
+
+/// Writes a workload in another format.
+///
+/// # Errors
+/// Bad input, or a file that cannot be written.
+pub fn run(options: &ConvertOptions) -> Result<ExitCode, Problem> {
+    let experiment = Experiment::with(&options.workload.overrides())?;
+    if options.workload.pick.strict {
+        lab::refuse_unknown(&experiment)?;
+    }
+    let line = progress::Ticker::new("requests written");
+    let mut out: Box<dyn Write> = match &options.out {
+        None => Box::new(BufWriter::new(std::io::stdout().lock())),
+        Some(path) => {
+            let file = OpenOptions::new().write(true).create_new(true).open(path);
+            let file = file.map_err(|error| Problem::new("--out", format!("{} cannot be written: {error}", path.display())))?;
+            Box::new(BufWriter::new(file))
+        }
+    };
+    let converted = lab::convert(&experiment, &options.to, &mut out, &|count| line.set(count));
+    line.clear();
+    let converted = converted?;
+    let left_out = match converted.left_out {
+        0 => String::new(),
+        count => format!("; {count} flushes and discards are left out, for which the format has no word"),
+    };
+    say(&format!("{} requests written as {}{left_out}", converted.requests, options.to));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,159 @@
+//! What a job covers of its files, and how much it asks for (`setup_files` of fio's filesetup.c).
+
+use super::follow;
+use super::section::{Part, SIZE, Values};
+use crate::TraceError;
+use crate::flows::{Amount, KINDS, Manner, Pacing, Place, ReadBack, Synthetic};
+use vocab::{Bytes, Nanos, SECTOR_BYTES};
+
+/// The size of a job; 0 is none.
+fn size(values: Values<'_>) -> Result<Option<Part>, TraceError> {
+    Ok(values.part("size")?.filter(|size| !matches!(size, Part::Bytes(0) | Part::Percent(0 | 100))))
+}
+
+/// The size of each file, where the job says it.
+fn filesize(values: Values<'_>) -> Result<Option<u64>, TraceError> {
+    let setting = values.get("filesize");
+    if let Some(setting) = setting.filter(|setting| setting.value.as_deref().is_some_and(|value| value.contains(['-', ',']))) {
+        return Err(values.file.bad(setting, "one size: sizes of files are not drawn here"));
+    }
+    Ok(values.size("filesize")?.filter(|size| *size > 0))
+}
+
+/// Whether the job is on the drive itself: nothing says how large its files are.
+pub(super) fn is_on_the_drive(values: Values<'_>) -> Result<bool, TraceError> {
+    if values.flag("fill_device")? {
+        return Ok(true);
+    }
+    Ok(filesize(values)?.is_none() && !matches!(size(values)?, Some(Part::Bytes(_))))
+}
+
+/// Range and amount of a clone of a job, and what is to be said about them; a device that is the drive has `drive` bytes.
+pub(super) fn set(values: Values<'_>, one: &mut Synthetic, clone: u64, drive: u64) -> Result<Vec<String>, TraceError> {
+    let mut notes = Vec::new();
+    let least = least(one);
+    let files = u64::from(one.manner.files.count);
+    let (size, filesize) = if values.flag("fill_device")? { (None, None) } else { (size(values)?, filesize(values)?) };
+    let whole = filesize.unwrap_or(drive);
+    let offset = offset(values, whole, least, clone)?;
+    // Bytes in `size` limit how much is asked for of files whose size is known; else they are the size of the files.
+    let (length, total) = match (filesize, size) {
+        (None, Some(Part::Bytes(bytes))) => (bytes / files, bytes / files * files),
+        (Some(_), Some(Part::Bytes(bytes))) => {
+            let length = whole.saturating_sub(offset);
+            (length, bytes.min(length.saturating_mul(files)))
+        }
+        (_, size) => {
+            let left = whole.saturating_sub(offset);
+            let share = |percent: u64| Part::Percent(percent).of(whole).min(left) / least * least;
+            let length = if let Some(Part::Percent(percent)) = size { share(percent) } else { left };
+            (length, length.saturating_mul(files))
+        }
+    };
+    one.range = (offset, length);
+    check_range(values, one.range, least)?;
+    let io_size =
+        values.part("io_size")?.filter(|size| !matches!(size, Part::Bytes(0) | Part::Percent(0))).map(|size| size.of(total));
+    // A pass without `io_size` ends where no further request fits; with it, with the request that reaches it.
+    let is_exact = io_size.is_none_or(|bytes| bytes <= total) && matches!(one.place, Place::Sequential | Place::Once);
+    let per_file = if is_exact { length / least * least } else { length };
+    let size_pass = total.min(per_file.saturating_mul(files));
+    let pass = if is_exact && io_size.is_none() { size_pass / least * least } else { io_size.unwrap_or(size_pass) };
+    let rounds = values.number("loops", 1, 1 << 32)?.unwrap_or(1);
+    let (pass, rounds) = reading_back(one, (pass, rounds), (size_pass, least), &mut notes);
+    amount(values, one, (pass, rounds, is_exact && io_size.is_none()), &mut notes)?;
+    Ok(notes)
+}
+
+/// The smallest request of all kinds that are asked for.
+fn least(one: &Synthetic) -> u64 {
+    let asked = (0..KINDS.len()).filter(|kind| one.shares[*kind] > 0.0);
+    asked.map(|kind| crate::flows::smallest(&one.sizes[kind])).min().unwrap_or(SECTOR_BYTES)
+}
+
+/// Where a clone begins.
+fn offset(values: Values<'_>, whole: u64, least: u64, clone: u64) -> Result<u64, TraceError> {
+    let (offset, increment) = (values.part("offset")?, values.part("offset_increment")?);
+    let bytes = |part: Option<Part>| part.map_or(0, |part| part.of(whole));
+    let offset_of = bytes(offset).saturating_add(bytes(increment).saturating_mul(clone)).min(crate::LBA_LIMIT.0);
+    // fio aligns what percentages give.
+    let is_share = [offset, increment].into_iter().flatten().any(|part| matches!(part, Part::Percent(_)));
+    Ok(if is_share { offset_of / least * least } else { offset_of })
+}
+
+/// Bytes of a pass, and passes, of a job that reads back; and in which order it does.
+fn reading_back(
+    one: &mut Synthetic,
+    (pass, rounds): (u64, u64),
+    (size_pass, least): (u64, u64),
+    notes: &mut Vec<String>,
+) -> (u64, u64) {
+    let Some(read_back) = one.manner.read_back.filter(|_| one.shares[1] > 0.0 || one.manner.rewrites) else {
+        one.manner.read_back = None;
+        return (pass, rounds);
+    };
+    // What is read back counts among what `io_size` asks for, and each pass is of the size.
+    let (pass, rounds) = if pass > size_pass && read_back != ReadBack::Only {
+        (size_pass, pass.div_ceil(2 * size_pass.max(1)).saturating_mul(rounds))
+    } else {
+        (pass, rounds)
+    };
+    let Manner { step, files, .. } = one.manner;
+    let is_once = matches!(one.place, Place::Sequential | Place::Once) && step == 0 && pass <= size_pass && files.count == 1;
+    if read_back == ReadBack::InOrder && !is_once {
+        if pass / least.max(1) <= crate::flows::SORTED_LIMIT {
+            one.manner.read_back = Some(ReadBack::Sorted);
+        } else {
+            notes.push(format!(
+                "verify: of more than {} writes, places that are written again are read back each time",
+                crate::flows::SORTED_LIMIT
+            ));
+        }
+    }
+    (pass, rounds)
+}
+
+fn amount(
+    values: Values<'_>,
+    one: &mut Synthetic,
+    (pass, rounds, is_exact): (u64, u64, bool),
+    notes: &mut Vec<String>,
+) -> Result<(), TraceError> {
+    let runtime = values.time("runtime", 1_000_000_000)?.filter(|time| *time > 0);
+    let is_timed = !matches!(one.pacing, Pacing::Queue(_));
+    let (mut bytes, mut until) = (Some(pass.saturating_mul(rounds)), runtime.filter(|_| is_timed).map(Nanos));
+    if values.flag("time_based")? && until.is_some() {
+        bytes = None;
+    }
+    if runtime.is_some() && !is_timed {
+        until = None;
+        notes.push(
+            "runtime: how many requests it holds depends on the drive, and all schemes answer the same ones: each job asks for its \
+             `size` or `io_size` once; a rate gives it times"
+                .into(),
+        );
+    }
+    one.manner.pass = Some(pass.max(1));
+    one.amount = Amount { bytes, is_exact, requests: values.number("number_ios", 1, 1 << 40)?, until };
+    if follow::direction(values)?.kind == "trimwrite" && one.manner.read_back == Some(ReadBack::Only) {
+        one.manner.read_back = None;
+    }
+    Ok(())
+}
+
+fn check_range(values: Values<'_>, range: (u64, u64), least: u64) -> Result<(), TraceError> {
+    let section = values.section;
+    if range.1 < least {
+        let message = format!(
+            "found a range of {} bytes from byte {} on for requests of {least} bytes; wanted room for one at least, and {SIZE}",
+            range.1, range.0
+        );
+        return Err(values.file.wrong(section.line, &section.name, message));
+    }
+    let end = u128::from(range.0) + u128::from(range.1);
+    if end > u128::from(crate::LBA_LIMIT.0) * u128::from(SECTOR_BYTES) / 2 {
+        let message = format!("found addresses beyond 2^62 bytes, up to {}; wanted a smaller range", Bytes(range.1));
+        return Err(values.file.wrong(section.line, &section.name, message));
+    }
+    Ok(())
+}

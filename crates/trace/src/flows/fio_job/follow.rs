@@ -1,0 +1,116 @@
+//! How the requests of a job follow each other: what stands behind `rw`, files, reading back, flushes at the end.
+
+use super::section::Values;
+use crate::TraceError;
+use crate::flows::{FileOrder, Files, Manner, ReadBack};
+
+/// Most writes that wait to be read back.
+const BACKLOG_MAX: u64 = 1 << 20;
+
+/// Bytes that a step may leave out at most.
+const STEP_MAX: u64 = 1 << 50;
+
+const DIRECTIONS: &str = "read, write, rw, randread, randwrite, randrw, trim, randtrim, trimwrite or randtrimwrite, in order with \
+    `:BYTES` that are left out, at random with `:REQUESTS` for each place";
+
+/// What `rw` says.
+pub(super) struct Direction<'a> {
+    /// `read`, `write`, `rw`, `trim` or `trimwrite`.
+    pub kind: &'static str,
+    pub is_random: bool,
+    /// What is behind the colon.
+    pub suffix: Option<&'a str>,
+}
+
+/// Reads `rw`.
+pub(super) fn direction(values: Values<'_>) -> Result<Direction<'_>, TraceError> {
+    let Some(text) = values.text("rw", DIRECTIONS)? else {
+        return Ok(Direction { kind: "read", is_random: false, suffix: None });
+    };
+    let (word, suffix) = text.split_once(':').map_or((text, None), |(word, suffix)| (word, Some(suffix.trim())));
+    let (is_random, word) = word.strip_prefix("rand").map_or((false, word), |word| (true, word));
+    let kinds =
+        [("read", "read"), ("write", "write"), ("rw", "rw"), ("readwrite", "rw"), ("trim", "trim"), ("trimwrite", "trimwrite")];
+    let kind = kinds.into_iter().find(|(known, _)| *known == word).map(|(_, kind)| kind);
+    let kind = kind.ok_or_else(|| values.file.bad(values.get("rw").expect("it has a text"), DIRECTIONS))?;
+    Ok(Direction { kind, is_random, suffix })
+}
+
+/// How requests follow each other, of a job with so many files.
+pub(super) fn manner(values: Values<'_>, files: u32, notes: &mut Vec<String>) -> Result<Manner, TraceError> {
+    let direction = direction(values)?;
+    let (mut step, mut burst) = (0, 1);
+    if let Some(suffix) = direction.suffix {
+        let bad = || values.file.bad(values.get("rw").expect("it has a suffix"), DIRECTIONS);
+        if direction.is_random {
+            burst = suffix.parse().ok().filter(|burst| (1..=1 << 40).contains(burst)).ok_or_else(bad)?;
+        } else {
+            let (sign, digits) = suffix.strip_prefix('-').map_or((1, suffix), |digits| (-1, digits));
+            step = sign
+                * values.bytes(digits).filter(|bytes| *bytes <= STEP_MAX && bytes.is_multiple_of(512)).ok_or_else(bad)? as i64;
+        }
+    }
+    let is_burst_in_place = match values.text("rw_sequencer", "sequential or identical")? {
+        None | Some("sequential") => false,
+        Some("identical") => true,
+        Some(_) => {
+            return Err(values.file.bad(values.get("rw_sequencer").expect("it has a text"), "sequential or identical"));
+        }
+    };
+    let flushes_at_end = values.flag("end_fsync")? || values.flag("fsync_on_close")?;
+    if flushes_at_end {
+        notes.push("end_fsync, fsync_on_close: a flush behind the last write".into());
+    }
+    Ok(Manner {
+        step,
+        burst,
+        is_burst_in_place,
+        rewrites: direction.kind == "trimwrite",
+        flushes_at_end,
+        read_back: read_back(values)?,
+        files: self::files(values, files, notes)?,
+        pass: None,
+    })
+}
+
+/// What is read back of what the job writes. In which order depends on its places, which are not known yet.
+fn read_back(values: Values<'_>) -> Result<Option<ReadBack>, TraceError> {
+    let verify = values.text("verify", "the name of a check, such as crc32c")?;
+    let is_left = values.get("do_verify").is_some() && !values.flag("do_verify")?;
+    if values.flag("verify_only")? {
+        return Ok(Some(ReadBack::Only));
+    }
+    if is_left || verify.is_none_or(|name| matches!(name, "0" | "none")) {
+        return Ok(None);
+    }
+    let backlog = values.number("verify_backlog", 0, BACKLOG_MAX)?.filter(|backlog| *backlog > 0);
+    let batch = values.number("verify_backlog_batch", 0, BACKLOG_MAX)?.filter(|batch| *batch > 0);
+    Ok(Some(match backlog {
+        Some(backlog) => ReadBack::Every { backlog, batch: batch.unwrap_or(backlog) },
+        None => ReadBack::InOrder,
+    }))
+}
+
+fn files(values: Values<'_>, count: u32, notes: &mut Vec<String>) -> Result<Files, TraceError> {
+    const WANTED: &str = "roundrobin, sequential or random, each with `:REQUESTS` in turn";
+    let open = values.number("openfiles", 1, u64::from(u32::MAX))?.map_or(count, |open| (open as u32).min(count));
+    let text = values.text("file_service_type", WANTED)?.unwrap_or("roundrobin");
+    let (word, turn) = text.split_once(':').map_or((text, None), |(word, turn)| (word, Some(turn)));
+    let bad = || values.file.bad(values.get("file_service_type").expect("it has a text"), WANTED);
+    let order = match word {
+        "roundrobin" => FileOrder::RoundRobin,
+        "sequential" => FileOrder::Sequential,
+        "random" => FileOrder::Random,
+        "zipf" | "pareto" | "normal" | "gauss" => {
+            notes.push("file_service_type: every file is as popular as any other".into());
+            FileOrder::Random
+        }
+        _ => return Err(bad()),
+    };
+    let is_popularity = !matches!(word, "roundrobin" | "sequential" | "random");
+    let turn = match turn.filter(|_| !is_popularity) {
+        None => 1,
+        Some(turn) => turn.parse().ok().filter(|turn| *turn > 0).ok_or_else(bad)?,
+    };
+    Ok(Files { count, open, turn, order })
+}
