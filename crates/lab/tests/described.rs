@@ -235,8 +235,8 @@ fn fields_of_forks_are_noted_and_missing_ones_are_mqsims() {
     );
     let bare = experiment(&here, "ssd.xml", "uniform").unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(
-        (bare.drive.geometry.raw_size().to_string(), bare.buffer.size.0, bare.capacity.spare),
-        ("512GiB".into(), 512 << 20, 0.07)
+        (bare.drive.geometry.raw_size().to_string(), bare.buffer.size.to_string(), bare.capacity.spare),
+        ("512GiB".into(), "512MiB".to_owned(), 0.07)
     );
 }
 
