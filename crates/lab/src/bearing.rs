@@ -17,7 +17,7 @@ const PROGRAMMED_BLOCKS: u64 = 3;
 const ERASED_BLOCKS: u64 = 8;
 
 /// So much may the write amplification of one half of a run be off that of the other.
-const HALVES_APART: f64 = 0.05;
+pub(crate) const HALVES_APART: f64 = 0.05;
 
 /// Writing is as good as free below this share of all energy: then energy is borne by reads.
 const ENERGY_OF_WRITING: f64 = 0.05;

@@ -1,5 +1,6 @@
 //! What is replayed of a workload before it is measured (decision 15).
 
+use crate::bearing::HALVES_APART;
 use crate::clock::DEPTH_WITHOUT_TIMES;
 use crate::experiment::Experiment;
 use crate::problem::Problem;
@@ -41,7 +42,8 @@ pub(crate) fn planned<'a>(
         let message = format!("found {time}, but the requests of the workload have no times; valid is a number of requests");
         return Err(Problem::new("warmup", message));
     }
-    let within = experiment.precondition.converge_within;
+    // Loops of a recording differ by chance as halves of a run do, so they are held against the same bound.
+    let within = HALVES_APART;
     let until = if warmup == Warmup::Auto { WarmUp::UntilSteady { within, period: workload.period() } } else { WarmUp::All };
     let depth = match experiment.trace.arrival {
         Arrival::Closed(depth) => depth,

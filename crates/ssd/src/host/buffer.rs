@@ -223,8 +223,8 @@ impl<P: HostPayload> WriteBuffer<P> {
     /// The page that leaves next to make room for the jobs that wait; `None` where enough are under way.
     ///
     /// A scheme's write cache makes room for all of them at once: how much leaves side by side says how fast it leaves.
-    /// Elsewhere all dies are to be at work. The stripe that the first job writes to stays if another page can go: the job may
-    /// complete it.
+    /// Elsewhere all dies are to be at work. Less than a write's worth stays while others are under way, since a row that ends
+    /// early needs a parity of its own, and so does the stripe that the first job writes to, since the job may complete it.
     pub(super) fn leaves_for_waiting(&self, capacity: usize, evicted_with: impl Fn(Lpn) -> EvictedWith) -> Option<u32> {
         let first = self.waiting.front()?;
         let oldest = self.oldest()?;
@@ -236,7 +236,10 @@ impl<P: HostPayload> WriteBuffer<P> {
             return None;
         }
         match evicted_with(first.lpn) {
-            EvictedWith::Oldest { .. } => Some(oldest),
+            EvictedWith::Oldest { each, .. } => {
+                let is_whole = self.dirty.len() >= each;
+                (is_whole || self.under_way() == 0).then_some(oldest)
+            }
             EvictedWith::Stripe(awaited) => {
                 let other = self.dirty.values().copied().find(|lpn| !awaited.contains(lpn));
                 other.or_else(|| (self.under_way() == 0).then_some(oldest))

@@ -411,6 +411,23 @@ mod tests {
         }
     }
 
+    /// Catches a part of a row that leaves, and gets a parity of its own, while whole rows are under way.
+    #[test]
+    fn less_than_a_row_stays_while_rows_are_under_way() {
+        let mut alone = rows(BufferKind::PowerSafe);
+        for page in (0..15).step_by(3) {
+            alone.write(page..page + 3);
+        }
+        assert_eq!(alone.placing_lpns(), [[0, 1, 2, 3]], "above three quarters");
+        alone.write(20..23);
+        assert_eq!(alone.placing_lpns(), [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]], "12 to 14 are no row");
+        let under_way = alone.placing.clone();
+        for job in under_way {
+            alone.land(job);
+        }
+        assert_eq!(alone.answered().len(), 6, "the request is in");
+    }
+
     /// Catches a stripe that is written in two parts because the first one leaves while the request with the second one waits.
     #[test]
     fn a_stripe_that_a_waiting_request_completes_stays() {
