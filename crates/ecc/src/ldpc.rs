@@ -145,7 +145,9 @@ fn row_of(rows: Capability) -> usize {
 /// The code of so many data bits and rows of parity; `None`: there is none of that size.
 #[must_use]
 pub fn code(data_bits: u32, rows: Capability) -> Option<&'static Code> {
-    is_known(data_bits).then(|| format!("ldpc-{}k-{}-2", data_bits / 8192, RATES[row_of(rows)])).and_then(|name| Code::find(&name))
+    is_known(data_bits)
+        .then(|| format!("ldpc-{}k-{}-2", data_bits / 8192, RATES[row_of(rows)]))
+        .and_then(|name| Code::find(&name))
 }
 
 /// The curves of one size of codeword.

@@ -143,7 +143,8 @@ fn probit(code: &Code, points: &[Point], counts: f64, curved: bool) -> Result<(f
             let z = at(&k, &x).clamp(-8.0, 8.0);
             let (lost, density) = (Tail::normal(z), (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt());
             let spread = (lost * (1.0 - lost)).max(1e-300);
-            let (pull, weight) = ((point.failures - point.frames * lost) * -density / spread, point.frames * density * density / spread);
+            let (pull, weight) =
+                ((point.failures - point.frames * lost) * -density / spread, point.frames * density * density / spread);
             for i in 0..terms {
                 gradient[i] += pull * x[i];
                 (0..terms).for_each(|j| matrix[i][j] += weight * x[i] * x[j]);

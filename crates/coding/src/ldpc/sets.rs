@@ -146,7 +146,8 @@ impl Graph {
         for check in self.checks(first) {
             for other in self.checks(first).filter(|other| other.block > check.block) {
                 for a in self.bits(check).filter(|bit| *bit != first) {
-                    for b in self.checks(a).filter(|between| *between != check).filter_map(|between| self.in_both(between, other)) {
+                    for b in self.checks(a).filter(|between| *between != check).filter_map(|between| self.in_both(between, other))
+                    {
                         if b != first {
                             cycles += 1;
                             Growth::of(self, &[first, a, b]).grow(seen);
@@ -182,7 +183,9 @@ impl Graph {
             let of_a = self.checks(a).filter(move |of| *of != check);
             let joins = of_a.flat_map(|of_a| self.checks(b).filter(move |of| *of != other).map(move |of_b| (of_a, of_b)));
             let mut fourth = joins.filter_map(|(of_a, of_b)| self.in_both(of_a, of_b)).filter(|fourth| *fourth != first);
-            fourth.any(|fourth| Growth::of(self, &[first, a, b, fourth]).grow(&mut |growth| growth.has_few() || !with_few && growth.is_worst()))
+            fourth.any(|fourth| {
+                Growth::of(self, &[first, a, b, fourth]).grow(&mut |growth| growth.has_few() || !with_few && growth.is_worst())
+            })
         })
     }
 }

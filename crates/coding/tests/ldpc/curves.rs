@@ -77,7 +77,8 @@ fn tails_fit_what_was_measured() {
         for stage in Stage::ALL {
             let points = expected(code, stage, &Curve::of(code, stage).tail);
             let told = points.iter().filter(|(frames, _, share)| frames * share > 1.0 && frames * (1.0 - share) > 1.0);
-            let squares = told.map(|(frames, failures, share)| (failures - frames * share).powi(2) / (frames * share * (1.0 - share)));
+            let squares =
+                told.map(|(frames, failures, share)| (failures - frames * share).powi(2) / (frames * share * (1.0 - share)));
             let squares: Vec<f64> = squares.collect();
             let (sum, count) = (squares.iter().sum::<f64>(), squares.len() as f64);
             assert!(count > 5.0, "{code:?}, {stage:?}: {count} points");

@@ -127,7 +127,7 @@ fn matrices_do_not_change() {
         1_174_779_394,
         3_838_757_378,
         2_238_134_725,
-        ];
+    ];
     assert_eq!(sums, expected);
 }
 

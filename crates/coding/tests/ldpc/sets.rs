@@ -32,7 +32,8 @@ impl Search {
 
     fn least_turn(&self, bits: &[usize]) -> Vec<usize> {
         let turned = |by: usize| {
-            let mut bits: Vec<usize> = bits.iter().map(|bit| bit / self.z * self.z + (bit % self.z + self.z - by) % self.z).collect();
+            let mut bits: Vec<usize> =
+                bits.iter().map(|bit| bit / self.z * self.z + (bit % self.z + self.z - by) % self.z).collect();
             bits.sort_unstable();
             bits
         };
