@@ -1,7 +1,7 @@
 //! Quasi-cyclic LDPC codes for pages of flash: 1, 2 and 4 KiB of data at rates 0.889, 0.901 and 0.928.
 //!
 //! A word is data and then parity; bit i, from the lowest, of byte b is bit 8 b + i of the word. The matrix is made of
-//! circulants, drawn from a seed by the rules of `base.rs`; [`Code::alist`] gives it as text. Parity is found by
+//! circulants, drawn by the rules of `draw.rs` and kept in `matrices.csv`; [`Code::alist`] gives it as text. Parity is found by
 //! substitution and one small dense product. Decoding checks the word, tries some rounds of bit flipping, and then iterates layered normalised
 //! min-sum over whole numbers, with what soft reads tell of each bit as its start: all in `simd/lanes.rs`. Every kernel gives
 //! the same bits. How often words are lost: `docs/ldpc.md`, and [`Curve`] for simulations.
@@ -9,7 +9,7 @@
 //! ```
 //! use flashkeep_coding::ldpc::{Code, Limits, Soft, Workspace};
 //!
-//! let code = Code::find("ldpc-1k-0.889").expect("a name of a code");
+//! let code = Code::find("ldpc-1k-0.889-2").expect("a name of a code");
 //! let mut workspace = Workspace::default();
 //! let sent = [0x5a; 1024];
 //! let mut parity = vec![0; code.parity_bytes()];
@@ -185,7 +185,7 @@ impl Code {
         Some(draw::draw(entry.rows, entry.block(), SEED).lines(name))
     }
 
-    /// A code by name: `ldpc-4k-0.901` has 4 KiB of data and rate 0.901.
+    /// A code by name: `ldpc-4k-0.901-2` has 4 KiB of data and rate 0.901.
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Code> {
         static CODES: [OnceLock<Code>; ENTRIES.len()] = [const { OnceLock::new() }; ENTRIES.len()];

@@ -135,12 +135,12 @@ impl Graph {
     /// What the last column closes with those before it, but for sets without a cycle of length 6.
     pub(super) fn closed(&self) -> Closed {
         let mut closed = Closed::default();
-        let six = self.from_six(self.columns.len() - 1, &mut |set| closed.count(set));
+        let six = self.grow_from_six(self.columns.len() - 1, &mut |set| closed.count(set));
         Closed { six, ..closed }
     }
 
     /// Grows sets from each cycle of length 6 through the first bit of a column; how many cycles there are.
-    fn from_six(&self, column: usize, seen: &mut impl FnMut(&Growth) -> bool) -> usize {
+    fn grow_from_six(&self, column: usize, seen: &mut impl FnMut(&Growth) -> bool) -> usize {
         let first = At { block: column, place: 0 };
         let mut cycles = 0;
         for check in self.checks(first) {
@@ -166,7 +166,7 @@ impl Graph {
         base.columns.iter().for_each(|column| graph.add(column.clone()));
         let mut sets = BTreeSet::new();
         for column in 0..base.columns.len() {
-            graph.from_six(column, &mut |set| {
+            graph.grow_from_six(column, &mut |set| {
                 if set.odd.len() <= odd {
                     sets.insert(set.turned_least());
                 }

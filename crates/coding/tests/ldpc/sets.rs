@@ -127,7 +127,7 @@ impl Search {
             let others = self.neighbours(middle).filter(|(_, between)| *between != check);
             others.for_each(|(far, _)| over.entry(far).or_default().push(middle));
         }
-        over.retain(|_, middles| middles.len() > 2);
+        let over: BTreeMap<usize, Vec<usize>> = over.into_iter().filter(|(_, middles)| middles.len() > 2).collect();
         let mut by_middle: HashMap<usize, Vec<usize>> = HashMap::new();
         for (far, middles) in &over {
             middles.iter().for_each(|middle| by_middle.entry(*middle).or_default().push(*far));
