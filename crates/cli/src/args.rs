@@ -332,6 +332,15 @@ pub struct Options {
     /// How requests arrive: auto, half-busy, recorded, scaled=FACTOR or closed=QUEUE_DEPTH
     #[arg(long, value_name = "HOW")]
     pub arrival: Option<String>,
+    /// Requests that are unanswered at a time, instead of times: --arrival closed=N
+    #[arg(long, value_name = "N", conflicts_with_all = ["arrival", "rate"])]
+    pub iodepth: Option<String>,
+    /// Of a generator: requests a second, at random times (a Poisson process)
+    #[arg(long, value_name = "IOPS", conflicts_with = "arrival")]
+    pub rate: Option<String>,
+    /// Of a generator: share of reads among requests, such as 0.7 or 70%
+    #[arg(long, value_name = "SHARE")]
+    pub read_share: Option<String>,
     /// What the host may store: auto, drive or a size such as 4GiB
     #[arg(long, value_name = "SIZE")]
     pub capacity: Option<String>,
@@ -363,6 +372,9 @@ impl Options {
             ("--errors", "errors.model", &self.errors),
             ("--loops", "trace.loops", &self.loops),
             ("--arrival", "trace.arrival", &self.arrival),
+            ("--iodepth", "trace.arrival", &self.iodepth),
+            ("--rate", "generate.arrivals", &self.rate),
+            ("--read-share", "generate.read_fraction", &self.read_share),
             ("--capacity", "capacity.size", &self.capacity),
             ("--format", "trace.format", &self.format),
             ("--columns", "trace.columns", &self.columns),

@@ -277,6 +277,11 @@ impl Document {
         self.put(path, Node { value: list, origin: origin.clone() }, &origin)
     }
 
+    /// A problem with what was typed as `argument`.
+    pub(crate) fn typed(argument: &str, problem: Problem) -> Problem {
+        problem.at(Self::argument(argument).place())
+    }
+
     fn argument(argument: &str) -> Origin {
         let source = Source { name: printable(argument), text: String::new(), is_file: false };
         Origin { source: Arc::new(source), span: 0..0 }

@@ -493,6 +493,9 @@ impl Overrides {
             document.set_list(&format!("--schemes {schemes}"), "schemes", schemes)?;
         }
         for (option, path, value) in &self.options {
+            if crate::load::set(document, option, value)? {
+                continue;
+            }
             if ["seed", "seeds", "trace.loops", "trace.device", "trace.skip", "trace.first"].contains(&path.as_str()) {
                 document.set(&format!("{option} {value}"), &format!("{path}={value}"))?;
             } else {
@@ -562,6 +565,7 @@ impl Experiment {
             experiment.leave_out();
         }
         experiment.left_out.extend(drive_notes);
+        crate::load::check(&experiment, overrides).map_err(|problem| document.locate(problem))?;
         check::experiment(&experiment).map_err(|problem| document.locate(problem))?;
         if !crate::workload::is_name(&experiment.trace.source)
             && let Ok(path) = std::path::absolute(path_of(&experiment.trace.source))

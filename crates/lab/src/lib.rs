@@ -29,6 +29,7 @@ mod generate;
 mod input_file;
 mod inspect;
 mod listing;
+mod load;
 mod mqsim;
 mod parquet_file;
 pub mod parts;
