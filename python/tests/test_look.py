@@ -45,7 +45,7 @@ def test_help_says_of_each_field_what_the_page_of_settings_says(of):
 
 
 def test_a_setting_is_explained_and_a_slip_is_guessed():
-    assert fk.explain("buffer.size").startswith("buffer.size: ") and 'default: "4MiB"' in fk.explain("buffer.size")
+    assert fk.explain("buffer.size").startswith("buffer.size: ") and 'default: "auto"' in fk.explain("buffer.size")
     with pytest.raises(fk.BadInput) as refused:
         fk.explain("gc.choises")
     assert refused.value.meant == "gc.choices"
