@@ -3,7 +3,8 @@
 
 Each FOLDER is a copy of a repository, or a part of one, under the name that the table shall have (`owner+name`); nothing is fetched. Job files of fio (`*.fio`) and
 descriptions of MQSim (XML) are tried by `flashkeep inspect`, device files by `flashkeep list schemes --drive`. With --fio, job files whose
-jobs are alone, of fixed size and not too large are run by that program with its null engine, and kinds and sizes of requests are compared. The table is Markdown.
+jobs are alone and of fixed size are run by that program with its null engine, and kinds and sizes of requests are compared; at a queue depth of 1, since fio's
+log has requests twice that its null engine puts off. The table is Markdown.
 """
 
 from __future__ import annotations
@@ -66,12 +67,12 @@ def equal(flashkeep, fio, file):
     """Whether fio's null engine sends the same kinds and sizes; None where it is not compared."""
     text = file.read_text(errors="replace")
     jobs = re.findall(r"^\s*\[([^\]]+)\]", text, re.MULTILINE)
-    drawn = r"^\s*(numjobs|runtime|timeout|rw\s*=\s*(rand)?(rw|readwrite)|readwrite\s*=\s*(rand)?rw|bsrange|bssplit|include|time_based)"
+    drawn = r"^\s*(numjobs|runtime|timeout|rate|rw\s*=\s*(rand)?(rw|readwrite)|readwrite\s*=\s*(rand)?rw|bsrange|bssplit|include|time_based)"
     if sum(job != "global" for job in jobs) != 1 or re.search(drawn, text, re.MULTILINE) or not re.search(r"^\s*size\s*=\s*\d", text, re.MULTILINE):
         return None
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
-        changed = re.sub(r"^\s*(ioengine|directory|filename|thread)\s*=.*$", "", text, flags=re.MULTILINE)
+        changed = re.sub(r"^\s*(ioengine|iodepth|io_submit_mode|directory|filename|thread)\s*=.*$", "", text, flags=re.MULTILINE)
         (here / "job.fio").write_text(re.sub(r"^(\s*\[(?!global)[^\]]+\])", r"\1\nioengine=null", changed, flags=re.MULTILINE))
         theirs = run([fio, "--write_iolog=theirs", "job.fio"], cwd=here)
         ours = run([flashkeep, "convert", "job.fio", "--to", "fio-iolog", "--out", "ours"], cwd=here)

@@ -43,7 +43,7 @@ pub const COMMAND: &str = "fio ";
 /// Whether a workload is named by a command line of fio instead of a path.
 #[must_use]
 pub fn is_command(source: &str) -> bool {
-    source.strip_prefix(COMMAND).is_some_and(|rest| rest.trim_start().starts_with("--"))
+    source.starts_with(COMMAND)
 }
 
 /// The words of a command line as one: blanks within a word have a backslash before them.
