@@ -64,6 +64,7 @@
 //! With `equal-raw`, all schemes get the same raw flash, so redundancy is paid for out of the
 //! spare. With `equal-spare`, each scheme gets raw flash for its redundancy on top.
 
+use crate::buffer::BufferSpec;
 use crate::check;
 use crate::document::Document;
 use crate::drives;
@@ -71,14 +72,14 @@ use crate::generate::GenerateSpec;
 use crate::input_file::read_settings;
 use crate::paths::{path_of, path_text};
 use crate::problem::Problem;
-use crate::textual::{Arrival, BufferSize, OptionText, Size, Warmup};
+use crate::textual::{Arrival, OptionText, Size, Warmup};
 use serde::{Deserialize, Serialize};
 use ssd::ftl::{GcConfig, WearConfig};
 use ssd::nand::{Energy, Timing};
 use ssd::protect::registry::{ADDITIONS, SCHEMES, additions, scheme_of};
 use ssd::{
-    Age, Buffer, BufferKind, CodecTiming, Controller, Drive, ENTRIES_MAX, Ecc, Errors, Faults, LadderPolicy, PayloadKind,
-    Precondition, Refresh, Scheduler, Slc,
+    Age, CodecTiming, Controller, Drive, ENTRIES_MAX, Ecc, Errors, Faults, LadderPolicy, PayloadKind, Precondition, Refresh,
+    Scheduler, Slc,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -86,37 +87,6 @@ use vocab::{Bytes, Geometry, Nanos, PeCycles};
 
 /// Options by name.
 pub type Options = BTreeMap<String, OptionText>;
-
-/// The write buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct BufferSpec {
-    /// What it is.
-    pub kind: BufferKind,
-    /// Data it holds; `auto`: two program units for each die, 1MiB at least.
-    pub size: BufferSize,
-    /// Time to answer a request from it.
-    pub latency: Nanos,
-}
-
-impl Default for BufferSpec {
-    fn default() -> Self {
-        let Buffer { kind, latency, .. } = Buffer::default();
-        Self { kind, size: BufferSize::Auto, latency }
-    }
-}
-
-impl BufferSpec {
-    /// The buffer of this drive.
-    #[must_use]
-    pub fn on(&self, drive: &Drive) -> Buffer {
-        let size = match self.size {
-            BufferSize::Auto => Buffer::usual_size(drive),
-            BufferSize::Of(size) => size,
-        };
-        Buffer { kind: self.kind, size, latency: self.latency }
-    }
-}
 
 /// An experiment with every default filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -10,6 +10,7 @@
 
 mod bearing;
 pub mod bounds;
+mod buffer;
 mod capacity;
 mod caution;
 mod check;

@@ -112,6 +112,18 @@ impl Comparison {
     }
 }
 
+/// How busy the drive was, and with what.
+fn of_work(run: &RunResult) -> [(&'static str, Value); 6] {
+    [
+        ("sensed_pages", json!(run.flash.sensed_pages)),
+        ("program_pulses", json!(run.flash.program_pulses)),
+        ("buffer_hits", json!(run.host.buffer_hits)),
+        ("rested_s", json!(run.flash.rested_s)),
+        ("die_busy_share", json!(run.flash.die_busy_share)),
+        ("channel_busy_share", json!(run.flash.channel_busy_share)),
+    ]
+}
+
 /// What was written before the run, by the names of results.
 fn of_warm_up(run: &RunResult) -> [(&'static str, Value); 8] {
     let (history, warm_up) = (&run.precondition, &run.warm_up);
@@ -281,12 +293,7 @@ impl Outcome {
         put("rebuild_left", json!(r.redundancy.rebuild_left));
         put("saturated", json!(r.replay.saturated));
         put("offered_load", json!(r.replay.offered_load));
-        put("sensed_pages", json!(r.flash.sensed_pages));
-        put("program_pulses", json!(r.flash.program_pulses));
-        put("buffer_hits", json!(r.host.buffer_hits));
-        put("rested_s", json!(r.flash.rested_s));
-        put("die_busy_share", json!(r.flash.die_busy_share));
-        put("channel_busy_share", json!(r.flash.channel_busy_share));
+        of_work(r).into_iter().for_each(|(name, value)| drop(put(name, value)));
         put("simulated_s", json!(r.replay.simulated_s));
         of_warm_up(r).into_iter().for_each(|(name, value)| drop(put(name, value)));
         put("read_cdf_us", json!(r.host.read_cdf));

@@ -298,6 +298,7 @@ fn figures_in_the_island_are_one_list_and_come_back_from_it() {
         "astray_reads",
         "sensed_pages",
         "program_pulses",
+        "buffer_hits",
         "rested_s",
         "die_busy_share",
         "channel_busy_share",

@@ -1,0 +1,37 @@
+//! The write buffer of an experiment.
+
+use crate::textual::BufferSize;
+use serde::{Deserialize, Serialize};
+use ssd::{Buffer, BufferKind, Drive};
+use vocab::Nanos;
+
+/// The write buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BufferSpec {
+    /// What it is.
+    pub kind: BufferKind,
+    /// Data it holds; `auto`: two program units for each die, 1MiB at least.
+    pub size: BufferSize,
+    /// Time to answer a request from it.
+    pub latency: Nanos,
+}
+
+impl Default for BufferSpec {
+    fn default() -> Self {
+        let Buffer { kind, latency, .. } = Buffer::default();
+        Self { kind, size: BufferSize::Auto, latency }
+    }
+}
+
+impl BufferSpec {
+    /// The buffer of this drive.
+    #[must_use]
+    pub fn on(&self, drive: &Drive) -> Buffer {
+        let size = match self.size {
+            BufferSize::Auto => Buffer::usual_size(drive),
+            BufferSize::Of(size) => size,
+        };
+        Buffer { kind: self.kind, size, latency: self.latency }
+    }
+}
