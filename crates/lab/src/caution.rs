@@ -51,12 +51,11 @@ pub(crate) fn how_many(cautions: &[Caution]) -> Option<String> {
 /// Share of their time below which dies that the host waits for are called idle.
 const BUSY_SHARE: f64 = 0.5;
 
-/// The host waited for the drive, which it asked for all that it took, while most of its dies were idle.
-fn idle_dies(name: &str, run: &RunResult) -> Option<Caution> {
+/// In a closed loop, whose host never pauses: it waited for the drive while most of the dies were idle.
+pub(crate) fn idle_dies(name: &str, run: &RunResult) -> Option<Caution> {
     let held_up = crate::waits::held_up(run.waits.as_ref()?, run.replay.simulated_s);
     let busy = run.flash.die_busy_share;
-    let pauses = run.replay.offered_load.is_finite() && !run.replay.saturated;
-    (held_up >= 1.0 && busy < BUSY_SHARE && !pauses).then(|| Caution {
+    (held_up >= 1.0 && busy < BUSY_SHARE).then(|| Caution {
         level: Level::Warning,
         scheme: Some(name.into()),
         not_comparable: None,
@@ -78,7 +77,6 @@ const LATE_SHARE: f64 = 0.001;
 pub fn implied(name: &str, run: &RunResult) -> Vec<Caution> {
     let mut cautions = lost_work(name, run);
     cautions.extend(pace(name, run));
-    cautions.extend(idle_dies(name, run));
     let mut warn = |applies: bool, kind, text: String| {
         if applies {
             cautions.push(Caution { level: Level::Warning, scheme: Some(name.into()), not_comparable: None, kind, text });

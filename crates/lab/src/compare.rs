@@ -9,7 +9,7 @@ use crate::problem::Problem;
 use crate::request_log::RequestLog;
 use crate::seeds::{self, Seeds};
 use crate::series::aligned;
-use crate::textual::BufferSize;
+use crate::textual::{Arrival, BufferSize};
 use crate::verdict::Verdict;
 use crate::warm_up;
 use crate::workload::{self, TraceFacts, Workload};
@@ -636,6 +636,9 @@ fn cautions(
 ) -> Vec<Caution> {
     let mut cautions: Vec<Caution> =
         outcomes.iter().flat_map(|outcome| crate::caution::implied(&outcome.label, &outcome.result)).collect();
+    if matches!(experiment.trace.arrival, Arrival::Closed(_)) {
+        cautions.extend(outcomes.iter().filter_map(|outcome| crate::caution::idle_dies(&outcome.label, &outcome.result)));
+    }
     cautions.extend(outcomes.iter().filter_map(|outcome| crate::bearing::caution(outcome, user_slots)));
     let planned: Vec<&PlannedDrive> = outcomes.iter().map(|outcome| &outcome.planned).collect();
     cautions.extend(crate::capacity::caution(experiment, &planned));

@@ -1,6 +1,6 @@
 //! How long a page of a block group takes to rebuild on the drive of Greenan et al., idle.
 
-use flashkeep_lab::{DRIVES, DriveSpec};
+use flashkeep_lab::Experiment;
 use serde_json::Value;
 use ssd::ftl::Place;
 use ssd::protect::SchemeChoice;
@@ -18,8 +18,7 @@ fn oracle(key: &str) -> f64 {
 }
 
 fn setup(options: &[(&str, &str)]) -> Setup {
-    let entry = DRIVES.iter().find(|entry| entry.name == "greenan").expect("a preset");
-    let drive = entry.document().read::<DriveSpec>().expect("valid").drive();
+    let drive = Experiment::parse("test.toml", "drive.preset = \"greenan\"").expect("a preset").drive.drive();
     let options = options.iter().chain(&[("sum_ns_per_page", SUM_NS)]).map(|&(key, value)| (key.into(), value.into()));
     Setup {
         drive,

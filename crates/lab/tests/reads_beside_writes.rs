@@ -6,8 +6,8 @@ use parquet::record::Field;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// 192 KiB at 1600 MT/s, and all bits of a word line in one shot.
-const MOVED: u64 = 122_880;
+/// 192 KiB and 48 times 552 bytes of OOB at 1600 MT/s, and all bits of a word line in one shot.
+const MOVED: u64 = 139_440;
 const PROGRAM: u64 = 600_000;
 const SUSPEND: u64 = 20_000;
 /// Nanoseconds from one write of a whole program unit to the next.

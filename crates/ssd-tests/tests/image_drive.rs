@@ -163,7 +163,7 @@ fn lived(name: &str, scheme: &str, number: u64) -> (Case, PathBuf) {
 
 #[test]
 fn what_is_no_power_safe_memory_of_the_drive_is_refused_by_name() {
-    let (mut case, path) = lived("refused", "mds-groups", 0);
+    let (mut case, path) = lived("refused", "mds-groups", 2);
     let [image, memory] = files(&path);
     let said = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = memory.clone();

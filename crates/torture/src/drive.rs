@@ -155,7 +155,7 @@ pub(super) fn shaped(dies: u32, channels: u32, blocks: u32, pages: u32, slots: u
         timing: Timing {
             command: Nanos(300),
             erase: Nanos(3_000_000),
-            transfer: Transfer::MtPerS(BusRate(400)),
+            transfer: Transfer::DataMtPerS(BusRate(400)),
             page: vec![page("lsb", 40_000, 500_000), page("msb", 65_000, 1_300_000)],
             worn: None,
             program_growth: Nanos(0),

@@ -36,7 +36,7 @@ pub fn drive(dies: u32, blocks: u32, pages: u32, slots: u64) -> Drive {
         timing: nand::Timing {
             command: Nanos(300),
             erase: Nanos(3_000_000),
-            transfer: nand::Transfer::MtPerS(BusRate(400)),
+            transfer: nand::Transfer::DataMtPerS(BusRate(400)),
             page: vec![
                 nand::PageKind { name: "lsb".into(), read: Nanos(40_000), program: Nanos(500_000) },
                 nand::PageKind { name: "msb".into(), read: Nanos(65_000), program: Nanos(1_300_000) },

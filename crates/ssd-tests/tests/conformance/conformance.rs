@@ -135,7 +135,7 @@ fn uncorrectable_reads_are_rebuilt_and_checked() {
         for (name, base) in cases(&choice, 0.8) {
             let faults = ssd::Faults { uncorrectable_reads: 1e-3, ..base.faults };
             let setup = Setup { faults, ..base };
-            let commands = workload(6, setup.user_slots, REQUESTS, MIX);
+            let commands = workload(7, setup.user_slots, REQUESTS, MIX);
             let (result, after) = prove(&name, &setup, &commands, Pace::Open);
             // A read that goes around busy dies anyway needs no repair.
             assert!(result.flash.reads["rebuild"] + result.around.derived_pages > 0, "{name}");

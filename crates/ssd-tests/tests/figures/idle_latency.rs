@@ -8,8 +8,8 @@ use vocab::{BusRate, Fua, HostCommand, HostOp, Lba, Nanos, PeCycles, SimTime, St
 const COMMAND: u64 = 300;
 const READ: u64 = 40_000;
 const PROGRAM: u64 = 700_000;
-/// 4096 bytes and 64 of OOB at 400 MT/s.
-const TRANSFER: u64 = 10_400;
+/// 4096 bytes at 400 MT/s, OOB bytes for nothing.
+const TRANSFER: u64 = 10_240;
 /// Far enough apart that nothing is left of the request before.
 const APART: u64 = 100_000_000;
 
@@ -17,7 +17,7 @@ const APART: u64 = 100_000_000;
 fn plain(scheme: &str) -> Setup {
     let mut setup = setup(scheme, drive(6, 64, 64, 1), 0.5);
     setup.drive.timing.page = vec![nand::PageKind { name: "page".into(), read: Nanos(READ), program: Nanos(PROGRAM) }];
-    assert_eq!(setup.drive.timing.transfer, nand::Transfer::MtPerS(BusRate(400)));
+    assert_eq!(setup.drive.timing.transfer, nand::Transfer::DataMtPerS(BusRate(400)));
     setup
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn tiny_setup(scheme: &str, buffer: BufferKind) -> Setup {
     let timing = nand::Timing {
         command: Nanos(300),
         erase: Nanos(3_000_000),
-        transfer: nand::Transfer::MtPerS(BusRate(400)),
+        transfer: nand::Transfer::DataMtPerS(BusRate(400)),
         page: vec![nand::PageKind { name: "slc".into(), read: Nanos(40_000), program: Nanos(500_000) }],
         worn: None,
         program_growth: Nanos(0),

@@ -352,7 +352,7 @@ fn drive(condition: &str) -> Drive {
         timing: Timing {
             command: Nanos(300),
             erase: Nanos(3_000_000),
-            transfer: Transfer::MtPerS(BusRate(400)),
+            transfer: Transfer::DataMtPerS(BusRate(400)),
             page: vec![page("lsb", 40_000, 500_000), page("msb", 65_000, 1_300_000)],
             worn: (condition == "aged").then_some(worn),
             program_growth: Nanos(0),

@@ -267,7 +267,7 @@ mod tests {
         let (grid, read) = (Grid::new(geometry), Nanos(40_000));
         let time = |read: Nanos, looked: [u64; 6]| {
             let page = vec![nand::PageKind { name: "slc".into(), read, program: Nanos(500_000) }];
-            let transfer = nand::Transfer::MtPerS(BusRate(400));
+            let transfer = nand::Transfer::DataMtPerS(BusRate(400));
             let timing = Timing {
                 command: Nanos(300),
                 erase: Nanos(1),
@@ -284,10 +284,10 @@ mod tests {
             let looks = Looks { looked: looked.to_vec(), ..Looks::new::<Tag, _>(&array, None) };
             looks.time(&Latencies::new(&timing, &geometry), &grid)
         };
-        // 4096 bytes and 64 of OOB at 400 MT/s take 10 400 ns; a sixteenth of that is 650 ns, beside a command of 300 ns.
+        // 4096 bytes at 400 MT/s take 10 240 ns; a sixteenth of that is 640 ns, beside a command of 300 ns.
         assert_eq!(time(read, [1, 2, 7, 3, 0, 4]), Nanos(7 * (300 + read.0)));
-        assert_eq!(time(Nanos(0), [20, 20, 20, 19, 19, 19]), Nanos(60 * (300 + 650)));
-        assert_eq!(time(Nanos(0), [1, 1, 1, 20, 20, 20]), Nanos(60 * (300 + 650)));
+        assert_eq!(time(Nanos(0), [20, 20, 20, 19, 19, 19]), Nanos(60 * (300 + 640)));
+        assert_eq!(time(Nanos(0), [1, 1, 1, 20, 20, 20]), Nanos(60 * (300 + 640)));
     }
 
     /// Pages 0 and 1 of block 0 are programmed, and 1 is torn. Catches a page that counts though a second look finds it torn, one
