@@ -166,7 +166,7 @@ pub enum Command {
 /// Options of `inspect`.
 #[derive(Debug, Args)]
 pub struct InspectOptions {
-    /// What is read.
+    /// The workload.
     #[command(flatten)]
     pub workload: WorkloadOptions,
     /// One JSON document on stdout
@@ -198,7 +198,7 @@ pub struct WorkloadOptions {
     /// Columns of a CSV file in their order, such as time=us,op,lba=bytes,size=bytes; `-` skips one
     #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true)]
     pub columns: Option<String>,
-    /// What to take of it.
+    /// The part of it that is taken.
     #[command(flatten)]
     pub pick: PickOptions,
     /// Any setting of the trace, for example trace.blk_action=Q (repeatable)
@@ -218,10 +218,10 @@ pub struct PickOptions {
     /// Requests before this time
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
-    /// So many of these requests are left out at the start
+    /// Requests that are left out at the start
     #[arg(long, value_name = "N")]
     pub skip: Option<String>,
-    /// So many of these requests, then it ends
+    /// Requests after which it ends
     #[arg(long, value_name = "N")]
     pub first: Option<String>,
     /// Parameters of a foreign file that its own program does not know are an error
@@ -270,7 +270,7 @@ impl WorkloadOptions {
 /// Options of `convert`.
 #[derive(Debug, Args)]
 pub struct ConvertOptions {
-    /// What is read.
+    /// The workload.
     #[command(flatten)]
     pub workload: WorkloadOptions,
     /// Format to write
@@ -335,10 +335,10 @@ pub struct Options {
     /// Requests that are unanswered at a time, instead of times: --arrival closed=N
     #[arg(long, value_name = "N", conflicts_with_all = ["arrival", "rate"])]
     pub iodepth: Option<String>,
-    /// Of a generator: requests a second, at random times (a Poisson process)
+    /// Requests a second of a generator, at random times (a Poisson process)
     #[arg(long, value_name = "IOPS", conflicts_with = "arrival")]
     pub rate: Option<String>,
-    /// Of a generator: share of reads among requests, such as 0.7 or 70%
+    /// Share of reads among the requests of a generator, such as 0.7 or 70%
     #[arg(long, value_name = "SHARE")]
     pub read_share: Option<String>,
     /// What the host may store: auto, drive or a size such as 4GiB
@@ -350,7 +350,7 @@ pub struct Options {
     /// Columns of a CSV file in their order, such as time=us,op,lba=bytes,size=bytes; `-` skips one
     #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true)]
     pub columns: Option<String>,
-    /// What to take of the workload.
+    /// The part of the workload that is taken.
     #[command(flatten)]
     pub pick: PickOptions,
     /// Runs (of schemes, under seeds) at the same time [default: all cores]

@@ -92,24 +92,25 @@ impl Load {
         let source = if self.is_sequential() { "sequential" } else { "uniform" };
         Experiment::with(&Overrides {
             trace: Some(source.into()),
-            options: vec![("--drive".into(), "drive.preset".into(), preset.into())],
+            options: of_preset(preset),
             schemes: Some(scheme.into()),
             set: set.into(),
         })
     }
 }
 
-/// What limits a load without redundancy.
+/// The resource that limits a load without redundancy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
     /// The resource.
     pub by: &'static str,
-    /// What it would serve alone, in MB/s.
+    /// Its rate, were it alone, in MB/s.
     pub mb_per_s: f64,
 }
 
-fn seconds(time: Nanos) -> f64 {
-    time.0 as f64 / 1e9
+/// The option that names a preset, for [`Overrides`].
+fn of_preset(name: &str) -> Vec<(String, String, String)> {
+    vec![("--drive".into(), "drive.preset".into(), name.into())]
 }
 
 /// Seconds that one die, and one channel, work for a byte of reads.
@@ -117,14 +118,14 @@ fn read_times(drive: &Drive, load: Load) -> (f64, f64) {
     let (timing, geometry) = (&drive.timing, &drive.geometry);
     let slots = geometry.slots_per_page();
     let unit = timing.unit.unwrap_or(ProgramUnit { planes: 1, plane_pages: 1, bits: 1 });
-    let sensing = timing.page.iter().map(|kind| seconds(kind.read)).sum::<f64>() / timing.page.len() as f64;
+    let sensing = timing.page.iter().map(|kind| kind.read.as_secs_f64()).sum::<f64>() / timing.page.len() as f64;
     // Pages that one sensing serves, and logical pages of each.
     let (pages, moved) = if load.is_sequential() { (unit.sensed(), slots) } else { (1, 1) };
     let latencies = Latencies::new(timing, geometry);
-    let moving = f64::from(pages) * seconds(latencies.transfer(moved) + timing.command);
+    let moving = f64::from(pages) * (latencies.transfer(moved) + timing.command).as_secs_f64();
     let planes = if timing.independent_planes && !load.is_sequential() { f64::from(unit.planes) } else { 1.0 };
     let die = match timing.cache_read {
-        Some(to_cache) => (sensing / planes + seconds(to_cache)).max(moving),
+        Some(to_cache) => (sensing / planes + to_cache.as_secs_f64()).max(moving),
         None if timing.independent_planes => (sensing / planes).max(moving),
         None => sensing + moving,
     };
@@ -136,16 +137,16 @@ fn read_times(drive: &Drive, load: Load) -> (f64, f64) {
 fn write_times(drive: &Drive) -> (f64, f64) {
     let (timing, geometry) = (&drive.timing, &drive.geometry);
     let latencies = Latencies::new(timing, geometry);
-    let mean = timing.page.iter().map(|kind| seconds(kind.program)).sum::<f64>() / timing.page.len() as f64;
+    let mean = timing.page.iter().map(|kind| kind.program.as_secs_f64()).sum::<f64>() / timing.page.len() as f64;
     let slots = geometry.slots_per_page();
     let (programming, moving, pages) = match timing.unit {
         None => (mean, latencies.transfer(slots), 1),
         Some(unit) if unit.bits == 1 => (mean, latencies.unit.transfer(), unit.pages()),
         Some(unit) => {
-            (seconds(timing.page.last().map_or(Nanos(0), |kind| kind.program)), latencies.unit.transfer(), unit.pages())
+            (timing.page.last().map_or(Nanos(0), |kind| kind.program).as_secs_f64(), latencies.unit.transfer(), unit.pages())
         }
     };
-    let moving = seconds(moving + timing.command);
+    let moving = (moving + timing.command).as_secs_f64();
     let bytes = (u64::from(pages) * u64::from(slots) * geometry.slot_size.0) as f64;
     ((programming + moving) / bytes, moving / bytes)
 }
@@ -157,7 +158,7 @@ pub fn bound(drive: &Drive, load: Load) -> Bound {
     let (reads, writes) = (read_times(drive, load), write_times(drive));
     let mixed = |read: f64, write: f64| share * read + (1.0 - share) * write;
     let (geometry, controller) = (&drive.geometry, &drive.controller);
-    let every = mixed(seconds(controller.read_every), seconds(controller.write_every)) / load.request(drive) as f64;
+    let every = mixed(controller.read_every.as_secs_f64(), controller.write_every.as_secs_f64()) / load.request(drive) as f64;
     // Reads and writes have a direction of the link each.
     let link = match controller.link_mb_per_s {
         0 => 0.0,
@@ -180,7 +181,7 @@ pub struct Attained {
     pub mb_per_s: f64,
     /// Mean share of time in which a die is busy.
     pub dies_busy: f64,
-    /// What requests wait for longest, by its name in results.
+    /// The longest wait of requests, in words.
     pub wait: Option<&'static str>,
 }
 
@@ -193,16 +194,8 @@ pub struct BoundRow {
     pub load: Load,
     /// The tightest bound.
     pub bound: Bound,
-    /// What each scheme attains, in the order asked for; `None`: the scheme refuses the drive.
+    /// The bandwidth of each scheme, in the order asked for; `None`: the scheme refuses the drive.
     pub attained: Vec<Option<Attained>>,
-}
-
-impl BoundRow {
-    /// What the first scheme, `none`, attains of the bound.
-    #[must_use]
-    pub fn share(&self) -> Option<f64> {
-        Some(self.attained.first()?.as_ref()?.mb_per_s / self.bound.mb_per_s)
-    }
 }
 
 /// How the table is made.
@@ -231,11 +224,9 @@ pub fn bounds(wanted: &Bounds<'_>) -> Result<Vec<BoundRow>, Problem> {
     let names = known.into_iter().filter(|name| wanted.drives.is_empty() || wanted.drives.iter().any(|wanted| wanted == name));
     let mut rows = Vec::new();
     for name in names {
+        let drive = Experiment::with(&Overrides { options: of_preset(name), ..Overrides::default() })?.drive.drive();
         for load in Load::ALL {
-            let text =
-                Overrides { options: vec![("--drive".into(), "drive.preset".into(), name.into())], ..Overrides::default() };
-            let drive = Experiment::with(&text)?.drive.drive();
-            rows.push((BoundRow { drive: name, load, bound: bound(&drive, load), attained: Vec::new() }, drive));
+            rows.push((BoundRow { drive: name, load, bound: bound(&drive, load), attained: Vec::new() }, drive.clone()));
         }
     }
     let schemes = wanted.schemes;

@@ -192,10 +192,10 @@ pub struct TraceSpec {
     /// Requests before this time, counted from the first of all; `None`: to the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Nanos>,
-    /// So many of these requests are left out at the start.
+    /// Requests that are left out at the start.
     #[serde(skip_serializing_if = "is_zero")]
     pub skip: u64,
-    /// So many of these requests, then the workload ends; `None`: all.
+    /// Requests after which the workload ends; `None`: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<u64>,
     /// What the columns of a CSV file are, in their order, such as `time=us,op=0:read,1:write,lba=bytes,size=bytes`; `None`: the format says.

@@ -73,21 +73,19 @@ const HELD_UP: [&str; 4] = ["buffer", "assembly", "space", "order"];
 /// Requests that at any time waited, in the mean, for room, for a page to fill or for an earlier update: by Little's law, the time
 /// that all requests waited so, over the time of the run.
 pub(crate) fn held_up(waits: &WaitsResult, simulated_s: f64) -> f64 {
-    let time = |one: &ExplainedResult| {
-        let mean: f64 = HELD_UP.iter().filter_map(|wait| one.mean_us.get(*wait)).sum();
-        one.requests as f64 * mean / 1e6
-    };
-    (time(&waits.reads) + time(&waits.writes)) / simulated_s
+    HELD_UP.iter().map(|wait| waited_us(waits, wait)).sum::<f64>() / 1e6 / simulated_s
+}
+
+/// Time that all requests of a run waited so, in microseconds.
+fn waited_us(waits: &WaitsResult, wait: &str) -> f64 {
+    let of = |one: &ExplainedResult| one.requests as f64 * one.mean_us.get(wait).copied().unwrap_or(0.0);
+    of(&waits.reads) + of(&waits.writes)
 }
 
 /// The longest wait of a run's requests in words; `None` where nobody asked.
 pub(crate) fn longest(waits: Option<&WaitsResult>) -> Option<&'static str> {
     let waits = waits?;
-    let time = |name: &str| {
-        let of = |one: &ExplainedResult| one.requests as f64 * one.mean_us.get(name).copied().unwrap_or(0.0);
-        of(&waits.reads) + of(&waits.writes)
-    };
-    WORDS.iter().max_by(|a, b| time(a.0).total_cmp(&time(b.0))).map(|(_, words)| *words)
+    WORDS.iter().max_by(|a, b| waited_us(waits, a.0).total_cmp(&waited_us(waits, b.0))).map(|(_, words)| *words)
 }
 
 /// What the slowest 1 % of a scheme's reads and writes wait for most, as a sentence; empty where nobody asked.
