@@ -118,6 +118,8 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
         errors=fk.Errors(
             unaccelerated=0.5, read_celsius=40, program_celsius=30, cross_shift=0.1, stage_1_hours=1, stage_6_hours=9
         ),
+        # A part of the workload, left out where all of it is taken.
+        settings={"trace.device": 0, "trace.since": "0s", "trace.until": "1h", "trace.skip": 1, "trace.first": 8},
     )
     effective = fk.run(experiment).document["experiment"]
     sections = {
