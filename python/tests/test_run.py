@@ -105,6 +105,7 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
     experiment = fk.Experiment(
         schemes=["none"],
         seeds=2,  # left out where it is 1
+        warmup="none",  # left out where it is "auto"
         # Left out where they are not given.
         trace=fk.Workload(
             generator="uniform", requests=10, range="4MiB", max_gap="1h", keep_writes=0.5, mobile={"zones": 3},
