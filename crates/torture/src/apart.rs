@@ -177,12 +177,17 @@ impl Apart {
         let (own, superblock) = self.grid.split_block(block);
         let on = |die: u32| self.grid.ppn(self.grid.block(DieId(die as u16), superblock.0), page);
         let mut sums: Vec<(Ppn, Sum, StripSet)> = Vec::new();
+        let mut older: Vec<(u32, StripSet)> = Vec::new();
         for die in (0..self.grid.dies()).filter(|&die| die != u32::from(own.0)) {
             let parity = on(die);
             let Some(raw) = self.flash.pages.get(&parity) else { continue };
             let is_parity = matches!(raw.slots[index as usize].0, PageRole::Parity(_));
             // The last page of a block in a group with block parity covers its own block.
-            if !is_parity || !raw.coverage.contains(u32::from(own.0)) || raw.coverage.contains(die) {
+            if !is_parity || raw.coverage.contains(die) {
+                continue;
+            }
+            if !raw.coverage.contains(u32::from(own.0)) {
+                older.push((die, raw.coverage));
                 continue;
             }
             let members: Vec<(u32, Ppn)> = raw.coverage.iter().map(|die| (die, on(die))).collect();
@@ -200,8 +205,18 @@ impl Apart {
             Sum::Unknown if unread(coverage) < beside(coverage) => (parity, Sum::Solvable),
             _ => (parity, sum),
         };
-        let sums = sums.iter().map(solved).collect();
-        (sums, self.inventory.in_open_row[lpn.index()] || self.in_sums.contains(&ppn))
+        let mut found: Vec<(Ppn, Sum)> = sums.iter().map(solved).collect();
+        if self.flash.groups.is_empty() {
+            // Each parity of a row covers what those before it cover: two of them do without a page that both cover.
+            let two = |&(parity, _, coverage): &(Ppn, Sum, StripSet), &(before, covered): &(u32, StripSet)| {
+                let one_alone = StripSet(coverage.0 ^ covered.0).iter().map(on);
+                let pages = one_alone.chain([parity, on(before)]).map(|ppn| self.flash.pages.get(&ppn));
+                (parity, is_zero_sum(pages.map(|page| (1, page.map(|page| slot_of(page, index))))))
+            };
+            let unknown = sums.iter().filter(|(_, sum, _)| *sum == Sum::Unknown);
+            found.extend(unknown.flat_map(|parity| older.iter().map(move |before| two(parity, before))));
+        }
+        (found, self.inventory.in_open_row[lpn.index()] || self.in_sums.contains(&ppn))
     }
 
     fn bytes(&self, slot: Slot) -> Option<&[u8]> {
