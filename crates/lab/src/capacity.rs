@@ -56,6 +56,11 @@ pub fn blocks_per_plane(geometry: &Geometry, user_slots: u64, spare: f64, redund
     (rows - rows * 1e-12).ceil() as u64
 }
 
+/// User slots that a workload which follows the drive finds: those of `capacity.size`, or under `auto` the least that a drive has.
+pub(crate) fn slots_without_workload(experiment: &Experiment) -> Result<u64, Problem> {
+    user_slots(experiment, 0)
+}
+
 /// User slots of the experiment, for a trace that touches `touched` slots.
 fn user_slots(experiment: &Experiment, touched: u64) -> Result<u64, Problem> {
     let geometry = &experiment.drive.geometry;

@@ -1,5 +1,7 @@
 //! `[generate]`: what a generated workload looks like.
 
+use crate::problem::Problem;
+use crate::textual::AddressRange;
 use serde::{Deserialize, Serialize};
 use trace::generate::{Arrivals, Mobile, Placement, Workload};
 use vocab::{Bytes, Nanos};
@@ -10,8 +12,8 @@ use vocab::{Bytes, Nanos};
 pub struct GenerateSpec {
     /// Number of requests.
     pub requests: u64,
-    /// Bytes of the address range, from address 0.
-    pub range: Bytes,
+    /// Addresses that requests go to, from 0 on: a size, or a share of what the host may store.
+    pub range: AddressRange,
     /// Share of reads among requests.
     pub read_fraction: f64,
     /// Size of every request, for generators with one size, and of every write of `mobile-like`.
@@ -171,7 +173,7 @@ impl Default for GenerateSpec {
         let workload = Workload::default();
         Self {
             requests: workload.requests,
-            range: Bytes(workload.slots * workload.slot_size.0),
+            range: AddressRange::Of(Bytes(workload.slots * workload.slot_size.0)),
             read_fraction: workload.read_fraction,
             request_size: workload.request_size,
             sizes: workload.sizes,
@@ -188,13 +190,24 @@ impl Default for GenerateSpec {
 }
 
 impl GenerateSpec {
-    /// The workload on slots of `slot_size`; the range is rounded down to whole slots.
+    /// Slots of the range, rounded down. `host_slots`: those that the host may use, asked where the range is a share of them.
+    ///
+    /// # Errors
+    /// What `host_slots` finds wrong.
+    pub fn slots(&self, slot_size: Bytes, host_slots: impl FnOnce() -> Result<u64, Problem>) -> Result<u64, Problem> {
+        match self.range {
+            AddressRange::Of(Bytes(bytes)) => Ok(bytes / slot_size.0),
+            AddressRange::Percent(percent) => Ok((host_slots()? as f64 * percent / 100.0) as u64),
+        }
+    }
+
+    /// The workload on so many slots of `slot_size`.
     #[must_use]
-    pub fn workload(&self, slot_size: Bytes) -> Workload {
+    pub fn workload(&self, slot_size: Bytes, slots: u64) -> Workload {
         Workload {
             slot_size,
             first_slot: 0,
-            slots: self.range.0 / slot_size.0,
+            slots,
             requests: self.requests,
             read_fraction: self.read_fraction,
             arrivals: match self.arrivals {

@@ -101,6 +101,7 @@ fn kind(of: &str) -> &'static str {
         "f64" => "number",
         "String" | "OptionText" => "text",
         "Bytes" | "Size" | "BufferSize" => "size, such as \"4KiB\"",
+        "AddressRange" => "size, such as \"4KiB\", or share of the drive, such as \"85%\"",
         "Nanos" => "time, such as \"75us\"",
         "Nanojoules" => "energy, such as \"3uJ\"",
         of if of.starts_with("Vec<") => "list",

@@ -62,6 +62,15 @@ pub enum BufferSize {
     Of(Bytes),
 }
 
+/// How much of the drive a generator writes and reads, from address 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AddressRange {
+    /// This much.
+    Of(Bytes),
+    /// So many percent of what the host may store, above 0 and up to 100.
+    Percent(f64),
+}
+
 impl std::str::FromStr for Arrival {
     type Err = String;
 
@@ -203,6 +212,31 @@ impl std::fmt::Display for BufferSize {
     }
 }
 
+impl std::str::FromStr for AddressRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = crate::problem::printable(text);
+        if let Some(number) = text.strip_suffix('%') {
+            return match number.trim().parse::<f64>() {
+                Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(AddressRange::Percent(percent)),
+                _ => Err(format!("found `{found}`, valid is above 0% and up to 100% of what the host may store")),
+            };
+        }
+        let wanted = "wanted a size such as \"4GiB\" (B, KiB, MiB, GiB, TiB; kB, MB, GB, TB), or a share such as \"85%\"";
+        text.parse().map(AddressRange::Of).map_err(|_| format!("found `{found}`, {wanted}"))
+    }
+}
+
+impl std::fmt::Display for AddressRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            AddressRange::Of(size) => write!(f, "{size}"),
+            AddressRange::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
+}
+
 macro_rules! serde_as_text {
     ($($name:ty),*) => { $(
         impl serde::Serialize for $name {
@@ -219,7 +253,7 @@ macro_rules! serde_as_text {
     )* };
 }
 
-serde_as_text!(Arrival, Size, BufferSize);
+serde_as_text!(Arrival, Size, BufferSize, AddressRange);
 
 /// An option of a scheme or generator: any single value, kept as its text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -277,6 +311,9 @@ mod tests {
         for text in ["auto", "drive", "4GiB", "1536MiB", "5GB"] {
             assert_eq!(text.parse::<Size>().unwrap().to_string(), text);
         }
+        for text in ["85%", "0.5%", "100%", "1GiB"] {
+            assert_eq!(text.parse::<AddressRange>().unwrap().to_string(), text);
+        }
         for text in ["auto", "none", "20000", "10s", "250ms"] {
             assert_eq!(text.parse::<Warmup>().unwrap().to_string(), text);
         }
@@ -302,6 +339,9 @@ mod tests {
         for text in ["", "0", "-1", "1.5", "0s", "always", "1000000000001", "999999999999d"] {
             let refused = text.parse::<Warmup>().unwrap_err();
             assert!(refused.contains("wanted auto, none") || refused.contains("valid is"), "{text}: {refused}");
+        }
+        for (text, wanted) in [("0%", "above 0%"), ("101%", "up to 100%"), ("NaN%", "up to 100%"), ("85", "such as \"85%\"")] {
+            assert!(text.parse::<AddressRange>().unwrap_err().contains(wanted), "{text}");
         }
         for text in ["", "4", "0B", "GiB", "-1GiB", "full"] {
             assert!(text.parse::<Size>().unwrap_err().contains("wanted"), "{text}");

@@ -3,6 +3,7 @@
 use crate::described::{self, DESCRIPTIONS, is_described};
 use crate::doubt::{self, Found};
 use crate::experiment::{Addresses, Experiment, TraceSpec};
+use crate::generate::GenerateSpec;
 use crate::paths::path_of;
 use crate::problem::{Problem, RecordPlace};
 use crate::textual::Size;
@@ -135,7 +136,7 @@ pub(crate) fn check(experiment: &Experiment) -> Result<(), Problem> {
     }
     match (generator(&spec.source), &experiment.generate) {
         (Some(kind), options) => {
-            let workload = options.clone().unwrap_or_default().workload(experiment.drive.geometry.slot_size);
+            let workload = generated_workload(experiment, &options.clone().unwrap_or_default())?;
             generated(kind, workload, experiment.seed).map(drop)
         }
         (None, Some(_)) => {
@@ -175,6 +176,13 @@ fn check_source(source: &str) -> Result<(), Problem> {
     Err(problem)
 }
 
+/// The workload of a generator on the experiment's drive.
+fn generated_workload(experiment: &Experiment, options: &GenerateSpec) -> Result<trace::generate::Workload, Problem> {
+    let slot_size = experiment.drive.geometry.slot_size;
+    let slots = options.slots(slot_size, || crate::capacity::slots_without_workload(experiment))?;
+    Ok(options.workload(slot_size, slots))
+}
+
 fn generated(kind: &'static GeneratorKind, workload: trace::generate::Workload, seed: u64) -> Result<Tape, Problem> {
     use trace::generate::GenerateError;
     Tape::generated(kind, workload, seed).map_err(|error| match error {
@@ -200,8 +208,7 @@ pub(crate) fn trace_problem(error: &TraceError) -> Problem {
 pub(crate) fn tape(experiment: &Experiment) -> Result<Tape, Problem> {
     let spec = &experiment.trace;
     if let Some(kind) = generator(&spec.source) {
-        let options = experiment.generate.clone().unwrap_or_default();
-        let workload = options.workload(experiment.drive.geometry.slot_size);
+        let workload = generated_workload(experiment, &experiment.generate.clone().unwrap_or_default())?;
         return generated(kind, workload, experiment.seed);
     }
     if let Some(flows) = described::flows(experiment)? {
@@ -506,6 +513,22 @@ mod tests {
         let commands = || workload.commands(&map, 1.0).unwrap().collect::<Vec<_>>();
         assert_eq!(commands().len(), 2000);
         assert_eq!(commands(), commands());
+    }
+
+    /// A share is one of what the host may store: of the size that is asked for, or of the least drive. Fails if it is taken of raw
+    /// flash, or if a drive whose size follows the workload grows with a share of itself.
+    #[test]
+    fn a_range_in_percent_is_a_share_of_what_the_host_may_store() {
+        for (capacity, range) in [("size = \"256MiB\"", "85%"), ("size = \"drive\"", "0.5%"), ("size = \"auto\"", "12.5%")] {
+            let settings = format!(
+                "[trace]\nsource = \"uniform\"\n[generate]\nrequests = 100\nrange = \"{range}\"\n[capacity]\n{capacity}\n"
+            );
+            let experiment = with(&settings);
+            let touched = Workload::open(&experiment, &|_| {}).unwrap().touched();
+            let user = u64::from(crate::capacity::plan(&experiment, touched).unwrap().user_slots);
+            let share: f64 = range.trim_end_matches('%').parse().unwrap();
+            assert_eq!(touched, (user as f64 * share / 100.0) as u64, "{capacity}, {range}");
+        }
     }
 
     #[test]
