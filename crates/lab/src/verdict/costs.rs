@@ -32,8 +32,31 @@ pub struct Costs {
     pub energy_j: f64,
     /// What page programs were for: causes with their share, greatest first.
     pub programs_for: Vec<(String, f64)>,
+    /// How a dead die was rebuilt; `None` where none died, or not all of it is rebuilt.
+    pub rebuild: Option<Rebuild>,
     /// Whether the run is too short for what it says of its flash: nothing is concluded from that then.
     pub unborne: bool,
+}
+
+/// A rebuild of dead dies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rebuild {
+    /// Virtual time from the death of the die until all it held was on others.
+    pub seconds: f64,
+    /// Pages programmed for it.
+    pub programs: u64,
+    /// What they hold, as a multiple of the user capacity of a die.
+    pub of_a_die: f64,
+}
+
+impl Rebuild {
+    fn of(outcome: &Outcome) -> Option<Self> {
+        let (r, geometry) = (&outcome.result, &outcome.planned.drive.geometry);
+        let programs = r.flash.programs.get(Cause::Rebuild.name()).copied().unwrap_or(0);
+        let user_slots_of_a_die = f64::from(geometry.slots()) * (1.0 - outcome.planned.spare_raw) / f64::from(geometry.dies());
+        let slots = programs as f64 * f64::from(geometry.slots_per_page());
+        Some(Self { seconds: r.redundancy.rebuild_s?, programs, of_a_die: slots / user_slots_of_a_die })
+    }
 }
 
 impl Costs {
@@ -62,6 +85,7 @@ impl Costs {
             usable_share: 1.0 - outcome.planned.redundancy_share,
             energy_j: r.flash.energy_j.values().fold(0.0, |all, joules| all + joules),
             programs_for: programs_for(outcome),
+            rebuild: Rebuild::of(outcome),
             unborne,
         }
     }
@@ -93,6 +117,7 @@ impl Costs {
             usable_share: mean(|costs| Some(costs.usable_share)).unwrap_or_default(),
             energy_j: mean(|costs| Some(costs.energy_j)).unwrap_or_default(),
             programs_for,
+            rebuild: None,
             unborne: all.iter().any(|costs| costs.unborne),
         }
     }

@@ -115,6 +115,20 @@ fn a_mean_that_is_made_of_stalls_says_so_and_that_one_seed_shows_little() {
     assert_eq!(words::stalls(&[scheme("a", 1, [1.0; 3])]), None, "nobody watched");
 }
 
+/// A rebuild by stripes writes what the die held, one by collection the whole drive. Fails if a reader of the second is not told.
+#[test]
+fn a_rebuild_is_told_with_what_it_wrote_as_a_multiple_of_a_die() {
+    let rebuilt = |of_a_die| {
+        let mut verdict = scheme("rebuilt", 1, [1.0; 3]);
+        verdict.costs.rebuild = Some(costs::Rebuild { seconds: 4.41, programs: 564_039, of_a_die });
+        Verdict::judge(vec![verdict]).schemes.remove(0).sentence
+    };
+    let all = rebuilt(14.92);
+    assert!(all.contains("took 4.41 s and 564 039 page programs, 14.9 x the user capacity of a die: it writes all"), "{all}");
+    let one = rebuilt(1.02);
+    assert!(one.contains("1.02 x the user capacity of a die.") && !one.contains("all superblocks"), "{one}");
+}
+
 #[test]
 fn a_backlog_is_told_with_the_scheme_that_had_it() {
     let late = SchemeVerdict { late_share: Some(0.15), ..scheme("late", 1, [9.0; 3]) };

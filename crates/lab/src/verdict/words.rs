@@ -3,7 +3,8 @@
 use super::costs::measure;
 use super::{Measure, SchemeVerdict};
 use crate::caution::Caution;
-use crate::quantity::percent;
+use crate::quantity::{percent, seconds, times};
+use crate::table::grouped;
 
 /// What is said of costs in a sentence: the key of the measure, and its words.
 const TOLD: [(&str, &str); 4] =
@@ -28,7 +29,24 @@ pub(super) fn sentence(verdict: &SchemeVerdict, baseline: Option<&str>) -> Strin
         )
     });
     let short = if verdict.costs.unborne { " Its run is too short for life, energy and write amplification." } else { "" };
-    format!("{survives}{against}{}{}{short}{}", stage(verdict), dominated.unwrap_or_default(), late(verdict))
+    let dominated = dominated.unwrap_or_default();
+    format!("{survives}{against}{}{}{dominated}{short}{}", stage(verdict), rebuild(verdict), late(verdict))
+}
+
+/// From so many times the user capacity of a die on, a rebuild writes more than the die held.
+const MORE_THAN_A_DIE: f64 = 2.0;
+
+/// How long a rebuild took and how much it programmed. Under a log-structured scheme the codewords of a dead die span the drive, so that
+/// every superblock is written again.
+fn rebuild(verdict: &SchemeVerdict) -> String {
+    let Some(rebuild) = verdict.costs.rebuild else { return String::new() };
+    let again = if rebuild.of_a_die >= MORE_THAN_A_DIE { ": it writes all superblocks of the drive again" } else { "" };
+    format!(
+        " Its rebuild took {} and {} page programs, {} the user capacity of a die{again}.",
+        seconds(rebuild.seconds),
+        grouped(rebuild.programs),
+        times(rebuild.of_a_die)
+    )
 }
 
 /// That a life is reckoned as if its present stage lasted, where it does not.
