@@ -238,8 +238,12 @@ pub fn bounds(wanted: &Bounds<'_>) -> Result<Vec<BoundRow>, Problem> {
         let experiment = load.experiment(name, drive, schemes[scheme], wanted.bytes)?;
         let run = compare(&experiment, &Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} });
         (wanted.progress)(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1, all);
-        // A scheme that refuses the drive is a hole in the table.
-        let Ok(comparison) = run else { return Ok(None) };
+        let comparison = match run {
+            Ok(comparison) => comparison,
+            // A scheme that refuses the drive is a hole in the table.
+            Err(problem) if problem.field == "schemes" => return Ok(None),
+            Err(problem) => return Err(problem),
+        };
         let run = &comparison.outcomes[0].result;
         let bytes =
             comparison.experiment.generate.as_ref().map_or(0, |generate| generate.request_size.0) * run.host.response_us.count;
