@@ -296,6 +296,12 @@ pub struct Options {
     /// Replace files in --report that Flashkeep did not write
     #[arg(long)]
     pub force: bool,
+    /// Print all tables, notes and sentences instead of the first screen
+    #[arg(long, conflicts_with = "json")]
+    pub full: bool,
+    /// Print where the time of reads and writes goes on the first screen
+    #[arg(long, conflicts_with_all = ["json", "full"])]
+    pub explain: bool,
     /// One JSON document on stdout instead of the table
     #[arg(long)]
     pub json: bool,

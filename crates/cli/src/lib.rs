@@ -136,7 +136,8 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
         comparison.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
         say(&format!("report: {}", index.display()));
     } else {
-        print(&format!("{}report: {}\n", comparison.to_table(), index.display()));
+        let text = if options.full { comparison.to_table() } else { comparison.to_screen(options.explain) };
+        print(&format!("{text}report: {}\n", index.display()));
     }
     Ok(verdict(&comparison, &options.report))
 }

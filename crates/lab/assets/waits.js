@@ -7,7 +7,7 @@ flashkeep.waitsPlot = ({ runs, shown, mark, time, cutAt, ofSeeds, notComparable 
   // Queues have the hues of the causes of traffic, a request's own work is blue, waiting for the drive's state is warm.
   const WAITS = {
     "queue-host-reads": ["queued behind host reads", "#b9c0cc"], "queue-host-programs": ["queued behind host programs", "#7d8797"],
-    "queue-parity": ["queued behind work for parity", "#cc6677"], "queue-collection": ["queued behind collection", "#44aa99"],
+    "queue-parity": ["queued behind work for parity", "#cc6677"], "queue-collection": ["queued behind garbage collection", "#44aa99"],
     "queue-erases": ["queued behind erases", "#117733"], "queue-rebuild": ["queued behind rebuild", "#6f7fd1"],
     "queue-upkeep": ["queued behind refresh and upkeep", "#aa4499"], channel: ["waiting for the channel", "#999933"],
     transfer: ["transfer", "#9ecae9"], sensing: ["sensing", "#5b9bd5"], programming: ["programming", "#2f6db3"],

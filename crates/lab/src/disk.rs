@@ -1,7 +1,7 @@
 //! Drives for somebody who has data of his own: what of an experiment is one drive.
 
 use crate::capacity::{plan, refused};
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, default_schemes};
 use crate::problem::Problem;
 use crate::textual::Size;
 use ssd::Setup;
@@ -24,7 +24,7 @@ const SCHEME: &str = "ds-raid";
 pub fn one_drive(experiment: &Experiment, filled: bool) -> Result<Experiment, Problem> {
     let mut one = experiment.clone();
     if let [_, _, ..] = &one.schemes[..] {
-        if one.schemes != ["none", "raid5", SCHEME] {
+        if one.schemes != default_schemes() {
             let found = one.schemes.join(", ");
             return Err(Problem::new("schemes", format!("found {found}; a drive has one scheme")));
         }

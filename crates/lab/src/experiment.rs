@@ -8,7 +8,7 @@
 //! seed = 1                      # of all random streams
 //! seeds = 1                     # repeat with so many seeds, `seed` and those that follow it: confidence intervals
 //! payload = "tag"               # none | tag | page: what pages carry; tag and page check reads
-//! schemes = ["none", "raid5", "ds-raid"]
+//! schemes = ["none", "raid5", "ds-raid", "mds-groups"]
 //! scheduler = "read-first"      # fifo | read-first
 //! warmup = "auto"               # auto | none | requests | a time: what is replayed of the workload before it is measured
 //!
@@ -351,8 +351,9 @@ fn default_payload() -> PayloadKind {
     PayloadKind::Tag
 }
 
-fn default_schemes() -> Vec<String> {
-    ["none", "raid5", "ds-raid"].map(String::from).into()
+/// Those that are compared where nothing is said: `mds-groups` is nearest to the RAIN of products.
+pub(crate) fn default_schemes() -> Vec<String> {
+    ["none", "raid5", "ds-raid", "mds-groups"].map(String::from).into()
 }
 
 fn default_scheduler() -> Scheduler {

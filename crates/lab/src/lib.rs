@@ -45,6 +45,7 @@ mod results;
 mod rows;
 #[cfg(unix)]
 mod schedule;
+mod screen;
 mod seeds;
 mod series;
 mod setting;

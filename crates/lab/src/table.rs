@@ -164,7 +164,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// Prose in lines, the later ones indented.
-fn wrapped(text: &str) -> String {
+pub(crate) fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in &words(text) {
         let line = lines.last_mut().expect("one at least");
@@ -276,13 +276,13 @@ impl Comparison {
     }
 
     /// A scheme with a mark where its run cannot be compared.
-    fn marked(&self, label: &str) -> String {
+    pub(crate) fn marked(&self, label: &str) -> String {
         let is_comparable = self.verdict.of_scheme(label).is_none_or(SchemeVerdict::is_comparable);
         if is_comparable { label.to_owned() } else { format!("{label} !") }
     }
 
     /// Rows that say of each marked scheme why it cannot be compared; none where all can.
-    fn reasons(&self) -> Vec<Row> {
+    pub(crate) fn reasons(&self) -> Vec<Row> {
         let schemes = &self.verdict.schemes;
         let most = schemes.iter().map(|one| one.not_comparable.len()).max().unwrap_or(0);
         let reason = |one: &SchemeVerdict, at: usize| {

@@ -11,7 +11,7 @@ pub(crate) const WORDS: [(&str, &str); 20] = [
     ("queue-host-reads", "queued behind host reads"),
     ("queue-host-programs", "queued behind host programs"),
     ("queue-parity", "queued behind work for parity"),
-    ("queue-collection", "queued behind collection"),
+    ("queue-collection", "queued behind garbage collection"),
     ("queue-erases", "queued behind erases"),
     ("queue-rebuild", "queued behind rebuild"),
     ("queue-upkeep", "queued behind refresh and upkeep"),
@@ -156,6 +156,23 @@ pub(crate) fn rows(runs: &[Vec<&Outcome>]) -> Vec<Row> {
     rows
 }
 
+/// A wait below this share of the slowest reads is left out of the first screen.
+const WORTH_THE_SCREEN: f64 = 0.10;
+
+/// Rows on what the slowest 1 % of reads wait for, greatest first; none where nobody asked, or nothing was read.
+pub(crate) fn slowest_reads(runs: &[Vec<&Outcome>]) -> Vec<Row> {
+    let Some(waits) = runs.iter().map(|runs| over(runs)).collect::<Option<Vec<WaitsResult>>>() else { return Vec::new() };
+    let slowest: Vec<&ExplainedResult> = waits.iter().map(|one| &one.slowest_reads).collect();
+    let most = |name: &str| slowest.iter().map(|one| share(one, name)).fold(0.0, f64::max);
+    let mut worth: Vec<_> = WORDS.iter().filter(|(name, _)| most(name) >= WORTH_THE_SCREEN).collect();
+    worth.sort_by(|(one, _), (other, _)| most(other).total_cmp(&most(one)));
+    let row = |(name, words): &&(&str, &str)| Row {
+        label: format!("  {}", words.trim_start_matches("queued behind ").trim_start_matches("waiting for ")),
+        cells: slowest.iter().map(|one| percent(share(one, name))).collect(),
+    };
+    worth.iter().map(row).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,7 +193,7 @@ mod tests {
             slowest_writes: explained(&[("queue-collection", 6_100.0), ("programming", 2_000.0), ("parity", 1_900.0)]),
             ..WaitsResult::default()
         };
-        let expected = "The slowest 1 % of writes take 10.0 ms in the mean, 61 % of it queued behind collection.";
+        let expected = "The slowest 1 % of writes take 10.0 ms in the mean, 61 % of it queued behind garbage collection.";
         assert_eq!(sentence(Some(&waits)), expected);
         assert_eq!(sentence(None), "");
         // 10 requests of 10 ms in 1000 of 0.2 ms.

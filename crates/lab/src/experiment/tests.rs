@@ -65,7 +65,7 @@ dead_die = 2
 fn an_empty_file_is_the_default_experiment() {
     let experiment = parse("");
     assert_eq!(experiment, Experiment::with(&Overrides::default()).unwrap());
-    assert_eq!(experiment.schemes, ["none", "raid5", "ds-raid"]);
+    assert_eq!(experiment.schemes, ["none", "raid5", "ds-raid", "mds-groups"]);
     assert_eq!((experiment.trace.source.as_str(), experiment.drive.name.as_str()), ("pgbench", "tlc"));
     assert_eq!((experiment.seed, experiment.capacity.spare), (1, 0.28));
 }
@@ -86,7 +86,7 @@ fn every_preset_makes_an_effective_experiment() {
     for entry in drives::DRIVES {
         let experiment = parse(&format!("drive.preset = \"{}\"", entry.name));
         assert_eq!(experiment.drive.name, entry.name);
-        assert_eq!(experiment.schemes.len() + experiment.left_out.len(), 3, "of the default schemes each runs or is named");
+        assert_eq!(experiment.schemes.len() + experiment.left_out.len(), 4, "of the default schemes each runs or is named");
         // The effective experiment asks for the schemes that are left by name.
         assert_eq!(parse(&experiment.to_toml()), Experiment { left_out: Vec::new(), ..experiment });
     }

@@ -134,7 +134,7 @@ impl Verdict {
             let costs = words::sentence(verdict, baseline.as_deref());
             verdict.sentence = format!("{costs} {}", verdict.sentence).trim_end().to_owned();
         }
-        Self { answer: words::answer(&schemes, baseline.as_deref(), &is_no_worse), baseline, schemes }
+        Self { answer: words::answer(&schemes, baseline.as_deref(), &is_better, Seeded::Once), baseline, schemes }
     }
 
     /// What reports call a cost: a life says of how much flash it is.
@@ -154,23 +154,40 @@ impl Verdict {
     }
 }
 
+/// How often a comparison was run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seeded {
+    /// Under one seed: an equivalence band tells costs apart.
+    Once,
+    /// Under several: intervals do.
+    Often,
+}
+
 /// What costs are relative to.
 fn baseline(schemes: &[SchemeVerdict]) -> Option<&SchemeVerdict> {
     let comparable = || schemes.iter().filter(|verdict| verdict.is_comparable());
     comparable().find(|verdict| verdict.scheme == "none").or_else(|| comparable().next())
 }
 
-/// Whether a cost of one scheme is no worse than that of another.
-fn is_no_worse(one: &SchemeVerdict, other: &SchemeVerdict, measure: &Measure) -> bool {
-    let pair = measure.judged(&one.costs).zip(measure.judged(&other.costs));
-    pair.is_some_and(|(own, others)| match measure.better {
-        Better::Less => own <= others,
-        Better::More => own >= others,
-    })
+/// Costs that differ by less than this share count as equal where there is one seed: most of what chance makes of them stays below.
+const EQUIVALENCE_BAND: f64 = 0.03;
+
+/// Whether a cost is better than another, `others`, by more than the equivalence band.
+fn is_lower(better: Better, own: f64, others: f64) -> bool {
+    match better {
+        Better::Less => own < others * (1.0 - EQUIVALENCE_BAND),
+        Better::More => others < own * (1.0 - EQUIVALENCE_BAND),
+    }
 }
 
-/// Whether a scheme survives no less than another, costs no more in anything, and is better in something. Where one of them
-/// lacks a figure, that figure says nothing.
+/// Whether a cost of one scheme is better than that of another by more than the equivalence band.
+fn is_better(one: &SchemeVerdict, other: &SchemeVerdict, measure: &Measure) -> bool {
+    let pair = measure.judged(&one.costs).zip(measure.judged(&other.costs));
+    pair.is_some_and(|(own, others)| is_lower(measure.better, own, others))
+}
+
+/// Whether a scheme survives no less than another, costs no more in anything, and is better in something, each beyond the equivalence
+/// band. Where one of them lacks a figure, that figure says nothing.
 fn dominates(one: &SchemeVerdict, other: &SchemeVerdict) -> bool {
     let (survives_no_less, mut is_better) = one.survives.against(&other.survives);
     // Of a run that is too short nobody knows what it would take.
@@ -179,14 +196,10 @@ fn dominates(one: &SchemeVerdict, other: &SchemeVerdict) -> bool {
     }
     for measure in MEASURES.iter().filter(|measure| measure.decides) {
         let (Some(own), Some(others)) = ((measure.of)(&one.costs), (measure.of)(&other.costs)) else { continue };
-        let (own, others) = match measure.better {
-            Better::Less => (own, others),
-            Better::More => (-own, -others),
-        };
-        if own > others {
+        if is_lower(measure.better, others, own) {
             return false;
         }
-        is_better |= own < others;
+        is_better |= is_lower(measure.better, own, others);
     }
     is_better
 }

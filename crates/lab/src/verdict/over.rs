@@ -1,7 +1,7 @@
 //! The verdict on a comparison that was repeated under several seeds: nothing is said that the intervals do not show.
 
 use super::costs::measure;
-use super::{Better, Costs, MEASURES, Measure, SchemeVerdict, Survives, Verdict, baseline, words};
+use super::{Better, Costs, MEASURES, Measure, SchemeVerdict, Seeded, Survives, Verdict, baseline, words};
 use crate::compare::Outcome;
 use crate::quantity::{ratio_span, span};
 use crate::seeds::{Interval, Paired, Ratio, Seeds};
@@ -80,7 +80,7 @@ impl Verdict {
             let paired = place(one).zip(place(other)).and_then(|pair| paired(seeds, &schemes, pair, measure));
             paired.is_some_and(|paired| shown(measure, &paired) == Shown::Better)
         };
-        let mut answer = words::answer(&schemes, base.as_deref(), &is_shown);
+        let mut answer = words::answer(&schemes, base.as_deref(), &is_shown, Seeded::Often);
         let at = usize::from(!answer.is_empty());
         answer.splice(at..at, in_turn(seeds, &schemes));
         answer.extend(words::gap(&seeds.repetitions()[0].cautions));

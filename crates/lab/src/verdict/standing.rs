@@ -31,6 +31,17 @@ impl PowerCuts {
         }
     }
 
+    /// For the cell of a table.
+    #[must_use]
+    pub fn short(self) -> &'static str {
+        match self {
+            PowerCuts::Survived => "safe",
+            PowerCuts::WithPowerSafeMemory => "safe with PLP",
+            PowerCuts::LosesBuffer => "loses the buffer",
+            PowerCuts::LosesData => "loses data",
+        }
+    }
+
     /// In a few words.
     #[must_use]
     pub fn words(self) -> &'static str {

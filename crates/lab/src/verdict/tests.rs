@@ -49,7 +49,10 @@ fn a_scheme_is_dominated_by_one_that_is_no_worse_in_anything_and_better_in_somet
     let worse = scheme("worse", 1, [4.0, 3.0, 3.0]);
     assert_eq!(dominated(vec![none(), scheme("better", 1, [4.0, 3.0, 2.0]), worse.clone()]), [None, None, by("better")]);
     // One thing in which it is better saves it, be it what it survives.
-    assert_eq!(dominated(vec![none(), scheme("other", 1, [3.9, 3.0, 3.1]), worse.clone()]), [None, None, None]);
+    assert_eq!(dominated(vec![none(), scheme("other", 1, [3.8, 3.0, 3.1]), worse.clone()]), [None, None, None]);
+    // Less than 3 % is no difference, for or against.
+    assert_eq!(dominated(vec![none(), scheme("other", 1, [3.9, 3.0, 3.05]), worse.clone()]), [None, None, None]);
+    assert_eq!(dominated(vec![none(), scheme("other", 1, [3.8, 2.95, 3.05]), worse.clone()]), [None, None, by("other")]);
     assert_eq!(dominated(vec![none(), scheme("bare", 0, [9.0, 9.0, 1.0])]), [None, by("none")]);
     assert_eq!(dominated(vec![none(), scheme("twice", 2, [4.0, 3.0, 3.0]), worse.clone()]), [None, None, by("twice")]);
     // Memory that must last without power is one part more.
@@ -100,9 +103,24 @@ fn the_best_of_each_cost_is_named_among_those_that_survive() {
             "Of the schemes that survive the loss of a die (`quick`, `lasting`), `quick` answers fastest (2.00 x the mean response, \
              0.33 x the life of `none`); `lasting` lives longest and takes the least energy (4.00 x the mean response, 0.67 x the \
              life of `none`).",
-            "`none` survives no lost die as it stands.",
+            "`none` has no protection against a die failure.",
         ]
     );
+}
+
+/// Fails if a lead of 1 % is praised, or schemes that share the lead are not named.
+#[test]
+fn schemes_within_the_equivalence_band_share_the_lead() {
+    let schemes = vec![
+        scheme("none", 0, [1.0, 9.0, 1.0]),
+        scheme("a", 1, [2.00, 3.0, 3.0]),
+        scheme("b", 1, [2.02, 4.0, 3.05]),
+        scheme("c", 1, [2.50, 4.1, 3.02]),
+    ];
+    let verdict = Verdict::judge(schemes);
+    assert!(verdict.answer[0].contains("none is shown to answer fastest"), "{:?}", verdict.answer);
+    let alike = "Within 3 % of the best: `a` and `b` in mean response; `b` and `c` in life; `a`, `b` and `c` in energy.";
+    assert_eq!(verdict.answer[1], alike);
 }
 
 #[test]

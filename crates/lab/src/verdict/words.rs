@@ -1,7 +1,7 @@
 //! The verdict in sentences, made from its figures.
 
 use super::costs::measure;
-use super::{Measure, SchemeVerdict};
+use super::{Measure, SchemeVerdict, Seeded};
 use crate::caution::Caution;
 use crate::quantity::{percent, seconds, times};
 use crate::table::grouped;
@@ -25,7 +25,7 @@ pub(super) fn sentence(verdict: &SchemeVerdict, baseline: Option<&str>) -> Strin
     };
     let dominated = verdict.dominated_by.as_ref().map(|better| {
         format!(
-            " It is dominated by `{better}`, which survives no less and is no worse in mean response, life, flash left or energy."
+            " It is dominated by `{better}`, which survives no less and is no worse in mean response, life, capacity overhead or energy."
         )
     });
     let short = if verdict.costs.unborne { " Its run is too short for life, energy and write amplification." } else { "" };
@@ -113,11 +113,11 @@ fn told(verdict: &SchemeVerdict, key: &str, name: &str, is_baseline: bool) -> Op
     }
 }
 
-/// Whether a scheme is shown to be no worse than another in a cost that both have.
+/// Whether a scheme is shown to be better than another in a cost that both have.
 pub(super) type IsShown<'a> = dyn Fn(&SchemeVerdict, &SchemeVerdict, &Measure) -> bool + 'a;
 
 /// What is asked first: which scheme. By the costs that decide, among the schemes that survive the loss of a die.
-pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>, is_shown: &IsShown<'_>) -> Vec<String> {
+pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>, is_shown: &IsShown<'_>, seeded: Seeded) -> Vec<String> {
     let mut answer = Vec::new();
     let comparable = || schemes.iter().filter(|verdict| verdict.is_comparable());
     let survivors: Vec<&SchemeVerdict> = comparable().filter(|verdict| verdict.survives.dies > 0).collect();
@@ -129,15 +129,18 @@ pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>, is_shown
             only.scheme,
             price(only, baseline)
         )),
-        several => answer.push(winners(several, baseline, is_shown)),
+        several => {
+            answer.push(winners(several, baseline, is_shown));
+            answer.extend(alike(several, is_shown).filter(|_| seeded == Seeded::Once));
+        }
     }
     let names = |of: &dyn Fn(&&SchemeVerdict) -> bool| -> Vec<String> {
         schemes.iter().filter(of).map(|verdict| format!("`{}`", verdict.scheme)).collect()
     };
     let bare = names(&|verdict| verdict.is_comparable() && verdict.survives.dies == 0);
     if !bare.is_empty() && !survivors.is_empty() {
-        let (verb, stand) = if bare.len() == 1 { ("survives", "it stands") } else { ("survive", "they stand") };
-        answer.push(format!("{} {verb} no lost die as {stand}.", listed(&bare)));
+        let verb = if bare.len() == 1 { "has" } else { "have" };
+        answer.push(format!("{} {verb} no protection against a die failure.", listed(&bare)));
     }
     let left: Vec<String> =
         schemes.iter().filter_map(|verdict| Some(format!("`{}` ({})", verdict.scheme, verdict.reason()?))).collect();
@@ -148,7 +151,11 @@ pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>, is_shown
         .filter_map(|verdict| Some(format!("`{}` by `{}`", verdict.scheme, verdict.dominated_by.as_ref()?)))
         .collect();
     if !dominated.is_empty() {
-        answer.push(format!("Dominated, so that nothing speaks for them here: {}.", listed(&dominated)));
+        let how = match seeded {
+            Seeded::Once => " (one seed; differences below 3 % count as none)",
+            Seeded::Often => "",
+        };
+        answer.push(format!("Dominated in this run{how}: {}.", listed(&dominated)));
     }
     answer
 }
@@ -186,6 +193,27 @@ fn winners(several: &[&SchemeVerdict], baseline: Option<&str>, is_shown: &IsShow
         })
         .collect();
     format!("Of the schemes that survive the loss of a die ({}), {}.", names.join(", "), told.join("; "))
+}
+
+/// Costs in which several schemes share the lead, in a sentence.
+fn alike(several: &[&SchemeVerdict], is_shown: &IsShown<'_>) -> Option<String> {
+    const COSTS: [(&str, &str); 3] = [("response_us_mean", "mean response"), ("life_tb", "life"), ("energy_j", "energy")];
+    let mut told: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+    for (key, noun) in COSTS {
+        let (_, measure) = measure(key);
+        if several.iter().any(|verdict| measure.judged(&verdict.costs).is_none()) {
+            continue;
+        }
+        let leads = |one: &&&SchemeVerdict| !several.iter().any(|other| is_shown(other, one, measure));
+        let leaders: Vec<String> = several.iter().filter(leads).map(|one| format!("`{}`", one.scheme)).collect();
+        match told.iter_mut().find(|(known, _)| *known == leaders) {
+            _ if leaders.len() < 2 => {}
+            Some((_, nouns)) => nouns.push(noun.to_owned()),
+            None => told.push((leaders, vec![noun.to_owned()])),
+        }
+    }
+    let told: Vec<String> = told.iter().map(|(leaders, nouns)| format!("{} in {}", listed(leaders), listed(nouns))).collect();
+    (!told.is_empty()).then(|| format!("Within 3 % of the best: {}.", told.join("; ")))
 }
 
 /// What a scheme costs against the baseline, in brackets.

@@ -1,0 +1,285 @@
+//! The first screen of a comparison: what was run, the answer, one table, what was verified and held equal, how to see more.
+
+use crate::compare::{Comparison, Outcome, mib};
+use crate::quantity::{Quantity, percent, times};
+use crate::seeds::Interval;
+use crate::table::{Row, aligned, grouped, wrapped};
+use crate::textual::Arrival;
+use crate::verdict::SchemeVerdict;
+use ssd::Response;
+use vocab::Bytes;
+
+/// Samples that lie beyond a percentile at least, if it is to be shown.
+const BEYOND: f64 = 50.0;
+
+/// Days of five years, over which drive writes per day are counted.
+const DAYS: f64 = 5.0 * 365.0;
+
+/// A percentile: its words, the share of samples beyond it, and its value.
+type Percentile = (&'static str, f64, fn(&Response) -> f64);
+
+const PERCENTILES: [Percentile; 3] = [("p99", 0.01, |r| r.p99), ("p99.9", 0.001, |r| r.p999), ("p99.99", 0.0001, |r| r.p9999)];
+
+/// Rows under their headings.
+struct Screen<'a> {
+    comparison: &'a Comparison,
+    runs: Vec<Vec<&'a Outcome>>,
+    /// Place of the scheme that ratios are relative to.
+    baseline: Option<usize>,
+    rows: Vec<Row>,
+}
+
+impl<'a> Screen<'a> {
+    fn new(comparison: &'a Comparison) -> Self {
+        let runs: Vec<Vec<&Outcome>> = (0..comparison.outcomes.len()).map(|scheme| comparison.runs_of(scheme)).collect();
+        let baseline = comparison.verdict.baseline.as_ref();
+        let baseline = comparison.outcomes.iter().position(|outcome| baseline == Some(&outcome.label));
+        let cells = comparison.outcomes.iter().map(|outcome| comparison.marked(&outcome.label)).collect();
+        Self { comparison, runs, baseline, rows: vec![Row { label: String::new(), cells }] }
+    }
+
+    fn heading(&mut self, label: &str) {
+        self.rows.push(Row { label: label.into(), cells: Vec::new() });
+    }
+
+    fn words(&mut self, label: &str, cell: impl Fn(&SchemeVerdict) -> String) {
+        let cells = self.comparison.verdict.schemes.iter().map(cell).collect();
+        self.rows.push(Row { label: format!("  {label}"), cells });
+    }
+
+    /// Mean over the seeds, where every seed has the figure.
+    fn mean(&self, scheme: usize, of: &impl Fn(&Outcome) -> Option<f64>) -> Option<f64> {
+        let values: Option<Vec<f64>> = self.runs[scheme].iter().map(|run| of(run)).collect();
+        let values = values.filter(|values| !values.is_empty())?;
+        Some(values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    /// A figure, with its ratio to that of the baseline.
+    fn figure(&mut self, label: &str, quantity: Quantity, of: impl Fn(&Outcome) -> Option<f64>) {
+        let base = self.baseline.and_then(|baseline| self.mean(baseline, &of));
+        let cell = |scheme: usize| {
+            let Some(mean) = self.mean(scheme, &of) else { return "-".to_owned() };
+            let values: Vec<f64> = self.runs[scheme].iter().filter_map(|run| of(run)).collect();
+            let shown = match Interval::of(&values) {
+                Some(interval) if values.len() > 1 => quantity.show_interval(&interval),
+                _ => quantity.show(mean),
+            };
+            let is_comparable = self.comparison.verdict.schemes.get(scheme).is_some_and(SchemeVerdict::is_comparable);
+            match base.filter(|base| *base > 0.0 && is_comparable && Some(scheme) != self.baseline) {
+                Some(base) => format!("{shown}  {:>6}", times(mean / base)),
+                None if Some(scheme) == self.baseline => shown,
+                None => format!("{shown} !"),
+            }
+        };
+        let cells: Vec<String> = (0..self.runs.len()).map(cell).collect();
+        self.rows.push(Row { label: format!("  {label}"), cells });
+    }
+
+    fn protection(&mut self) {
+        self.heading("protection");
+        self.words("die failures survived", |one| one.survives.dies.to_string());
+        self.words("power loss", |one| one.survives.power_cuts.short().into());
+        self.words("capacity overhead", |one| tenths(1.0 - one.costs.usable_share));
+    }
+
+    fn latency(&mut self) {
+        self.heading("latency");
+        let kinds: [(&str, fn(&Outcome) -> &Response); 2] =
+            [("read ", |o| &o.result.host.read_response_us), ("write", |o| &o.result.host.write_response_us)];
+        for (kind, of) in kinds {
+            let least = self.runs.iter().flatten().map(|run| of(run).count).min().unwrap_or(0);
+            if least == 0 {
+                continue;
+            }
+            self.figure(&format!("{kind} mean"), Quantity::Micros, |o| Some(of(o).mean));
+            let shown = PERCENTILES.into_iter().filter(|(_, beyond, _)| least as f64 * beyond >= BEYOND);
+            for (words, _, value) in shown {
+                self.figure(&format!("{kind} {words}"), Quantity::Micros, |o| Some(value(of(o))));
+            }
+        }
+    }
+
+    /// Throughput follows the drive where requests wait for answers; else it is the workload's own.
+    fn throughput(&mut self) {
+        if matches!(self.comparison.experiment.trace.arrival, Arrival::Closed(_)) {
+            let slot = self.comparison.experiment.drive.geometry.slot_size.0;
+            self.heading("throughput");
+            self.figure("requests/s", Quantity::Plain, |o| o.throughput(slot).0);
+            self.figure("MB/s", Quantity::Plain, |o| o.throughput(slot).1);
+        }
+    }
+
+    fn cost(&mut self) {
+        let bears = |one: &SchemeVerdict| !one.costs.unborne;
+        self.heading("cost");
+        if self.comparison.verdict.schemes.iter().all(bears) {
+            self.figure("write amplification", Quantity::Plain, |o| o.result.flash.waf);
+            let user = self.comparison.user_capacity() as f64;
+            let life: Vec<Option<f64>> = self.comparison.verdict.schemes.iter().map(|one| one.costs.life_tb).collect();
+            let labels: Vec<&str> = self.comparison.outcomes.iter().map(|o| o.label.as_str()).collect();
+            let dwpd = |o: &Outcome| {
+                let at = labels.iter().position(|label| *label == o.label)?;
+                Some(life[at]? * 1e12 / user / DAYS)
+            };
+            self.figure("endurance, DWPD over 5 years", Quantity::Plain, dwpd);
+        } else {
+            self.words("write amplification", |one| {
+                one.costs.waf.map_or("-".into(), |waf| format!("{} !", Quantity::Plain.show(waf)))
+            });
+        }
+        self.figure("die utilisation", Quantity::Share, |o| Some(o.result.flash.die_busy_share));
+        self.figure("flash power, mW", Quantity::Plain, |o| {
+            let joules = o.result.flash.energy_j.values().fold(0.0, |all, joules| all + joules);
+            Some(1e3 * joules / o.result.flash.rested_s).filter(|power| power.is_finite())
+        });
+    }
+
+    fn waits(&mut self) {
+        let rows = crate::waits::slowest_reads(&self.runs);
+        if !rows.is_empty() {
+            self.heading("slowest 1 % of reads wait for");
+            self.rows.extend(rows);
+        }
+    }
+}
+
+/// A share in percent with one decimal, unless that is 0.
+fn tenths(share: f64) -> String {
+    let percent = format!("{:.1}", 100.0 * share);
+    format!("{} %", percent.trim_end_matches(".0"))
+}
+
+/// Utilisation of the busiest scheme's dies below which a reader is told that the drive is lightly loaded.
+const LIGHT_LOAD: f64 = 0.15;
+
+/// Utilisation that the busiest scheme has at the pace which a reader is told to try.
+const USUAL_LOAD: f64 = 0.3;
+
+impl Comparison {
+    /// A line that says that the drive is lightly loaded, where requests keep times of their own.
+    fn light_load(&self) -> Option<String> {
+        let busiest = self.outcomes.iter().map(|one| one.result.flash.die_busy_share).fold(0.0, f64::max);
+        let is_paced = !matches!(self.experiment.trace.arrival, Arrival::Closed(_));
+        (is_paced && busiest > 0.0 && busiest < LIGHT_LOAD).then(|| {
+            format!(
+                "The drive is lightly loaded: dies of the busiest scheme work {} of the time. Differences in latency grow with the load: \
+                 `--arrival scaled={:.2}`.",
+                percent(busiest),
+                self.clock.factor * busiest / USUAL_LOAD
+            )
+        })
+    }
+
+    /// Bytes that the host may use.
+    fn user_capacity(&self) -> u64 {
+        u64::from(self.user_slots) * self.experiment.drive.geometry.slot_size.0
+    }
+
+    /// The comparison on one screen. `explain`: where the time of all requests goes, as well.
+    #[must_use]
+    pub fn to_screen(&self, explain: bool) -> String {
+        let mut screen = Screen::new(self);
+        screen.rows.extend(self.reasons());
+        screen.protection();
+        screen.latency();
+        screen.throughput();
+        screen.cost();
+        if !explain {
+            screen.waits();
+        }
+        let answer: String = self.verdict.answer.iter().chain(&self.light_load()).map(|sentence| wrapped(sentence)).collect();
+        let waits = if explain { format!("\n{}", aligned(&crate::waits::rows(&screen.runs))) } else { String::new() };
+        let warnings: String = self.warnings().iter().map(|text| wrapped(&format!("WARNING: {text}"))).collect();
+        format!("{}\n{answer}\n{}{waits}\n{warnings}{}", self.setup(), aligned(&screen.rows), self.checks())
+    }
+
+    /// What was run, in two lines.
+    fn setup(&self) -> String {
+        let trace = &self.trace;
+        let of_all = |kind: u64| percent(kind as f64 / trace.requests.max(1) as f64);
+        let kinds = [("reads", trace.reads), ("writes", trace.writes), ("flushes", trace.flushes)];
+        let kinds: Vec<String> =
+            kinds.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{} {name}", of_all(*count))).collect();
+        let planned = &self.outcomes[0].planned;
+        let over_provisioning = planned.spare_raw / (1.0 - planned.spare_raw);
+        let seeds = match &self.seeds {
+            Some(_) => format!("seeds {}: means with 95 % confidence intervals", crate::seeds::range(&self.experiment)),
+            None => format!("seed {}", self.experiment.seed),
+        };
+        wrapped(&format!(
+            "{}: {} requests in {} ({}), footprint {}, {}; {seeds}",
+            trace.name,
+            grouped(trace.requests),
+            Quantity::Seconds.show(trace.duration_s * self.clock.factor),
+            kinds.join(", "),
+            mib(Bytes(trace.footprint_bytes)),
+            self.pace(),
+        )) + &wrapped(&format!(
+            "drive {}: {}; {} for the host of {}, over-provisioning {} under `{}`",
+            self.experiment.drive.name,
+            self.experiment.drive.summary,
+            mib(Bytes(self.user_capacity())),
+            mib(planned.drive.geometry.raw_size()),
+            percent(over_provisioning),
+            self.outcomes[0].label
+        ))
+    }
+
+    /// How requests come, in words.
+    fn pace(&self) -> String {
+        match self.experiment.trace.arrival {
+            Arrival::Closed(depth) => format!("queue depth {depth}"),
+            _ if self.clock.factor > 1.0 => format!("{} slower than recorded", times(self.clock.factor)),
+            _ if self.clock.factor < 1.0 => format!("{} faster than recorded", times(1.0 / self.clock.factor)),
+            _ => "recorded pace".into(),
+        }
+    }
+
+    /// What was verified, what was held equal, and how to go on.
+    fn checks(&self) -> String {
+        let sum = |of: fn(&Outcome) -> u64| self.repetitions().iter().flat_map(|one| &one.outcomes).map(of).sum::<u64>();
+        let (reads, wrong) = (sum(|o| o.result.oracle.checked_reads), sum(|o| o.result.oracle.mismatches));
+        let capacity = match self.experiment.capacity.fairness {
+            crate::Fairness::EqualRaw => "raw flash, user capacity",
+            crate::Fairness::EqualSpare => "user capacity, spare after redundancy",
+        };
+        let verified = format!("verified: {} page reads, {} mismatches", grouped(reads), grouped(wrong));
+        let equal = format!("held equal: {capacity}, write buffer, preconditioning, arrival times, seed");
+        format!(
+            "{verified}\n{equal}\nmore: --explain (latency breakdown), --full (all tables and notes), --seeds 5 (confidence intervals)\n"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Bench, Experiment, compare};
+
+    fn comparison(settings: &str) -> crate::Comparison {
+        let text = format!("schemes = [\"none\", \"raid5\"]\nwarmup = \"none\"\n{settings}[trace]\nsource = \"uniform\"\n");
+        let experiment = Experiment::parse("test.toml", &text).unwrap_or_else(|e| panic!("{e}"));
+        compare(&experiment, &Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} }).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// Fails if a percentile is shown that fewer than 50 samples lie beyond.
+    #[test]
+    fn percentiles_are_those_that_the_samples_bear() {
+        let few = comparison("generate = { requests = 4000, range = \"8MiB\", read_fraction = 1.0 }\n").to_screen(false);
+        let more = comparison("generate = { requests = 6000, range = \"8MiB\", read_fraction = 1.0 }\n").to_screen(false);
+        assert!(few.contains("read  mean") && !few.contains("p99") && !few.contains("write mean"), "{few}");
+        assert!(more.contains("read  p99 ") && !more.contains("p99.9"), "{more}");
+    }
+
+    /// A life of five years at N drive writes per day writes N times the user capacity 1825 times.
+    #[test]
+    fn endurance_is_in_drive_writes_per_day() {
+        let text = "generate = { requests = 60000, range = \"85%\", read_fraction = 0.0 }\n[drive]\npreset = \"mlc-2014\"\n";
+        let text = text.replace("generate", "capacity = { size = \"64MiB\" }\ngenerate");
+        let comparison = comparison(&text);
+        let screen = comparison.to_screen(false);
+        let costs = &comparison.verdict.schemes[0].costs;
+        let dwpd = costs.life_tb.expect("it writes") * 1e12 / f64::from(64 << 20) / 1825.0;
+        let row = screen.lines().find(|line| line.contains("DWPD")).unwrap_or_else(|| panic!("{screen}"));
+        assert!(row.contains(&crate::quantity::Quantity::Plain.show(dwpd)), "{dwpd}: {row}");
+    }
+}
