@@ -258,8 +258,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             PageRole::Filler => return false,
         };
         let Some(pin) = pin.filter(|_| place == Place::At(failed)) else { return false };
-        // What was there before may be on its way itself, or wait for another place.
-        let in_flash = self.care.newest_copy(&self.core, (tag, update), failed);
+        // The version before may be on its way itself, or wait for another place. If it was lost with the die of its unit, copies in
+        // flash are older than what the host was answered for.
+        let is_there = self.core.map.blocks_of(pin).all(|block| self.core.device.array.answers(self.core.device.grid.ppn(block, 0)));
+        let in_flash = if is_there { self.care.newest_copy(&self.core, (tag, update), failed) } else { None };
         let under_way = older_under_way(&self.core, &self.writer.pages, (tag, update));
         let Some((old, rank)) = in_flash.into_iter().chain(under_way).max_by_key(|&(_, rank)| rank) else { return false };
         if rank < self.least_rank(tag, update) {
@@ -397,6 +399,32 @@ mod tests {
         drive.begin_collecting(log, unit, Cause::Gc);
         assert!(drive.care.collectors[log].is_erasing());
         assert_eq!(found(&drive), None);
+    }
+
+    /// The version before a failed one was lost with its die, and an older one is in flash. Catches a page that goes back to that:
+    /// the host would read what it has overwritten (torture, seed 880001, 2188382).
+    #[test]
+    fn a_page_goes_back_to_the_version_before_or_to_none() {
+        for is_lost in [false, true] {
+            let mut drive = drive();
+            let versions: Vec<ftl::Place> = (0..3)
+                .map(|_| {
+                    run(&mut drive, HostOp::Write(Fua::No), 0);
+                    drive.core.map.lookup(Lpn(0))
+                })
+                .collect();
+            let [_, Place::At(before), Place::At(failed)] = versions[..] else { panic!("{versions:?}") };
+            let before_ppn = drive.core.device.grid.page_of(before).0;
+            let rank = drive.core.device.array.update(drive.core.device.grid.page_of(failed).0, 0);
+            if is_lost {
+                drive.core.device.array.kill(drive.core.device.grid.die_of(before_ppn));
+            }
+            let unit = drive.core.map.unit_of(before);
+            drive.core.map.pin(unit);
+            let goes_back = drive.take_back((OobTag::data(Lpn(0)), rank), failed, Some(unit));
+            let expected = if is_lost { (false, failed) } else { (true, before) };
+            assert_eq!((goes_back, drive.core.map.lookup(Lpn(0))), (expected.0, Place::At(expected.1)), "lost: {is_lost}");
+        }
     }
 
     /// Contents of a page are on their way to flash three times. Catches contents that go back to themselves, or to newer ones.
