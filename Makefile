@@ -51,7 +51,7 @@ python: ## Build the Python package into target/python and run its tests
 serve: ## A served drive under thousands of kills of its process, with file systems, PostgreSQL, fio and clients that count; half an hour
 	FLASHKEEP_KILLS=200 $(CARGO) test --release -p flashkeep-nbd
 
-compare: ## Compare all schemes on the bundled trace; ARGS="..." adds options
+compare: ## Compare the default schemes on the bundled trace; ARGS="..." adds options
 	$(CARGO) run --release -- compare $(ARGS)
 
 figures: ## Run the figures of papers again (experiments/), beside what they state; ARGS="code-zones --only fig9" for some
