@@ -419,25 +419,38 @@ pub struct NewDrive {
 pub struct CrashOptions {
     /// What `flashkeep ctl DRIVE record FILE` wrote
     pub recording: PathBuf,
-    /// A command for `sh` that looks at an image, with {image} for its path; exit code 0: all is well
+    /// A command for `sh` that looks at an image, with {image} for its path; exit code 0: all is well. It finds the marks set by then
+    /// in FLASHKEEP_MARKS, one a line, and the last in FLASHKEEP_MARK
     #[arg(long, value_name = "COMMAND")]
     pub check: String,
-    /// The drive that was recorded: its directory
+    /// A drive of ours in place of the strictest one that a program may meet: its directory
     #[arg(long, value_name = "DRIVE")]
     pub drive: Option<PathBuf>,
-    /// Or what it is.
+    /// Or what it is; --size alone is that of the strict drive.
     #[command(flatten)]
     pub new: NewDrive,
+    /// Of the strict drive: bytes that a write leaves all or not at all, 512 or 4096
+    #[arg(long, value_name = "BYTES", default_value = "512", value_parser = ["512", "4096"])]
+    pub atom: String,
+    /// Of the strict drive: subsets of the writes not flushed that are drawn at each instant
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub subsets: u32,
+    /// Of the strict drive: different images that are checked, at most; 0: all
+    #[arg(long, value_name = "N", default_value_t = 5000)]
+    pub images: usize,
     /// An image of what the drive held when the recording began [default: nothing]
     #[arg(long, value_name = "IMAGE")]
     pub base: Option<PathBuf>,
-    /// Flushes and forced writes around which instants lie, at most
+    /// Instants from this mark on
+    #[arg(long, value_name = "MARK")]
+    pub from: Option<String>,
+    /// Of a drive of ours: flushes and forced writes around which instants lie, at most
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub flushes: usize,
-    /// Instants beside those around flushes, at most
+    /// Of a drive of ours: instants beside those around flushes, at most
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub samples: usize,
-    /// Fates tried at each instant of what dies are doing
+    /// Of a drive of ours: fates tried at each instant of what dies are doing
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub fates: u32,
     /// Seed of what is drawn
@@ -446,11 +459,11 @@ pub struct CrashOptions {
     /// End after so many failures
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub failures: usize,
-    /// Replays that are tried to find each failure with fewer requests; 0: none
+    /// Replays that are tried to find each failure with fewer steps; 0: none
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub shrink: usize,
     /// This instant alone, as a failure names it
-    #[arg(long, value_name = "REQUEST:EVENTS:FATE")]
+    #[arg(long, value_name = "INSTANT")]
     pub only: Option<String>,
     /// Where images are written, and what is done; images that fail stay [default: RECORDING.crash]
     #[arg(long, value_name = "DIR")]

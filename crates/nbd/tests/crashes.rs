@@ -42,18 +42,16 @@ fn crash(test: &str, mount: &str, load: &[&str], check: &str) -> Option<Tried> {
         check: format!("sh {} {{image}}", script(check)),
         flushes: 6,
         samples: 8,
-        fates: 2,
-        only: None,
         base: Some(base),
         work: served.file("crash"),
-        seed: 1,
         failures: 1,
         threads: 2,
         shrink: 0,
-        anew: false,
+        ..Crash::default()
     };
     let setup = serve::DriveDirectory::at(&served.file("")).setup().expect("it was made");
-    Some(crash.run(&setup, &recording, &mut |_, _| {}).unwrap_or_else(|error| panic!("{error}")))
+    let drive = serve::DriveKind::Of(Box::new(setup));
+    Some(crash.run(&drive, &recording, &mut |_, _| {}).unwrap_or_else(|error| panic!("{error}")))
 }
 
 fn passes(tried: &Tried) {

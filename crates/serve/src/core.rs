@@ -3,7 +3,8 @@
 use crate::events::Events;
 use crate::history::History;
 use crate::pace::Pace;
-use crate::record::Recorder;
+use crate::record::{Recorder, held_by};
+use crate::recording::Step;
 use lab::served::{Control, Disk, DiskAnswer, DiskRequest, Failed, Happened, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -219,6 +220,9 @@ impl Core {
     fn note_planned(&mut self) {
         for Happened { at, control, refused, .. } in self.disk.happened() {
             let happens = refused.is_none();
+            if happens {
+                self.record_control(&control.to_string());
+            }
             self.events.note(at.0 as f64 * 1e-9, control.to_string(), true, refused);
             match control {
                 Control::Pause(time) if happens => self.stall(time),
@@ -238,7 +242,34 @@ impl Core {
 
     /// Something happened because somebody wanted it.
     pub(crate) fn note(&mut self, what: &str, refused: Option<String>) {
+        if refused.is_none() {
+            self.record_control(what);
+        }
         self.events.note(self.disk.now().0 as f64 * 1e-9, what.to_owned(), false, refused);
+    }
+
+    /// Something happened to the drive that a recording of it must say. After a power cut or a restore it may hold other data than
+    /// clients wrote: it is recorded what.
+    fn record_control(&mut self, words: &str) {
+        if self.recorder.is_none() {
+            return;
+        }
+        let changes = ["cut-power", "restore"].contains(&words.split(' ').next().unwrap_or_default());
+        let held = match changes {
+            false => Ok(None),
+            // Answers to others would be lost in what is read of the drive itself.
+            true if self.is_busy() && self.disk.fork().is_err() => Err("a drive in files that has requests under way".into()),
+            true => held_by(&mut self.disk).map(|held| Some(Arc::new(held))).map_err(|error| error.to_string()),
+        };
+        let Some(recorder) = &mut self.recorder else { return };
+        match held {
+            Ok(held) => recorder.note(&Step::Control { words: words.to_owned(), held }),
+            // From here on it is not known what the drive holds.
+            Err(error) => {
+                let what = format!("the recording ends before `{words}`, after which the drive cannot be read: {error}");
+                recorder.error.get_or_insert_with(|| std::io::Error::other(what));
+            }
+        }
     }
 
     /// Works until something is answered.
