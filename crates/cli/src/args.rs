@@ -417,11 +417,17 @@ pub struct NewDrive {
 /// Options of `crash`.
 #[derive(Debug, Args)]
 pub struct CrashOptions {
-    /// What `flashkeep ctl DRIVE record FILE` wrote
+    /// What `flashkeep ctl DRIVE record FILE` wrote, or a log of dm-log-writes
     pub recording: PathBuf,
+    /// Write the recording to FILE as a log of dm-log-writes, and try nothing
+    #[arg(long, value_name = "FILE")]
+    pub to_log_writes: Option<PathBuf>,
+    /// Write the recording to FILE as `ctl DRIVE record` does, and try nothing
+    #[arg(long, value_name = "FILE", conflicts_with = "to_log_writes")]
+    pub to_recording: Option<PathBuf>,
     /// A command for `sh` that looks at an image, with {image} for its path; exit code 0: all is well. It finds the marks set by then
     /// in FLASHKEEP_MARKS, one a line, and the last in FLASHKEEP_MARK
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", required_unless_present_any = ["to_log_writes", "to_recording"], default_value = "")]
     pub check: String,
     /// A drive of ours in place of the strictest one that a program may meet: its directory
     #[arg(long, value_name = "DRIVE")]

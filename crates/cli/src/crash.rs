@@ -5,13 +5,16 @@ use crate::progress::Count;
 use crate::serve::problem;
 use crate::{CHECK_FAILED, print, say, threads};
 use lab::{Experiment, Problem, quoted};
-use serve::{Crash, DriveDirectory, DriveKind, Recording, Shrunk, Smaller, Tried, usual_work};
+use serve::{Crash, DriveDirectory, DriveKind, LeftOut, Recording, Shrunk, Smaller, Tried, usual_work};
 use std::path::Path;
 use std::process::ExitCode;
 
 pub fn run(options: &CrashOptions) -> Result<ExitCode, Problem> {
-    let drive = drive(options)?;
     let recording = Recording::read(&options.recording).map_err(problem)?;
+    if let Some(out) = options.to_log_writes.as_ref().or(options.to_recording.as_ref()) {
+        return convert(options, &recording, out);
+    }
+    let drive = drive(options)?;
     if recording.is_cut_short {
         say(&format!("note: the recording ends after {} steps: its process was killed", recording.steps.len()));
     }
@@ -39,6 +42,23 @@ pub fn run(options: &CrashOptions) -> Result<ExitCode, Problem> {
     let tried = tried?;
     report(options, &drive, &tried, recording.steps.len());
     Ok(if tried.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })
+}
+
+/// Writes the recording in another format.
+fn convert(options: &CrashOptions, recording: &Recording, out: &Path) -> Result<ExitCode, Problem> {
+    if out.exists() {
+        return Err(Problem::new("", format!("{}: there is a file already", out.display())));
+    }
+    let LeftOut { reads, controls } = match options.to_log_writes {
+        Some(_) => recording.write_log_writes(out).map_err(problem)?,
+        None => recording.write(out).map(|()| LeftOut::default()).map_err(problem)?,
+    };
+    let left_out = match reads + controls {
+        0 => String::new(),
+        _ => format!("; {reads} reads and {controls} commands are left out, for which the format has no word"),
+    };
+    say(&format!("{} steps written{left_out}", recording.steps.len() - reads - controls));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The drive that is asked for: one of ours by name, else the strict one.

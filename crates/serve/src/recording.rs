@@ -1,6 +1,7 @@
 //! Reading a recording back ([`crate::record`] says what it is). It may be damaged, or of somebody else.
 
 use crate::directory::ServeError;
+use crate::log_writes::{self, LeftOut};
 use crate::record::{Recorder, data_of};
 use lab::served::{DiskRequest, SECTOR};
 use std::fmt;
@@ -100,15 +101,18 @@ const REQUEST_MAX: u64 = 1 << 30;
 pub const MARK_MAX: usize = 479;
 
 impl Recording {
-    /// Reads the log at `path` and the data beside it.
+    /// Reads the log at `path` and the data beside it, or a log of dm-log-writes.
     ///
     /// # Errors
-    /// Names the line that makes no sense.
+    /// Names the line or entry that makes no sense.
     pub fn read(path: &Path) -> Result<Self, ServeError> {
         let file = |path: &Path| {
             let path = path.to_owned();
             move |error| ServeError::File(path, "read", error)
         };
+        if log_writes::is_log(path).map_err(file(path))? {
+            return log_writes::read(path);
+        }
         let log = fs::read(path).map_err(file(path))?;
         let named = |what| ServeError::Other(format!("{}: {what}", path.display()));
         let text =
@@ -129,6 +133,14 @@ impl Recording {
         let mut recorder = Recorder::new(path, self.size, self.held).map_err(file("write"))?;
         (0..).zip(&self.steps).for_each(|(us, step)| recorder.step_at(us, step));
         recorder.finish().map(drop).map_err(file("write"))
+    }
+
+    /// Writes it as a log of dm-log-writes. What is there is replaced.
+    ///
+    /// # Errors
+    /// If there is no room, or a step after which the drive held other data: a log has no word for that.
+    pub fn write_log_writes(&self, path: &Path) -> Result<LeftOut, ServeError> {
+        log_writes::write(self, path)
     }
 
     /// Bytes behind the last one that a step concerns.

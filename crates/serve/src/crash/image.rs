@@ -3,7 +3,7 @@
 use crate::directory::ServeError;
 use crate::recording::Held;
 use lab::served::{Disk, SECTOR};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -122,9 +122,9 @@ impl Image {
     /// Writes to a drive that holds something else what this image has.
     pub fn put_on(&self, disk: &mut Disk) -> Result<(), ServeError> {
         let now = Self::on(disk)?;
-        let parts: std::collections::BTreeSet<u64> = self.parts.keys().chain(now.parts.keys()).copied().collect();
-        for part in parts {
-            let sectors = part * SECTORS..((part + 1) * SECTORS).min(disk.sectors());
+        let chunks: BTreeSet<u64> = self.parts.keys().chain(now.parts.keys()).map(|part| part * SECTORS / AT_ONCE).collect();
+        for chunk in chunks {
+            let sectors = chunk * AT_ONCE..((chunk + 1) * AT_ONCE).min(disk.sectors());
             if sectors.clone().any(|sector| self.sector(sector) != now.sector(sector)) {
                 let data: Vec<u8> = sectors.clone().flat_map(|sector| self.sector(sector).to_vec()).collect();
                 disk.write(sectors.start, data, vocab::Fua::No)?;
@@ -152,8 +152,7 @@ const AT_ONCE: u64 = 256;
 /// Bytes that are as in none of some images, in whole sectors.
 pub(super) fn differences(others: &[Image], image: &Image) -> Vec<Range<u64>> {
     let mut found: Vec<Range<u64>> = Vec::new();
-    let parts: std::collections::BTreeSet<u64> =
-        others.iter().chain([image]).flat_map(|image| image.parts.keys().copied()).collect();
+    let parts: BTreeSet<u64> = others.iter().chain([image]).flat_map(|image| image.parts.keys().copied()).collect();
     for sector in parts.into_iter().flat_map(|part| part * SECTORS..(part + 1) * SECTORS) {
         if others.iter().any(|other| other.sector(sector) == image.sector(sector)) {
             continue;
