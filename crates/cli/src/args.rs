@@ -435,8 +435,8 @@ pub struct CrashOptions {
     /// Or what it is; --size alone is that of the strict drive.
     #[command(flatten)]
     pub new: NewDrive,
-    /// Of the strict drive: bytes that a write leaves all or not at all, 512 or 4096
-    #[arg(long, value_name = "BYTES", default_value = "512", value_parser = ["512", "4096"])]
+    /// Of the strict drive: bytes that a write leaves all or not at all, 4096 as on all drives since 2011, or 512
+    #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = ["512", "4096"])]
     pub atom: String,
     /// Of the strict drive: subsets of the writes not flushed that are drawn at each instant
     #[arg(long, value_name = "N", default_value_t = 4)]

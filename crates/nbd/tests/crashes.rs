@@ -52,7 +52,7 @@ fn crash(test: &str, mount: &str, load: &[&str], check: &str) -> Option<[Tried; 
         ..Crash::default()
     };
     let setup = serve::DriveDirectory::at(&served.file("")).setup().expect("it was made");
-    let drives = [DriveKind::Of(Box::new(setup)), DriveKind::Strict { atom: 512, size: None }];
+    let drives = [DriveKind::Of(Box::new(setup)), DriveKind::Strict { atom: 4096, size: None }];
     Some(drives.map(|drive| crash.run(&drive, &recording, &mut |_, _| {}).unwrap_or_else(|error| panic!("{error}"))))
 }
 

@@ -2,8 +2,10 @@
 //!
 //! What was flushed, or written with FUA, is there after a power cut. Of every other write any part of whole *atoms* may be there, in
 //! any order: none, all, or some of its atoms and not the others. A discard may have happened or not; what was discarded reads as zeros.
-//! That is what the interface promises: NVMe and ATA know no order of writes but flushes, and nothing larger than a logical
-//! sector is whole unless a drive says so.
+//! That is what the interface promises: NVMe and ATA know no order of writes but flushes.
+//!
+//! An atom is a logical sector of 512 bytes, which is all that the interface says, or 4096 bytes, the physical sector of drives made
+//! since 2011. File systems rely on the latter: ext4 cannot be mounted after its superblock, 1024 bytes with one check sum, was torn.
 
 use super::image::{Image, adds};
 use crate::directory::ServeError;
