@@ -417,8 +417,20 @@ pub struct NewDrive {
 /// Options of `crash`.
 #[derive(Debug, Args)]
 pub struct CrashOptions {
-    /// What `flashkeep ctl DRIVE record FILE` wrote, or a log of dm-log-writes
-    pub recording: PathBuf,
+    /// What `flashkeep ctl DRIVE record FILE` wrote, or a log of dm-log-writes; with --run where that is written to
+    /// [default: crash-run.log, which is replaced]
+    #[arg(required_unless_present = "run")]
+    pub recording: Option<PathBuf>,
+    /// Record this first: a command for `sh` that writes to {disk}, a file that is a drive, or in {dir}, with --mount. It sets a mark
+    /// with `flashkeep ctl "$FLASHKEEP_DRIVE" mark NAME`
+    #[arg(long, value_name = "COMMAND")]
+    pub run: Option<String>,
+    /// With a file system: ext4, xfs or btrfs. Each image is mounted, its file system checked, and {dir} in --check is where it is
+    #[arg(long, value_name = "KIND")]
+    pub mount: Option<serve::FileSystem>,
+    /// With --run: nbdkit's plugin, if it is not beside the program
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub plugin: Option<PathBuf>,
     /// Write the recording to FILE as a log of dm-log-writes, and try nothing
     #[arg(long, value_name = "FILE")]
     pub to_log_writes: Option<PathBuf>,
@@ -426,9 +438,9 @@ pub struct CrashOptions {
     #[arg(long, value_name = "FILE", conflicts_with = "to_log_writes")]
     pub to_recording: Option<PathBuf>,
     /// A command for `sh` that looks at an image, with {image} for its path; exit code 0: all is well. It finds the marks set by then
-    /// in FLASHKEEP_MARKS, one a line, and the last in FLASHKEEP_MARK
-    #[arg(long, value_name = "COMMAND", required_unless_present_any = ["to_log_writes", "to_recording"], default_value = "")]
-    pub check: String,
+    /// in FLASHKEEP_MARKS, one a line, and the last in FLASHKEEP_MARK. With --mount also sqlite:PATH or postgres:PATH
+    #[arg(long, value_name = "COMMAND", required_unless_present_any = ["to_log_writes", "to_recording"])]
+    pub check: Option<String>,
     /// A drive of ours in place of the strictest one that a program may meet: its directory
     #[arg(long, value_name = "DRIVE")]
     pub drive: Option<PathBuf>,

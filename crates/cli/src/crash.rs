@@ -5,12 +5,18 @@ use crate::progress::Count;
 use crate::serve::problem;
 use crate::{CHECK_FAILED, print, say, threads};
 use lab::{Experiment, Problem, quoted};
-use serve::{Crash, DriveDirectory, DriveKind, LeftOut, Recording, Shrunk, Smaller, Tried, usual_work};
-use std::path::Path;
+use serve::{
+    Crash, DriveDirectory, DriveKind, FileSystem, LeftOut, MADE, Program, Ready, Recording, Shrunk, Smaller, Tried, usual_work,
+};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub fn run(options: &CrashOptions) -> Result<ExitCode, Problem> {
-    let recording = Recording::read(&options.recording).map_err(problem)?;
+    let path = options.recording.clone().unwrap_or_else(|| RUN.into());
+    if let Some(command) = &options.run {
+        record(options, command, &path)?;
+    }
+    let recording = Recording::read(&path).map_err(problem)?;
     if let Some(out) = options.to_log_writes.as_ref().or(options.to_recording.as_ref()) {
         return convert(options, &recording, out);
     }
@@ -19,17 +25,21 @@ pub fn run(options: &CrashOptions) -> Result<ExitCode, Problem> {
         say(&format!("note: the recording ends after {} steps: its process was killed", recording.steps.len()));
     }
     let only = options.only.as_deref().map(str::parse).transpose().map_err(|error: String| Problem::new("--only", error))?;
+    let work = options.work.clone().unwrap_or_else(|| usual_work(&path));
+    // What `--run` made of the drive is no matter of the program.
+    let makes = options.mount.is_some() && recording.steps.iter().any(|step| step.mark() == Some(MADE));
+    let check = Ready { check: options.check.clone().unwrap_or_default(), mount: options.mount };
     let crash = Crash {
-        check: options.check.clone(),
+        check: check.command(&work).map_err(problem)?,
         subsets: options.subsets,
         images: options.images,
         flushes: options.flushes,
         samples: options.samples,
         fates: options.fates.max(1),
-        from: options.from.clone(),
+        from: options.from.clone().or_else(|| makes.then(|| MADE.to_owned())),
         only,
         base: options.base.clone(),
-        work: options.work.clone().unwrap_or_else(|| usual_work(&options.recording)),
+        work,
         seed: options.seed,
         failures: options.failures.max(1),
         threads: threads(options.threads),
@@ -40,8 +50,38 @@ pub fn run(options: &CrashOptions) -> Result<ExitCode, Problem> {
     let tried = crash.run(&drive, &recording, &mut |done, all| bar.show(done as u64, all as u64)).map_err(problem);
     bar.clear();
     let tried = tried?;
-    report(options, &drive, &tried, recording.steps.len());
+    report((options, &path), &drive, &tried, recording.steps.len());
     Ok(if tried.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })
+}
+
+/// Where `--run` records, unless it is told.
+const RUN: &str = "crash-run.log";
+
+/// Runs the program on a drive and records it.
+fn record(options: &CrashOptions, command: &str, path: &Path) -> Result<(), Problem> {
+    for old in [path.to_owned(), PathBuf::from(format!("{}.data", path.display()))] {
+        if !old.exists() {
+            continue;
+        }
+        if options.recording.is_some() {
+            return Err(Problem::new("", format!("{}: there is a file already", old.display())));
+        }
+        std::fs::remove_file(&old).map_err(|error| Problem::new("", format!("{}: {error}", old.display())))?;
+    }
+    let NewDrive { scheme, model, ecc, errors, set, .. } = &options.new;
+    let usual = options.mount.map_or("32MiB", FileSystem::usual_size).to_owned();
+    let new = NewDrive {
+        // What a program asks is recorded, and the same of any drive: this one is quick.
+        scheme: scheme.clone().or_else(|| Some("none".into())),
+        model: model.clone().or_else(|| Some("mlc-2014".into())),
+        size: options.new.size.clone().or(Some(usual)),
+        ecc: ecc.clone(),
+        errors: errors.clone(),
+        set: set.clone(),
+    };
+    let experiment = Experiment::with(&new.overrides())?;
+    let program = Program { command: command.to_owned(), mount: options.mount, experiment, plugin: options.plugin.clone() };
+    program.record(path).map_err(problem)
 }
 
 /// Writes the recording in another format.
@@ -91,11 +131,11 @@ const LISTED: usize = 16;
 /// Ranges that are named at most.
 const RANGES: usize = 6;
 
-fn report(options: &CrashOptions, drive: &DriveKind, tried: &Tried, steps: usize) {
+fn report((options, path): (&CrashOptions, &Path), drive: &DriveKind, tried: &Tried, steps: usize) {
     for failure in &tried.failures {
         print(&format!("FAILED {}: {}\n", failure.instant.in_words(steps), said(&failure.said)));
         print(&format!("  image: {}\n", failure.image.display()));
-        print(&format!("  again: {} --only {}\n", typed(options, None), failure.instant));
+        print(&format!("  again: {} --only {}\n", typed(options, path), failure.instant));
         match &failure.smaller {
             None => {}
             Some(Shrunk::ByOrder) => print(
@@ -151,24 +191,29 @@ fn report_smaller(options: &CrashOptions, smaller: &Smaller) {
         smaller.lost.iter().take(RANGES).map(|lost| format!("{} at {}", lost.end - lost.start, lost.start)).collect();
     let more = if smaller.lost.len() > RANGES { ", ..." } else { "" };
     print(&format!("    bytes other than answered: {}{more}\n", ranges.join(", ")));
-    print(&format!("    again: {} --only {}\n", typed(options, Some(&smaller.log)), smaller.instant));
+    print(&format!("    again: {} --only {}\n", typed(options, &smaller.log), smaller.instant));
 }
 
 fn said(text: &str) -> &str {
     if text.is_empty() { "the check said nothing" } else { text }
 }
 
-/// What was typed, with another recording if one is given.
-fn typed(options: &CrashOptions, recording: Option<&Path>) -> String {
-    let (mut words, mut is_instant) = (vec!["flashkeep".to_owned()], false);
-    for word in crate::typed() {
+/// What was typed, with this recording in place of the one that was named or run.
+fn typed(options: &CrashOptions, recording: &Path) -> String {
+    let (mut words, mut is_value) = (vec!["flashkeep".to_owned()], false);
+    for (at, word) in crate::typed().iter().enumerate() {
         // The old value of `--only` names an instant of the whole recording.
-        let skips = is_instant || word.starts_with("--only=");
-        is_instant = word == "--only";
-        match recording {
-            _ if skips || is_instant => {}
-            Some(other) if lab::path_of(word) == options.recording => words.push(quoted(&lab::path_text(other))),
-            _ => words.push(quoted(word)),
+        let skips = is_value || ["--only=", "--run="].iter().any(|option| word.starts_with(option));
+        is_value = !is_value && ["--only", "--run"].contains(&&**word);
+        if skips || is_value {
+            continue;
+        }
+        let is_recording = options.recording.as_ref().is_some_and(|named| lab::path_of(word) == *named);
+        if !is_recording {
+            words.push(quoted(word));
+        }
+        if at == 0 {
+            words.push(quoted(&lab::path_text(recording)));
         }
     }
     words.join(" ")

@@ -161,7 +161,7 @@ impl Crash {
             if let Some(last) = last {
                 block.take(last, step - 1)?;
             }
-            if let Some(Step::Mark(name)) = last {
+            if let Some(Step::Mark(name)) = last.filter(|_| step > from) {
                 marks.push(name);
             }
             let is_new = step == from || last.is_some_and(|last| last.changes() || matches!(last, Step::Mark(_)));

@@ -12,11 +12,13 @@ mod checks;
 mod image;
 mod instant;
 mod kept;
+mod ready;
 mod shrink;
 mod state;
 mod strict;
 
 pub use instant::{Cut, Instant};
+pub use ready::Ready;
 pub use shrink::{Shrunk, Smaller};
 pub use strict::Loss;
 
@@ -270,20 +272,30 @@ impl Crash {
                 "the drive held something when the recording began, which the replay needs: copy the drive before, and name the image with --base",
             );
         }
-        // A smaller recording may have no marks any more.
-        let Some(from) = self.from.as_ref().filter(|_| self.only.is_none()) else { return Ok(0) };
-        let is_it = |step: &Step| matches!(step, Step::Mark(name) if name == from);
-        recording.steps.iter().position(is_it).map(|at| at + 1).ok_or_else(|| {
-            let marks: BTreeSet<&str> = recording.marks(recording.steps.len()).into_iter().collect();
+        self.first(recording).ok_or_else(|| {
+            let marks: BTreeSet<&str> = recording.steps.iter().filter_map(Step::mark).collect();
+            let from = self.from.as_deref().unwrap_or_default();
             ServeError::Other(format!("--from {from}: no such mark in the recording; known: {marks:?}"))
         })
+    }
+
+    /// The step from which on instants are tried; `None`: there is no such mark.
+    fn first(&self, recording: &Recording) -> Option<usize> {
+        let Some(from) = &self.from else { return Some(0) };
+        recording.steps.iter().position(|step| step.mark() == Some(from)).map(|at| at + 1)
+    }
+
+    /// The marks among so many of the first steps, from the one on where instants begin.
+    fn marks<'a>(&self, recording: &'a Recording, steps: usize) -> Vec<&'a str> {
+        let first = self.first(recording).unwrap_or_default().min(steps);
+        recording.steps[first..steps].iter().filter_map(Step::mark).collect()
     }
 
     /// Sees that the check passes before anything was lost.
     fn check_start(&self, start: &State, recording: &Recording, from: usize, checks: &Checks) -> Result<(), ServeError> {
         let mut state = start.fork()?;
         recording.steps[..from].iter().enumerate().try_for_each(|(index, step)| state.take(step, index))?;
-        let Some(said) = checks.verdict(&state.now()?, &recording.marks(from))?.1 else { return Ok(()) };
+        let Some(said) = checks.verdict(&state.now()?, &self.marks(recording, from))?.1 else { return Ok(()) };
         let (said, base) =
             (if said.is_empty() { "nothing" } else { &said }, if self.base.is_some() { "" } else { "is --base missing? " });
         Err(ServeError::Other(match &self.from {
@@ -317,7 +329,7 @@ impl Crash {
         recording.steps[..only.step].iter().enumerate().try_for_each(|(index, step)| state.take(step, index))?;
         let image = state.cut(self, recording.steps.get(only.step), only)?;
         let checks = Checks::new(&self.check, &self.work, BTreeMap::new(), |_, _| {});
-        let (digest, verdict) = checks.verdict(&image, &recording.marks(only.step))?;
+        let (digest, verdict) = checks.verdict(&image, &self.marks(recording, only.step))?;
         let failure = |said| Failure { instant: only, image: checks.path(digest), said, smaller: None };
         Ok(Tried { instants: 1, images: 1, failures: verdict.map(failure).into_iter().collect(), ..Tried::default() })
     }
@@ -377,7 +389,7 @@ impl Crash {
                     collector.tried.known += images.len();
                     collector.add(step, images);
                 } else {
-                    let job = Job { state: state.fork()?, next, step, marks: recording.marks(step), tries };
+                    let job = Job { state: state.fork()?, next, step, marks: self.marks(recording, step), tries };
                     if give.send(job).is_err() {
                         // All threads panicked; that is told when they are joined.
                         break;
@@ -431,13 +443,6 @@ impl Crash {
         let fates = |events| (0..self.fates).map(move |fate| Cut::Drive { events, fate });
         let losses = job.tries.losses.iter().map(|loss| Cut::Strict(*loss));
         Ok(events.into_iter().flat_map(fates).chain(losses).map(|cut| Instant { step, cut }).collect())
-    }
-}
-
-impl Recording {
-    /// Names of the marks among so many of the first steps.
-    fn marks(&self, steps: usize) -> Vec<&str> {
-        self.steps[..steps].iter().filter_map(Step::mark).collect()
     }
 }
 

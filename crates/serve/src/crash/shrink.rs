@@ -147,13 +147,16 @@ impl Shrinker<'_> {
     fn without_cut(&self) -> Result<Shrunk, ServeError> {
         let mut state = self.start.fork()?;
         self.steps.iter().enumerate().try_for_each(|(index, step)| state.take(step, index))?;
-        let (_, verdict) = self.checks.verdict(&state.now()?, &self.recording.marks(self.steps.len()))?;
+        let (_, verdict) = self.checks.verdict(&state.now()?, &self.crash.marks(self.recording, self.steps.len()))?;
         Ok(if verdict.is_none() { Shrunk::ByOrder } else { Shrunk::AtTheEnd })
     }
 
     /// Whether a step may be left out whatever else is kept.
     fn can_go(&self, index: usize) -> bool {
-        !matches!(self.steps[index], Step::Request(DiskRequest::Flush) | Step::Control { held: Some(_), .. })
+        let stays = matches!(self.steps[index], Step::Request(DiskRequest::Flush) | Step::Control { held: Some(_), .. });
+        // Where instants begin, and marks are told, in the smaller recording, too.
+        let begins = self.crash.from.is_some() && self.steps[index].mark() == self.crash.from.as_deref();
+        !stays && !begins
     }
 
     /// What is left without some, and without flushes that have nothing left to make durable.
@@ -179,7 +182,9 @@ impl Shrinker<'_> {
             state.take(&self.steps[index], number)?;
         }
         let last = kept.get(before).map(|&index| &self.steps[index]);
-        let marks: Vec<&str> = kept[..before].iter().filter_map(|&index| self.steps[index].mark()).collect();
+        let first = self.crash.first(self.recording).unwrap_or_default();
+        let told = kept[..before].iter().filter(|index| **index >= first);
+        let marks: Vec<&str> = told.filter_map(|&index| self.steps[index].mark()).collect();
         let mut uncut = vec![state.now()?];
         if let Some(last) = last {
             let mut after = state.fork()?;
