@@ -139,8 +139,8 @@ fn report((options, path): (&CrashOptions, &Path), drive: &DriveKind, tried: &Tr
         match &failure.smaller {
             None => {}
             Some(Shrunk::ByOrder) => print(
-                "  it fails there with everything kept that was answered, too, and passes at the end of the recording: the order of the \
-                 writes is unsafe, the program's or that of the file system below it, whatever the drive loses\n",
+                "  it fails there with everything kept that was answered, too, and passes at the end of the recording: writes come too late, or \
+                 in an unsafe order, from the program or the file system below it, whatever the drive loses\n",
             ),
             Some(Shrunk::AtTheEnd) => print(
                 "  it fails there with everything kept that was answered, and at the end of the recording, too: the check is broken, or \
