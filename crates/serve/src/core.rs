@@ -97,6 +97,8 @@ struct Pending {
     slot: Arc<Slot>,
     /// Whether its answer says that something is durable.
     syncs: bool,
+    /// What is recorded once it is answered.
+    recorded: Option<DiskRequest>,
 }
 
 /// Answers that came later than virtual time said, of all; with a clock.
@@ -186,12 +188,10 @@ impl Core {
                 }
                 Item::Request(_, slot) if self.broken.is_some() => self.answer(slot, Err(Failed::Media)),
                 Item::Request(request, slot) => {
-                    if let Some(recorder) = &mut self.recorder {
-                        recorder.record(&request);
-                    }
+                    let recorded = self.record(&request);
                     let syncs = matches!(request, DiskRequest::Flush | DiskRequest::Write { fua: Fua::Yes, .. });
                     let number = self.disk.submit(request);
-                    self.pending.push((number, Pending { slot, syncs: syncs && self.syncs }));
+                    self.pending.push((number, Pending { slot, syncs: syncs && self.syncs, recorded }));
                     if let Some(history) = &mut self.history {
                         history.asked(self.pending.len());
                     }
@@ -199,6 +199,17 @@ impl Core {
             }
         }
         self.taken = items;
+    }
+
+    /// Records a request, or returns it to be recorded when it is answered. A flush makes durable what was answered when it was asked:
+    /// a write under way by then comes behind it.
+    fn record(&mut self, request: &DiskRequest) -> Option<DiskRequest> {
+        let recorder = self.recorder.as_mut()?;
+        if matches!(request, DiskRequest::Write { .. } | DiskRequest::Discard { .. }) {
+            return Some(request.clone());
+        }
+        recorder.record(request);
+        None
     }
 
     /// Wall time that passed while nobody asked anything is idle time of the drive.
@@ -327,6 +338,9 @@ impl Core {
             }
             if let Some(at) = self.of(&answer) {
                 let (_, pending) = self.pending.remove(at);
+                if let (Some(recorder), Some(request), true) = (&mut self.recorder, &pending.recorded, answer.result.is_ok()) {
+                    recorder.record(request);
+                }
                 self.answer(pending.slot, answer.result);
             }
         }

@@ -237,6 +237,30 @@ fn disk_setup(settings: &str) -> DriveKind {
     DriveKind::Of(Box::new(lab::disk_setup(&one).unwrap_or_else(|error| panic!("{error}"))))
 }
 
+/// A flush promises nothing of a write that was not answered when it was asked: in the recording that write is behind it.
+#[test]
+fn a_flush_does_not_count_for_a_write_under_way() {
+    let work = Work::new("under-way");
+    let settings = "schemes = [\"none\"]\ncapacity.size = \"16MiB\"\ndrive.preset = \"mlc-2014\"\nbuffer.kind = \"off\"\n";
+    // A program of a page takes a tenth of a second and more.
+    let served = Served::new("under-way", disk(settings, ""), Pace::Times(0.01));
+    let log = work.0.join("log");
+    served.ctl(&format!("record {}", log.display()));
+    let call = |step: Step| {
+        let Step::Request(request) = step else { panic!("a request") };
+        served.server.call(request).expect("it is done");
+    };
+    std::thread::scope(|scope| {
+        let slow = scope.spawn(|| call(write(0, "slow", Fua::No)));
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        assert!(!slow.is_finished(), "it is under way");
+        call(flush());
+    });
+    served.ctl("record off");
+    let steps = Recording::read(&log).expect("it was written").steps;
+    assert_eq!(steps, [flush(), write(0, "slow", Fua::No)]);
+}
+
 /// Lost dies are lost in the replay, and a command that the replayed drive cannot follow is an error.
 #[test]
 fn lost_parts_are_lost_in_the_replay() {
