@@ -2,7 +2,8 @@
 # own check finds nothing wrong then, and the command passes in its directory, for whose path {dir} is written. Exit code 126: that
 # cannot be tried here.
 kind=$1 command=$3
-work=$(mktemp -d) && mkdir "$work/dir" || exit 126
+# Databases do not run as root, and must find their way to the directory.
+work=$(mktemp -d) && chmod 755 "$work" && mkdir "$work/dir" || exit 126
 device=
 end() {
     ! mountpoint -q "$work/dir" || umount "$work/dir" || umount -l "$work/dir"
