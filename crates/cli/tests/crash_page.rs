@@ -111,3 +111,39 @@ fn sequences_of_calls_keep_their_promises() {
         assert!(printed.contains(says), "{kind}: {printed}");
     }
 }
+
+/// A workload in the language of ACE is run and judged: what it made durable is there, and what it did not is missed.
+#[test]
+fn workloads_of_ace_are_run_and_judged() {
+    if !have("nbdkit nbdfuse python3 losetup mkfs.ext4", ROOT_AND_LOOPS) {
+        return;
+    }
+    let here = directory("crash_ace");
+    let workload = |name: &str, calls: &str| {
+        let text = format!("# define\nA\nA/foo\nbar\n\n# declare\nlocal_checkpoint\n\n# setup\n\n# run\n{calls}");
+        std::fs::write(here.join(name), text).expect("room");
+    };
+    workload(
+        "first",
+        "mkdir A 0777\nopen Afoo O_RDWR|O_CREAT 0777\nwrite Afoo 0 32768\nfsetxattr Afoo\n\
+         falloc Afoo FALLOC_FL_PUNCH_HOLE|FALLOC_FL_KEEP_SIZE 4096 8192\nfsync Afoo\ncheckpoint 1\nclose Afoo\n",
+    );
+    workload(
+        "second",
+        "open bar O_RDWR|O_CREAT 0777\ndwrite bar 0 8192\nmmapwrite bar 8192 4096\nsync\ncheckpoint 1\nclose bar\n",
+    );
+    let crash = |log: &str| {
+        run(
+            &here,
+            &format!(
+                "flashkeep crash {log}.log --mount ext4 --run 'python3 ace.py run {{dir}} oracle.json first second' \
+                 --check 'python3 ace.py check {{dir}} oracle.json' --failures 1 --images 4"
+            ),
+        )
+    };
+    assert!(crash("sound").contains(" 0 failed"));
+    let hasty = std::fs::read_to_string(here.join("ace.py")).expect("copied").replace("os.fsync(self.file(name))", "pass");
+    std::fs::write(here.join("ace.py"), hasty).expect("room");
+    let printed = crash("hasty");
+    assert!(printed.contains("first: A/foo is None, made durable was"), "{printed}");
+}
