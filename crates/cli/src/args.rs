@@ -450,8 +450,8 @@ pub struct CrashOptions {
     /// Of the strict drive: bytes that a write leaves all or not at all, 4096 as on all drives since 2011, or 512
     #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = ["512", "4096"])]
     pub atom: String,
-    /// Of the strict drive: subsets of the writes not flushed that are drawn at each instant
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    /// Of the strict drive: subsets of the writes not flushed that are drawn before each flush and mark
+    #[arg(long, value_name = "N", default_value_t = 16)]
     pub subsets: u32,
     /// Of the strict drive: different images that are checked, at most; 0: all
     #[arg(long, value_name = "N", default_value_t = 5000)]

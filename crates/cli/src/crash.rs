@@ -3,7 +3,7 @@
 use crate::args::{CrashOptions, NewDrive};
 use crate::progress::Count;
 use crate::serve::problem;
-use crate::{CHECK_FAILED, print, say, threads};
+use crate::{CHECK_FAILED, interrupt, print, say, threads};
 use lab::{Experiment, Problem, quoted};
 use serve::{
     Crash, DriveDirectory, DriveKind, FileSystem, LeftOut, MADE, Program, Ready, Recording, Shrunk, Smaller, Tried, usual_work,
@@ -81,6 +81,10 @@ fn record(options: &CrashOptions, command: &str, path: &Path) -> Result<(), Prob
     };
     let experiment = Experiment::with(&new.overrides())?;
     let program = Program { command: command.to_owned(), mount: options.mount, experiment, plugin: options.plugin.clone() };
+    interrupt::saying(|| {
+        Program::clean();
+        Some("stopped while the program ran: nothing was judged".to_owned())
+    });
     program.record(path).map_err(problem)
 }
 
@@ -175,7 +179,7 @@ fn left_out(options: &CrashOptions, drive: &DriveKind, tried: &Tried) {
     if tried.singles_left_out > 0 {
         left.push(format!("{} single losses where many writes were not flushed", tried.singles_left_out));
     }
-    left.push(format!("subsets of writes but single ones, whole ones and {} draws each", options.subsets));
+    left.push(format!("subsets beside single writes, whole prefixes and {} draws before each flush", options.subsets));
     print(&format!("strict drive, writes whole in {atom} bytes; not looked at: {}\n", left.join("; ")));
 }
 

@@ -161,6 +161,7 @@ struct Started {
     fuse: Option<Child>,
     device: Option<String>,
     is_mounted: bool,
+    is_fuse: bool,
 }
 
 impl Program {
@@ -179,11 +180,27 @@ impl Program {
                 "nbdfuse is not installed: Debian and Ubuntu have it in the package libnbd-bin".into(),
             ));
         }
-        let place = std::env::temp_dir().join(format!("flashkeep-run-{}", std::process::id()));
-        let mut started = Started { place, ..Started::default() };
+        let mut started = Started { place: Self::place(), ..Started::default() };
         let said = self.record_in(&mut started, log);
         let ended = started.end();
         said.and(ended)
+    }
+
+    /// Where this process has drive, file and mount.
+    fn place() -> PathBuf {
+        std::env::temp_dir().join(format!("flashkeep-run-{}", std::process::id()))
+    }
+
+    /// Ends what a program was given, when this process is to end in the middle.
+    pub fn clean() {
+        let place = Self::place();
+        let file = place.join("fuse/disk");
+        let device = done("losetup", &["-n", "-O", "NAME", "-j", &text(&file)]).unwrap_or_default();
+        let is_mounted = done("mountpoint", &["-q", &text(&place.join("dir"))]).is_ok();
+        let device = Some(device).filter(|device| !device.is_empty());
+        if place.exists() {
+            let _ = Started { place, device, is_mounted, is_fuse: file.exists(), ..Started::default() }.end();
+        }
     }
 
     fn record_in(&self, started: &mut Started, log: &Path) -> Result<(), ServeError> {
@@ -215,6 +232,7 @@ impl Program {
         let file = fuse.join("disk");
         let spawned = command("nbdfuse").arg(&file).arg(launch.uri()).stderr(Stdio::null()).spawn();
         started.fuse = Some(spawned.map_err(|error| ServeError::Other(format!("nbdfuse cannot be started: {error}")))?);
+        started.is_fuse = true;
         wait("nbdfuse", &mut started.fuse, || file.exists())?;
         let log = std::path::absolute(log).map_err(|error| ServeError::File(log.to_owned(), "find", error))?;
         ctl(&format!("record {}", log.display()))?;
@@ -299,16 +317,15 @@ impl Started {
     /// Ends all of it, whatever failed before.
     fn end(mut self) -> Result<(), ServeError> {
         let unmounted = self.unmount();
-        if let Some(mut fuse) = self.fuse.take() {
+        if self.is_fuse {
             // Root needs no helper, and may have none.
             let place = text(&self.place.join("fuse"));
             let ways: [(&str, &[&str]); 3] =
                 [("umount", &[&place]), ("fusermount3", &["-u", &place]), ("fusermount", &["-u", &place])];
             let _ = ways.into_iter().find(|(program, arguments)| done(program, arguments).is_ok());
-            let _ = fuse.kill().and_then(|()| fuse.wait());
         }
-        if let Some(mut nbdkit) = self.nbdkit.take() {
-            let _ = nbdkit.kill().and_then(|()| nbdkit.wait());
+        for mut child in [self.fuse.take(), self.nbdkit.take()].into_iter().flatten() {
+            let _ = child.kill().and_then(|()| child.wait());
         }
         let _ = fs::remove_dir_all(&self.place);
         unmounted

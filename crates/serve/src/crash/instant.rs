@@ -169,7 +169,11 @@ impl Crash {
                 continue;
             }
             let all = step == from || matches!(last, Some(Step::Mark(_)));
-            let (losses, left_out) = block.losses(all, self.subsets, &mut self.draws(step, u32::MAX));
+            // A subset of what is written by now is one of what is written before the next flush: unless a mark comes between, it is
+            // drawn there.
+            let is_last = recording.steps.get(step).is_none_or(|next| !matches!(next, Step::Request(_)) || next.forces());
+            let drawn = if is_last { self.subsets } else { 0 };
+            let (losses, left_out) = block.losses(all, drawn, &mut self.draws(step, u32::MAX));
             plan.singles_left_out += left_out;
             instants += losses.len();
             plan.instants.insert(step, instants);

@@ -74,7 +74,7 @@ impl DriveKind {
 pub struct Crash {
     /// The user's check, run by `sh`; `{image}` stands for the image's path. It passes with exit code 0.
     pub check: String,
-    /// Of the strict drive: draws of what is lost, at each instant.
+    /// Of the strict drive: draws of what is lost, before each flush and mark.
     pub subsets: u32,
     /// Of the strict drive: different images that are checked, at most; 0: all.
     pub images: usize,
@@ -108,7 +108,7 @@ impl Default for Crash {
     fn default() -> Self {
         Self {
             check: String::new(),
-            subsets: 4,
+            subsets: 16,
             images: 5000,
             flushes: 1000,
             samples: 100,

@@ -11,6 +11,7 @@ end() {
     rm -rf "$work"
 }
 trap end EXIT
+trap 'exit 130' INT TERM
 PATH=$PATH:/usr/sbin:/sbin
 case $kind in
 ext4) options=defaults; check() { e2fsck -fn "$device"; } ;;
