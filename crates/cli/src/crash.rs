@@ -81,10 +81,7 @@ fn record(options: &CrashOptions, command: &str, path: &Path) -> Result<(), Prob
     };
     let experiment = Experiment::with(&new.overrides())?;
     let program = Program { command: command.to_owned(), mount: options.mount, experiment, plugin: options.plugin.clone() };
-    interrupt::saying(|| {
-        Program::clean();
-        Some("stopped while the program ran: nothing was judged".to_owned())
-    });
+    interrupt::saying(|| Program::clean().then(|| "stopped while the program ran: nothing was judged".to_owned()));
     program.record(path).map_err(problem)
 }
 

@@ -191,16 +191,19 @@ impl Program {
         std::env::temp_dir().join(format!("flashkeep-run-{}", std::process::id()))
     }
 
-    /// Ends what a program was given, when this process is to end in the middle.
-    pub fn clean() {
+    /// Ends what a program was given, when this process is to end in the middle; whether there was something.
+    #[must_use]
+    pub fn clean() -> bool {
         let place = Self::place();
         let file = place.join("fuse/disk");
         let device = done("losetup", &["-n", "-O", "NAME", "-j", &text(&file)]).unwrap_or_default();
         let is_mounted = done("mountpoint", &["-q", &text(&place.join("dir"))]).is_ok();
         let device = Some(device).filter(|device| !device.is_empty());
-        if place.exists() {
+        let is_there = place.exists();
+        if is_there {
             let _ = Started { place, device, is_mounted, is_fuse: file.exists(), ..Started::default() }.end();
         }
+        is_there
     }
 
     fn record_in(&self, started: &mut Started, log: &Path) -> Result<(), ServeError> {
