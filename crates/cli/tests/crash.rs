@@ -78,6 +78,12 @@ fn what_proves_nothing_is_an_error() {
         ("unsafe.log --check 'true {image}' --size 1000B", "wanted whole sectors"),
         ("unsafe.log --check 'true {image}' --size drive", "the strict drive has a size"),
         ("unsafe.log --check 'true {image}' --atom 1024", "possible values: 512, 4096"),
+        ("--run true --check 'true {image}'", "--run: the command has no {disk}"),
+        ("--check 'true {image}'", "required arguments were not provided"),
+        ("unsafe.log", "--check <COMMAND>"),
+        ("unsafe.log --check sqlite:db", "--check: sqlite lies in a file system: say which with --mount"),
+        ("unsafe.log --check 'true {dir}' --mount zfs", "found `zfs`, known: ext4, xfs, btrfs"),
+        ("unsafe.log --to-log-writes unsafe.log", "unsafe.log: there is a file already"),
         ("unsafe.log --check 'true {image}' --only 3:1:0", "an instant of a drive of ours"),
         ("unsafe.log --check 'true {image}' --scheme none --size 8MiB --only 3:all", "an instant of the strict drive"),
     ] {

@@ -90,6 +90,22 @@ fn the_page_does_what_it_says() {
     assert!(compared > 12, "{compared} lines");
 }
 
+/// A program that did not end well is no test, and leaves nothing mounted or running.
+#[test]
+fn a_program_that_fails_is_an_error() {
+    if !have("nbdkit nbdfuse", "[ -e /dev/fuse ]") {
+        return;
+    }
+    let here = directory("crash_program");
+    let line = format!("{} crash --run 'ls {{disk}} && exit 3' --check 'true {{image}}'", env!("CARGO_BIN_EXE_flashkeep"));
+    let output = Command::new("sh").args(["-c", &line]).current_dir(&here).output().expect("sh is there");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("the program did not end well, so what it wrote is no test of it: exit status: 3: "), "{said}");
+    let disk = said.trim().rsplit(' ').next().expect("the program printed it");
+    assert!(disk.ends_with("/fuse/disk") && !Path::new(disk).exists(), "{disk}");
+}
+
 /// The sequences on the two other file systems, and on ext4 with nothing made durable.
 #[test]
 fn sequences_of_calls_keep_their_promises() {
