@@ -241,14 +241,12 @@ impl Block {
     }
 
     fn drawn(&self, pending: &Pending, draws: &mut Stream) -> Kept {
-        let (chance, atoms) = (draws.below(20), pending.atoms(self.atom));
-        let each: Vec<u64> = atoms.filter(|_| draws.chance(0.5)).collect();
-        match chance {
+        match draws.below(20) {
             _ if pending.forced => Kept::All,
             0..9 => Kept::All,
             9..18 => Kept::Atoms(0..0),
             _ if pending.data.is_none() => Kept::All,
-            _ => Kept::Each(each),
+            _ => Kept::Each(pending.atoms(self.atom).filter(|_| draws.chance(0.5)).collect()),
         }
     }
 
