@@ -417,7 +417,7 @@ pub struct NewDrive {
 /// Options of `crash`.
 #[derive(Debug, Args)]
 pub struct CrashOptions {
-    /// What `flashkeep ctl DRIVE record FILE` wrote, or a log of dm-log-writes; with --run where that is written to
+    /// A recording of `flashkeep ctl DRIVE record FILE`, or a log of dm-log-writes; with --run where that is written to
     /// [default: crash-run.log, which is replaced]
     #[arg(required_unless_present = "run")]
     pub recording: Option<PathBuf>,
@@ -447,13 +447,13 @@ pub struct CrashOptions {
     /// Or what it is; --size alone is that of the strict drive.
     #[command(flatten)]
     pub new: NewDrive,
-    /// Of the strict drive: bytes that a write leaves all or not at all, 4096 as on all drives since 2011, or 512
+    /// Strict drive: bytes that a write leaves all or not at all, 4096 as on all drives since 2011, or 512
     #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = ["512", "4096"])]
     pub atom: String,
-    /// Of the strict drive: subsets of the writes not flushed that are drawn before each flush and mark
+    /// Strict drive: subsets of the writes not flushed that are drawn before each flush and mark
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub subsets: u32,
-    /// Of the strict drive: different images that are checked, at most; 0: all
+    /// Strict drive: different images that are checked, at most; 0: all
     #[arg(long, value_name = "N", default_value_t = 5000)]
     pub images: usize,
     /// An image of what the drive held when the recording began [default: nothing]
@@ -462,13 +462,13 @@ pub struct CrashOptions {
     /// Instants from this mark on
     #[arg(long, value_name = "MARK")]
     pub from: Option<String>,
-    /// Of a drive of ours: flushes and forced writes around which instants lie, at most
+    /// Drive of ours: flushes and forced writes around which instants lie, at most
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub flushes: usize,
-    /// Of a drive of ours: instants beside those around flushes, at most
+    /// Drive of ours: instants beside those around flushes, at most
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub samples: usize,
-    /// Of a drive of ours: fates tried at each instant of what dies are doing
+    /// Drive of ours: fates tried at each instant of what dies are doing
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub fates: u32,
     /// Seed of what is drawn

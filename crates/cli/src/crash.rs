@@ -26,7 +26,7 @@ pub fn run(options: &CrashOptions) -> Result<ExitCode, Problem> {
     }
     let only = options.only.as_deref().map(str::parse).transpose().map_err(|error: String| Problem::new("--only", error))?;
     let work = options.work.clone().unwrap_or_else(|| usual_work(&path));
-    // What `--run` made of the drive is no matter of the program.
+    // The program does not answer for the file system that `--run` made.
     let makes = options.mount.is_some() && recording.steps.iter().any(|step| step.mark() == Some(MADE));
     let check = Ready { check: options.check.clone().unwrap_or_default(), mount: options.mount };
     let crash = Crash {
@@ -71,7 +71,7 @@ fn record(options: &CrashOptions, command: &str, path: &Path) -> Result<(), Prob
     let NewDrive { scheme, model, ecc, errors, set, .. } = &options.new;
     let usual = options.mount.map_or("32MiB", FileSystem::usual_size).to_owned();
     let new = NewDrive {
-        // What a program asks is recorded, and the same of any drive: this one is quick.
+        // The recording is the same of any drive: this one is quick.
         scheme: scheme.clone().or_else(|| Some("none".into())),
         model: model.clone().or_else(|| Some("mlc-2014".into())),
         size: options.new.size.clone().or(Some(usual)),
@@ -199,7 +199,7 @@ fn said(text: &str) -> &str {
     if text.is_empty() { "the check said nothing" } else { text }
 }
 
-/// What was typed, with this recording in place of the one that was named or run.
+/// The command line, with this recording in place of the one that was named or run.
 fn typed(options: &CrashOptions, recording: &Path) -> String {
     let (mut words, mut is_value) = (vec!["flashkeep".to_owned()], false);
     for (at, word) in crate::typed().iter().enumerate() {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Whether these programs and files are there; else the test says what is not.
+/// True if these programs and files are there; else the test says what is not.
 fn have(programs: &str, and: &str) -> bool {
     let each = format!("for program in {programs}; do command -v $program || {{ echo $program is missing >&2; exit 1; }}; done");
     let line = format!("PATH=$PATH:/usr/sbin:/sbin; {each}; {and} || {{ echo '{and} is not so' >&2; exit 1; }}");
@@ -53,7 +53,7 @@ fn run(directory: &Path, script: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The page's commands print what stands behind them; `...` is for any lines.
+/// The page's commands print the text behind them; `...` is for any lines.
 #[test]
 fn the_page_does_what_it_says() {
     if !have("nbdkit nbdfuse qemu-io python3", "[ -e /dev/fuse ]") {

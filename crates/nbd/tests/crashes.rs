@@ -92,7 +92,7 @@ fn ext4_keeps_what_fsync_said_and_without_barriers_does_not() {
     without.iter().for_each(|tried| fails(tried, &["is not there, or not whole", "RUN fsck MANUALLY"]));
 }
 
-/// What was flushed before the process was killed is in the recording.
+/// A recording has all that was flushed before the process was killed.
 #[test]
 fn a_recording_outlives_the_server_up_to_the_last_flush() {
     let test = "crash-killed";

@@ -97,7 +97,7 @@ struct Pending {
     slot: Arc<Slot>,
     /// Whether its answer says that something is durable.
     syncs: bool,
-    /// What is recorded once it is answered.
+    /// Recorded once it is answered.
     recorded: Option<DiskRequest>,
 }
 

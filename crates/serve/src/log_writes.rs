@@ -29,7 +29,7 @@ const ENTRY: usize = 32;
 const SECTOR_MAX: u64 = 1 << 16;
 const WRITE_MAX: u64 = 1 << 30;
 
-/// What of a recording has no word in a log.
+/// The steps of a recording that have no word in a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Reads.
@@ -38,7 +38,7 @@ pub struct LeftOut {
     pub controls: usize,
 }
 
-/// Whether a file is a log.
+/// True if a file is a log.
 pub(crate) fn is_log(path: &Path) -> io::Result<bool> {
     let mut start = Vec::new();
     File::open(path)?.take(8).read_to_end(&mut start)?;
@@ -159,7 +159,7 @@ fn discards(first: u64, count: u64) -> impl Iterator<Item = Step> {
     })
 }
 
-/// Writes a recording as a log, in sectors of 512 bytes. What is there is replaced.
+/// Writes a recording as a log, in sectors of 512 bytes. A file that is there is replaced.
 pub(crate) fn write(recording: &Recording, path: &Path) -> Result<LeftOut, ServeError> {
     let (mut entries, mut left_out) = (Vec::new(), LeftOut::default());
     for (index, step) in recording.steps.iter().enumerate() {

@@ -65,10 +65,10 @@ impl FileSystem {
         }
     }
 
-    /// What is missing here that a mount needs, if something is.
+    /// Names the first thing that a mount needs and that is missing here.
     ///
     /// # Errors
-    /// Names it.
+    /// If something is missing.
     pub fn can_be_mounted(self) -> Result<(), ServeError> {
         let kind = self.name();
         let is_root = output("id", &["-u"]).is_ok_and(|found| found.stdout.starts_with(b"0\n"));
@@ -140,10 +140,10 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// What is run on which drive.
+/// A program and its drive.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// For `sh`; `{disk}` stands for the drive's file, `{dir}` for the directory where it is mounted.
+    /// For `sh`; `{disk}` is replaced by the drive's file, `{dir}` by the directory where it is mounted.
     pub command: String,
     /// The file system that it is mounted with.
     pub mount: Option<FileSystem>,
@@ -153,7 +153,7 @@ pub struct Program {
     pub plugin: Option<PathBuf>,
 }
 
-/// What was started and is to end, the last one first.
+/// Everything that was started and is to end, the last one first.
 #[derive(Default)]
 struct Started {
     place: PathBuf,
@@ -168,7 +168,7 @@ impl Program {
     /// Runs it and records what it asks of the drive.
     ///
     /// # Errors
-    /// What is missing, or a program that did not end well.
+    /// A missing program, or one that did not end well.
     pub fn record(&self, log: &Path) -> Result<(), ServeError> {
         let (file, wanted) = if self.mount.is_some() { ("{dir}", "--mount") } else { ("{disk}", "a drive without --mount") };
         if !self.command.contains(file) {

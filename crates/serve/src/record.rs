@@ -1,7 +1,7 @@
 //! What clients asked, in a file: a fio I/O log (version 3), which `flashkeep compare` reads, and beside it, in `FILE.data`, the
 //! bytes of all writes one after the other. A write with FUA is followed by a `datasync`.
 //!
-//! What else happened are lines with the action `note`, which a reader of workloads leaves out: the drive's size, whether it held
+//! Everything else that happened is in lines with the action `note`, which a reader of workloads leaves out: the drive's size, whether it held
 //! anything when the recording began, marks, and commands of the control socket. A command after which the drive may hold other data
 //! than clients wrote, such as a power cut, is followed by all that it holds then.
 //!
@@ -62,7 +62,7 @@ pub(crate) fn held_by(disk: &mut Disk) -> Result<Held, DiskError> {
     Ok(held)
 }
 
-/// Whether a drive holds anything.
+/// True if a drive holds nothing.
 pub(crate) fn is_empty(disk: &Disk) -> bool {
     (0..disk.sectors()).step_by(disk.sectors_per_page() as usize).all(|sector| disk.is_unmapped(sector))
 }

@@ -10,16 +10,16 @@ use std::path::Path;
 use std::sync::Arc;
 use vocab::{Fua, SharedBytes};
 
-/// What clients asked and what else happened to the drive, in order.
+/// The requests of clients and everything else that happened to the drive, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     /// Each of these.
     pub steps: Vec<Step>,
     /// Bytes of the drive, if that was noted.
     pub size: Option<u64>,
-    /// Whether the drive held something when the recording began.
+    /// True if the drive held something when the recording began.
     pub held: bool,
-    /// Whether it ends in the middle: its process was killed.
+    /// True if it ends in the middle: its process was killed.
     pub is_cut_short: bool,
 }
 
@@ -37,7 +37,7 @@ pub enum Step {
     Control {
         /// The command.
         words: String,
-        /// What the drive held after it, where that may be other than what clients wrote.
+        /// The contents of the drive after it, where that may be other than what clients wrote.
         held: Option<Arc<Held>>,
     },
 }
@@ -59,13 +59,13 @@ impl Step {
         if let Self::Mark(name) = self { Some(name) } else { None }
     }
 
-    /// Whether it is a write.
+    /// True for a write.
     #[must_use]
     pub fn is_write(&self) -> bool {
         matches!(self, Self::Request(DiskRequest::Write { .. }))
     }
 
-    /// Whether it makes something durable: a flush, or a write with FUA.
+    /// True if it makes something durable: a flush, or a write with FUA.
     #[must_use]
     pub fn forces(&self) -> bool {
         matches!(self, Self::Request(DiskRequest::Flush | DiskRequest::Write { fua: Fua::Yes, .. }))
@@ -121,7 +121,7 @@ impl Recording {
         Self::parse(&text, &data).map_err(named)
     }
 
-    /// Writes it, as it would have been recorded, with a microsecond between two steps. What is there is replaced.
+    /// Writes it, as it would have been recorded, with a microsecond between two steps. A file that is there is replaced.
     ///
     /// # Errors
     /// If there is no room.
@@ -135,7 +135,7 @@ impl Recording {
         recorder.finish().map(drop).map_err(file("write"))
     }
 
-    /// Writes it as a log of dm-log-writes. What is there is replaced.
+    /// Writes it as a log of dm-log-writes. A file that is there is replaced.
     ///
     /// # Errors
     /// If there is no room, or a step after which the drive held other data: a log has no word for that.
@@ -297,7 +297,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What the drive held after the command that was read last.
+    /// The contents of the drive after the command that was read last.
     fn held(&mut self) -> Result<&mut Option<Arc<Held>>, String> {
         match self.recording.steps.last_mut() {
             Some(Step::Control { held, .. }) => Ok(held),

@@ -16,10 +16,10 @@ pub(super) type Verdict = Option<String>;
 /// Is called with the digest of each image that was checked, and with its verdict.
 type Tell<'a> = dyn Fn(Digest, &Verdict) + Send + Sync + 'a;
 
-/// What comes out of a check that one thread runs and others may wait for. An error is of the machine or the check, in words.
+/// The outcome of a check that one thread runs and others may wait for. An error is of the machine or the check, in words.
 type Slot = Arc<OnceLock<Result<Verdict, String>>>;
 
-/// What a check sees of the marks: all so far, one a line, and the last one.
+/// Variables in which a check finds the marks: all so far, one a line, and the last one.
 const MARKS: [&str; 2] = ["FLASHKEEP_MARKS", "FLASHKEEP_MARK"];
 
 /// Exit codes of a shell that says that it cannot run a command, or found none.
@@ -33,7 +33,7 @@ pub(super) struct Checks<'a> {
     said: Mutex<BTreeMap<Digest, Slot>>,
 }
 
-/// What tells an image apart, with the marks that the check is told.
+/// A number of an image and the marks that the check is told.
 pub(super) fn with_marks(image: u64, marks: &[&str]) -> Digest {
     if marks.is_empty() { Digest(image) } else { Digest(image.wrapping_add(Digest::of(marks).0)) }
 }
@@ -68,7 +68,7 @@ impl<'a> Checks<'a> {
         said.clone().map(|verdict| (digest, verdict)).map_err(ServeError::Other)
     }
 
-    /// What was said of an image, if anything was.
+    /// The verdict on an image, if there is one.
     pub fn known(&self, digest: Digest) -> Option<Verdict> {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.get(&digest).and_then(|slot| slot.get()).and_then(|said| said.clone().ok())

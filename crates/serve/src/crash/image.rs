@@ -1,4 +1,4 @@
-//! What a drive holds. Copies share the parts that are equal, and images are told apart without a look at all their bytes.
+//! The contents of a drive. Copies share the parts that are equal, and images are told apart without a look at all their bytes.
 
 use crate::directory::ServeError;
 use crate::recording::Held;
@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What tells images, and runs, apart.
+/// A number that tells images, and runs, apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Digest(pub u64);
 
@@ -38,7 +38,7 @@ pub(super) struct Image {
     digest: u64,
 }
 
-/// What a sector adds to the digest of an image: nothing, if it is zeros. Millions are added where much is not flushed, and what
+/// The share of a sector in the digest of an image: nothing, if it is zeros. Millions are added where much is not flushed, and what
 /// is told apart is not made up to look alike: a few multiplications do.
 pub(super) fn adds(sector: u64, bytes: &[u8]) -> u64 {
     const ODD: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xe703_7ed1_a0b4_28db];

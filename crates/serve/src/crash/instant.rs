@@ -17,11 +17,11 @@ use vocab::{Stream, Streams};
 pub struct Instant {
     /// Steps that were answered; the next one is this, from 0.
     pub step: usize,
-    /// What the cut meets.
+    /// The state that the cut meets.
     pub cut: Cut,
 }
 
-/// What a cut meets.
+/// The state that a cut meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cut {
     /// A drive of ours.
@@ -42,13 +42,13 @@ impl Instant {
         self.step + usize::from(self.is_within())
     }
 
-    /// Whether the next step is under way.
+    /// True if the next step is under way.
     #[must_use]
     pub fn is_within(&self) -> bool {
         matches!(self.cut, Cut::Drive { events: 1.., .. })
     }
 
-    /// When and how, in words, of a recording of so many steps.
+    /// When and how, in words, of a recording of that many steps.
     #[must_use]
     pub fn in_words(&self, steps: usize) -> String {
         match self.cut {
@@ -86,7 +86,7 @@ impl fmt::Display for Instant {
     }
 }
 
-/// What is tried at a step: before it is sent, and so often while it is under way; of the strict drive, these losses.
+/// Tries at a step: before it is sent, and so often while it is under way; of the strict drive, these losses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tries {
     pub before: bool,
@@ -94,11 +94,11 @@ pub(super) struct Tries {
     pub losses: Vec<Loss>,
 }
 
-/// What is tried, and what is not.
+/// All tries, and how much is left out.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub tries: BTreeMap<usize, Tries>,
-    /// Of the strict drive: instants that were looked at up to each step, each of which leaves an image.
+    /// Strict drive: instants that were looked at up to each step, each of which leaves an image.
     pub instants: BTreeMap<usize, usize>,
     /// Different images beyond the most that are to be checked.
     pub images_left_out: usize,
@@ -111,12 +111,12 @@ const WITHIN_FLUSH: u32 = 4;
 const WITHIN_SAMPLE: u32 = 1;
 
 impl Crash {
-    /// What is drawn at a step.
+    /// The random stream of a draw at a step.
     pub(super) fn draws(&self, step: usize, draw: u32) -> Stream {
         Streams::new(self.seed).stream_of("crash/subsets", (step as u64) << 32 | u64::from(draw))
     }
 
-    /// What is tried where, from a step on.
+    /// All tries, from a step on.
     pub(super) fn plan(&self, start: &State, recording: &Recording, from: usize) -> Result<Plan, ServeError> {
         match start {
             State::Strict(_) => self.plan_strict(start, recording, from),

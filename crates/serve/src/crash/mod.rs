@@ -2,7 +2,7 @@
 //! handed to a check of the user's own.
 //!
 //! Requests are replayed one at a time, each answered before the next: whatever their client could do, a drive may behave so. The
-//! drive is the strictest that a program may meet ([`strict`]), or one of ours. What a cut loses of the latter is what it had answered
+//! drive is the strictest that a program may meet ([`strict`]), or one of ours. A cut takes from the latter all that it had answered
 //! and not made durable (its volatile buffer, in the order in which the drive writes it back), and a request under way; then it is mounted.
 //!
 //! One thread replays; others take a copy of the drive at each request of interest, cut its power and run the check. What is
@@ -39,7 +39,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use vocab::Streams;
 
-/// What drive the power of which goes.
+/// The drive whose power goes.
 #[derive(Clone, Debug)]
 pub enum DriveKind {
     /// The strictest that a program may meet.
@@ -74,15 +74,15 @@ impl DriveKind {
 pub struct Crash {
     /// The user's check, run by `sh`; `{image}` stands for the image's path. It passes with exit code 0.
     pub check: String,
-    /// Of the strict drive: draws of what is lost, before each flush and mark.
+    /// Strict drive: draws of what is lost, before each flush and mark.
     pub subsets: u32,
-    /// Of the strict drive: different images that are checked, at most; 0: all.
+    /// Strict drive: different images that are checked, at most; 0: all.
     pub images: usize,
-    /// Of a drive of ours: flushes and forced writes around which instants lie, at most.
+    /// Drive of ours: flushes and forced writes around which instants lie, at most.
     pub flushes: usize,
-    /// Of a drive of ours: instants beside those, at most.
+    /// Drive of ours: instants beside those, at most.
     pub samples: usize,
-    /// Of a drive of ours: fates tried at each instant.
+    /// Drive of ours: fates tried at each instant.
     pub fates: u32,
     /// Instants from this mark on.
     pub from: Option<String>,
@@ -150,9 +150,9 @@ pub struct Tried {
     pub images: usize,
     /// Those that failed, the earliest first.
     pub failures: Vec<Failure>,
-    /// Of the strict drive: different images that were not checked, as there were too many.
+    /// Strict drive: different images that were not checked, as there were too many.
     pub images_left_out: usize,
-    /// Of the strict drive: single writes that were neither lost nor kept alone, as too many were not flushed.
+    /// Strict drive: single writes that were neither lost nor kept alone, as too many were not flushed.
     pub singles_left_out: usize,
 }
 
@@ -166,7 +166,7 @@ struct Job<'a> {
     tries: Tries,
 }
 
-/// What a thread found at a step.
+/// The findings of a thread at a step.
 type Found = (usize, Result<Images, ServeError>);
 
 /// Images in the order of their instants, from whatever thread they come.
@@ -174,7 +174,7 @@ struct Collector<'a> {
     crash: &'a Crash,
     checks: &'a Checks<'a>,
     kept: &'a Kept,
-    /// Of the strict drive: instants up to each step.
+    /// Strict drive: instants up to each step.
     instants: BTreeMap<usize, usize>,
     /// Steps of interest that are still to be counted.
     left: BTreeSet<usize>,
@@ -285,7 +285,7 @@ impl Crash {
         recording.steps.iter().position(|step| step.mark() == Some(from)).map(|at| at + 1)
     }
 
-    /// The marks among so many of the first steps, from the one on where instants begin.
+    /// The marks before a step, from the one on where instants begin.
     fn marks<'a>(&self, recording: &'a Recording, steps: usize) -> Vec<&'a str> {
         let first = self.first(recording).unwrap_or_default().min(steps);
         recording.steps[first..steps].iter().filter_map(Step::mark).collect()

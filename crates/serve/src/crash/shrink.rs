@@ -151,7 +151,7 @@ impl Shrinker<'_> {
         Ok(if verdict.is_none() { Shrunk::ByOrder } else { Shrunk::AtTheEnd })
     }
 
-    /// Whether a step may be left out whatever else is kept.
+    /// True if a step may be left out whatever else is kept.
     fn can_go(&self, index: usize) -> bool {
         let stays = matches!(self.steps[index], Step::Request(DiskRequest::Flush) | Step::Control { held: Some(_), .. });
         // Where instants begin, and marks are told, in the smaller recording, too.

@@ -56,7 +56,7 @@ impl State {
         }
     }
 
-    /// What the drive reads as.
+    /// All that the drive reads as.
     pub fn now(&self) -> Result<Image, ServeError> {
         match self {
             Self::Strict(block) => Ok(block.now().clone()),
@@ -64,7 +64,7 @@ impl State {
         }
     }
 
-    /// What a power cut leaves; of a drive that answered all steps before, and may work on the next one.
+    /// The image that a power cut leaves, of a drive that answered all steps before, and may work on the next one.
     pub fn cut(&self, crash: &Crash, next: Option<&Step>, instant: Instant) -> Result<Image, ServeError> {
         match (self, instant.cut) {
             (Self::Strict(block), Cut::Strict(loss)) => Ok(block.cut(loss, &mut |draw| crash.draws(instant.step, draw))),

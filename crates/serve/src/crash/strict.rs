@@ -1,6 +1,6 @@
 //! The strictest drive that a program may meet: sectors and nothing else, no scheme and no dies.
 //!
-//! What was flushed, or written with FUA, is there after a power cut. Of every other write any part of whole *atoms* may be there, in
+//! All that was flushed, or written with FUA, is there after a power cut. Any whole *atoms* of every other write may be there, in
 //! any order: none, all, or some of its atoms and not the others. A discard may have happened or not; what was discarded reads as zeros.
 //! That is what the interface promises: NVMe and ATA know no order of writes but flushes.
 //!
@@ -29,16 +29,16 @@ pub enum Loss {
     Lost(usize),
     /// This one alone, and what was forced.
     Kept(usize),
-    /// Of this one so many of its first atoms, or, negative, of its last; with all others, or alone.
+    /// That many of the first atoms of this one, or, negative, of its last; with all others, or alone.
     Torn {
         /// The write.
         write: usize,
         /// Atoms that are there.
         atoms: i32,
-        /// Whether the others are lost.
+        /// True if the others are lost.
         alone: bool,
     },
-    /// Of each what a draw of this number says.
+    /// Some of them, as a draw of this number says.
     Drawn(u32),
 }
 
@@ -127,7 +127,7 @@ pub(super) struct Block {
     /// Sectors that are written all or not at all.
     atom: u64,
     durable: Image,
-    /// What is there as long as the power is.
+    /// The contents as long as the power is there.
     now: Image,
     pending: Vec<Arc<Pending>>,
 }
@@ -141,7 +141,7 @@ impl Block {
         Self { atom, now: image.clone(), durable: image, pending: Vec::new() }
     }
 
-    /// What it reads as.
+    /// All that it reads as.
     pub fn now(&self) -> &Image {
         &self.now
     }
@@ -186,7 +186,7 @@ impl Block {
         Ok(())
     }
 
-    /// What a power cut leaves.
+    /// The image that a power cut leaves.
     pub fn cut(&self, loss: Loss, draws: &mut dyn FnMut(u32) -> Stream) -> Image {
         let (base, overlay) = self.left(loss, draws);
         let mut image = base.clone();
@@ -209,7 +209,7 @@ impl Block {
         overlay.iter().map(change).fold(base.digest(), u64::wrapping_add)
     }
 
-    /// What a power cut leaves, as what differs from one of the two images.
+    /// The image that a power cut leaves, as sectors that differ from one of the two images.
     fn left(&self, loss: Loss, draws: &mut dyn FnMut(u32) -> Stream) -> (&Image, Overlay<'_>) {
         match loss {
             Loss::All => (&self.now, Overlay::new()),
@@ -298,7 +298,7 @@ impl Block {
     }
 }
 
-/// What is kept of a write.
+/// The kept part of a write.
 enum Kept {
     All,
     Atoms(Range<u64>),
@@ -324,7 +324,7 @@ impl Kept {
 const SINGLES: usize = 64;
 
 impl Block {
-    /// What is tried after a step: with everything new, or all of it.
+    /// Losses that are tried after a step: those with the newest write, or all.
     pub fn losses(&self, all: bool, drawn: u32, draws: &mut Stream) -> (Vec<Loss>, usize) {
         let (mut losses, mut left_out) = (vec![Loss::All], 0);
         let (Some(last), count) = (self.pending.last(), self.pending.len()) else { return (losses, 0) };

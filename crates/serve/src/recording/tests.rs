@@ -73,7 +73,7 @@ fn a_recording_outlives_its_process_up_to_the_last_flush() {
         let Step::Request(request) = step else { panic!("a request") };
         recorder.record(request);
     }
-    // What is in the process's own memory is gone.
+    // The process's own memory is gone.
     std::mem::forget(recorder);
     let read = Recording::read(&place.0).expect("what is there is whole");
     assert!(read.is_cut_short);

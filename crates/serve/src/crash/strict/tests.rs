@@ -4,7 +4,7 @@ use vocab::Streams;
 
 const SECTORS: u64 = 24;
 
-/// What a step does, for an oracle of bytes that knows nothing of images.
+/// A step, for an oracle of bytes that knows nothing of images.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Write { at: u64, sectors: u64, byte: u8, forced: bool },
@@ -124,7 +124,7 @@ fn naive_values(ops: &[Op], sector: u64) -> BTreeSet<u8> {
     ops.iter().filter_map(value).collect()
 }
 
-/// Of three writes since a flush: all, none, each lost, each kept; of the one that is larger than an atom its parts.
+/// Three writes since a flush: all, none, each lost, each kept; of the one that is larger than an atom its parts.
 #[test]
 fn all_ways_of_a_few_writes() {
     let mut block = Block::new(Image::zeros(SECTORS * SECTOR as u64), 1);
