@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 #: What a reader begins with, in order. Further pages of docs follow by name.
-GUIDE = ("tour", "traces", "settings", "sweeps", "python", "serve", "torture")
+GUIDE = ("tour", "traces", "settings", "sweeps", "python", "serve", "crash", "torture")
 
 #: Sections behind the guide, with their pages.
 SECTIONS = (

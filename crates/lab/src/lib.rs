@@ -88,7 +88,7 @@ pub use setting::{Setting, settings, settings_at, settings_page, settings_schema
 /// A drive with a client's own data.
 #[cfg(unix)]
 pub use ssd::disk as served;
-pub use ssd::{HistoryProgress, Setup};
+pub use ssd::{BufferKind, HistoryProgress, Setup};
 /// What policies of page ECC and of garbage collection are, for programs that bring their own.
 pub use ssd::{ecc, ftl};
 pub use textual::{Arrival, OptionText, Size};

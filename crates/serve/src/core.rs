@@ -3,7 +3,8 @@
 use crate::events::Events;
 use crate::history::History;
 use crate::pace::Pace;
-use crate::record::Recorder;
+use crate::record::{Recorder, held_by};
+use crate::recording::Step;
 use lab::served::{Control, Disk, DiskAnswer, DiskRequest, Failed, Happened, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -96,6 +97,8 @@ struct Pending {
     slot: Arc<Slot>,
     /// Whether its answer says that something is durable.
     syncs: bool,
+    /// Recorded once it is answered.
+    recorded: Option<DiskRequest>,
 }
 
 /// Answers that came later than virtual time said, of all; with a clock.
@@ -185,12 +188,10 @@ impl Core {
                 }
                 Item::Request(_, slot) if self.broken.is_some() => self.answer(slot, Err(Failed::Media)),
                 Item::Request(request, slot) => {
-                    if let Some(recorder) = &mut self.recorder {
-                        recorder.record(&request);
-                    }
+                    let recorded = self.record(&request);
                     let syncs = matches!(request, DiskRequest::Flush | DiskRequest::Write { fua: Fua::Yes, .. });
                     let number = self.disk.submit(request);
-                    self.pending.push((number, Pending { slot, syncs: syncs && self.syncs }));
+                    self.pending.push((number, Pending { slot, syncs: syncs && self.syncs, recorded }));
                     if let Some(history) = &mut self.history {
                         history.asked(self.pending.len());
                     }
@@ -198,6 +199,17 @@ impl Core {
             }
         }
         self.taken = items;
+    }
+
+    /// Records a request, or returns it to be recorded when it is answered. A flush makes durable what was answered when it was asked:
+    /// a write under way by then comes behind it.
+    fn record(&mut self, request: &DiskRequest) -> Option<DiskRequest> {
+        let recorder = self.recorder.as_mut()?;
+        if matches!(request, DiskRequest::Write { .. } | DiskRequest::Discard { .. }) {
+            return Some(request.clone());
+        }
+        recorder.record(request);
+        None
     }
 
     /// Wall time that passed while nobody asked anything is idle time of the drive.
@@ -219,6 +231,9 @@ impl Core {
     fn note_planned(&mut self) {
         for Happened { at, control, refused, .. } in self.disk.happened() {
             let happens = refused.is_none();
+            if happens {
+                self.record_control(&control.to_string());
+            }
             self.events.note(at.0 as f64 * 1e-9, control.to_string(), true, refused);
             match control {
                 Control::Pause(time) if happens => self.stall(time),
@@ -238,7 +253,34 @@ impl Core {
 
     /// Something happened because somebody wanted it.
     pub(crate) fn note(&mut self, what: &str, refused: Option<String>) {
+        if refused.is_none() {
+            self.record_control(what);
+        }
         self.events.note(self.disk.now().0 as f64 * 1e-9, what.to_owned(), false, refused);
+    }
+
+    /// Something happened to the drive that a recording of it must say. After a power cut or a restore it may hold other data than
+    /// clients wrote: it is recorded what.
+    fn record_control(&mut self, words: &str) {
+        if self.recorder.is_none() {
+            return;
+        }
+        let changes = ["cut-power", "restore"].contains(&words.split(' ').next().unwrap_or_default());
+        let held = match changes {
+            false => Ok(None),
+            // Answers to others would be lost in what is read of the drive itself.
+            true if self.is_busy() && self.disk.fork().is_err() => Err("a drive in files that has requests under way".into()),
+            true => held_by(&mut self.disk).map(|held| Some(Arc::new(held))).map_err(|error| error.to_string()),
+        };
+        let Some(recorder) = &mut self.recorder else { return };
+        match held {
+            Ok(held) => recorder.note(&Step::Control { words: words.to_owned(), held }),
+            // From here on it is not known what the drive holds.
+            Err(error) => {
+                let what = format!("the recording ends before `{words}`, after which the drive cannot be read: {error}");
+                recorder.error.get_or_insert_with(|| std::io::Error::other(what));
+            }
+        }
     }
 
     /// Works until something is answered.
@@ -296,6 +338,9 @@ impl Core {
             }
             if let Some(at) = self.of(&answer) {
                 let (_, pending) = self.pending.remove(at);
+                if let (Some(recorder), Some(request), true) = (&mut self.recorder, &pending.recorded, answer.result.is_ok()) {
+                    recorder.record(request);
+                }
                 self.answer(pending.slot, answer.result);
             }
         }

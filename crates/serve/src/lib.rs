@@ -16,20 +16,24 @@ mod directory;
 mod events;
 mod history;
 mod launch;
+mod log_writes;
 mod pace;
+mod program;
 mod record;
 mod recording;
 mod server;
 
 pub use control::{Control, ask, commands};
 pub use core::Core;
-pub use crash::{Crash, Failure, Instant, Shrunk, Smaller, Tried, usual_work};
+pub use crash::{Crash, Cut, DriveKind, Failure, Instant, Loss, Ready, Shrunk, Smaller, Tried, usual_work};
 pub use dashboard::{DASHBOARD_PORT, Dashboard, page};
 pub use directory::{DriveDirectory, Kept, ServeError};
 pub use lab::served::{Disk, DiskError, DiskRequest, Failed};
 pub use launch::{Launch, PLUGIN};
+pub use log_writes::LeftOut;
 pub use pace::Pace;
-pub use recording::{Recorded, Recording};
+pub use program::{FileSystem, MADE, Program};
+pub use recording::{Held, Recording, Step};
 pub use server::Server;
 pub use vocab::{Fua, Nanos, SharedBytes};
 

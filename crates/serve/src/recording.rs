@@ -1,39 +1,86 @@
 //! Reading a recording back ([`crate::record`] says what it is). It may be damaged, or of somebody else.
 
 use crate::directory::ServeError;
+use crate::log_writes::{self, LeftOut};
 use crate::record::{Recorder, data_of};
 use lab::served::{DiskRequest, SECTOR};
 use std::fmt;
 use std::fs;
 use std::path::Path;
-use vocab::Fua;
+use std::sync::Arc;
+use vocab::{Fua, SharedBytes};
 
-/// What clients asked, in order.
+/// The requests of clients and everything else that happened to the drive, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// The requests.
-    pub requests: Vec<Recorded>,
+    /// Each of these.
+    pub steps: Vec<Step>,
+    /// Bytes of the drive, if that was noted.
+    pub size: Option<u64>,
+    /// True if the drive held something when the recording began.
+    pub held: bool,
+    /// True if it ends in the middle: its process was killed.
+    pub is_cut_short: bool,
 }
 
-/// A request.
-#[derive(Clone, Debug)]
-pub struct Recorded {
-    /// The request itself.
-    pub request: DiskRequest,
+/// All that a drive holds but zeros: sectors and their bytes.
+pub type Held = Vec<(u64, SharedBytes)>;
+
+/// A request of a client, or something else that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A request.
+    Request(DiskRequest),
+    /// A mark: whoever set it had been told until then what comes before.
+    Mark(String),
+    /// A command of the control socket or a schedule.
+    Control {
+        /// The command.
+        words: String,
+        /// The contents of the drive after it, where that may be other than what clients wrote.
+        held: Option<Arc<Held>>,
+    },
 }
 
-impl Recorded {
+impl Step {
     /// Whether it may change what the drive holds.
     #[must_use]
     pub fn changes(&self) -> bool {
-        !matches!(self.request, DiskRequest::Read { .. })
+        match self {
+            Self::Request(request) => !matches!(request, DiskRequest::Read { .. }),
+            Self::Mark(_) => false,
+            Self::Control { held, .. } => held.is_some(),
+        }
+    }
+
+    /// Its name, if it is a mark.
+    #[must_use]
+    pub fn mark(&self) -> Option<&str> {
+        if let Self::Mark(name) = self { Some(name) } else { None }
+    }
+
+    /// True for a write.
+    #[must_use]
+    pub fn is_write(&self) -> bool {
+        matches!(self, Self::Request(DiskRequest::Write { .. }))
+    }
+
+    /// True if it makes something durable: a flush, or a write with FUA.
+    #[must_use]
+    pub fn forces(&self) -> bool {
+        matches!(self, Self::Request(DiskRequest::Flush | DiskRequest::Write { fua: Fua::Yes, .. }))
     }
 }
 
-impl fmt::Display for Recorded {
+impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = |sectors: u64| sectors * SECTOR as u64;
-        match &self.request {
+        let request = match self {
+            Self::Mark(name) => return write!(f, "mark {name}"),
+            Self::Control { words, .. } => return write!(f, "ctl {words}"),
+            Self::Request(request) => request,
+        };
+        match request {
             DiskRequest::Read { sector, sectors } => write!(f, "read {} bytes at {}", bytes((*sectors).into()), bytes(*sector)),
             DiskRequest::Write { sector, data, fua: Fua::No } => write!(f, "write {} bytes at {}", data.len(), bytes(*sector)),
             DiskRequest::Write { sector, data, fua: Fua::Yes } => {
@@ -50,22 +97,31 @@ impl fmt::Display for Recorded {
 /// Largest request of a recording, in bytes.
 const REQUEST_MAX: u64 = 1 << 30;
 
+/// Longest name of a mark, in bytes: a dm-log-writes log has no room for a longer one.
+pub const MARK_MAX: usize = 479;
+
 impl Recording {
-    /// Reads the log at `path` and the data beside it.
+    /// Reads the log at `path` and the data beside it, or a log of dm-log-writes.
     ///
     /// # Errors
-    /// Names the line that makes no sense.
+    /// Names the line or entry that makes no sense.
     pub fn read(path: &Path) -> Result<Self, ServeError> {
         let file = |path: &Path| {
             let path = path.to_owned();
             move |error| ServeError::File(path, "read", error)
         };
-        let text = fs::read_to_string(path).map_err(file(path))?;
+        if log_writes::is_log(path).map_err(file(path))? {
+            return log_writes::read(path);
+        }
+        let log = fs::read(path).map_err(file(path))?;
+        let named = |what| ServeError::Other(format!("{}: {what}", path.display()));
+        let text =
+            String::from_utf8(log).map_err(|error| named(format!("no text: byte {}", error.utf8_error().valid_up_to())))?;
         let data = fs::read(data_of(path)).map_err(file(&data_of(path)))?;
-        Self::parse(&text, &data).map_err(|what| ServeError::Other(format!("{}: {what}", path.display())))
+        Self::parse(&text, &data).map_err(named)
     }
 
-    /// Writes it, as it would have been recorded, with a microsecond between two requests. What is there is replaced.
+    /// Writes it, as it would have been recorded, with a microsecond between two steps. A file that is there is replaced.
     ///
     /// # Errors
     /// If there is no room.
@@ -74,122 +130,196 @@ impl Recording {
         for old in [path, &data_of(path)].into_iter().filter(|old| old.exists()) {
             fs::remove_file(old).map_err(file("remove"))?;
         }
-        let mut recorder = Recorder::new(path).map_err(file("write"))?;
-        (0..).zip(&self.requests).for_each(|(us, recorded)| recorder.record_at(us, &recorded.request));
+        let mut recorder = Recorder::new(path, self.size, self.held).map_err(file("write"))?;
+        (0..).zip(&self.steps).for_each(|(us, step)| recorder.step_at(us, step));
         recorder.finish().map(drop).map_err(file("write"))
     }
 
+    /// Writes it as a log of dm-log-writes. A file that is there is replaced.
+    ///
+    /// # Errors
+    /// If there is no room, or a step after which the drive held other data: a log has no word for that.
+    pub fn write_log_writes(&self, path: &Path) -> Result<LeftOut, ServeError> {
+        log_writes::write(self, path)
+    }
+
+    /// Bytes behind the last one that a step concerns.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        let end = |step: &Step| match step {
+            Step::Request(DiskRequest::Write { sector, data, .. }) => sector * SECTOR as u64 + data.len() as u64,
+            Step::Request(DiskRequest::Discard { sector, sectors } | DiskRequest::Read { sector, sectors }) => {
+                (sector + u64::from(*sectors)) * SECTOR as u64
+            }
+            Step::Control { held: Some(held), .. } => {
+                held.last().map_or(0, |(sector, data)| sector * SECTOR as u64 + data.len() as u64)
+            }
+            _ => 0,
+        };
+        self.steps.iter().map(end).max().unwrap_or(0)
+    }
+
     fn parse(text: &str, data: &[u8]) -> Result<Self, String> {
-        let (mut requests, mut left): (Vec<Recorded>, &[u8]) = (Vec::new(), data);
-        let mut lines = (1..).zip(text.lines());
-        match lines.next() {
-            Some((_, "fio version 3 iolog")) => {}
-            other => return Err(format!("line 1: found `{}`, wanted `fio version 3 iolog`", other.map_or("", |(_, line)| line))),
+        let mut lines = (1..).zip(text.split_inclusive('\n'));
+        match lines.next().map(|(_, line)| line.trim_end()) {
+            Some("fio version 3 iolog") => {}
+            other => return Err(format!("line 1: found `{}`, wanted `fio version 3 iolog`", other.unwrap_or_default())),
         }
+        let is_closed = text.lines().next_back().is_some_and(|line| line.ends_with(" drive close"));
+        let mut reader = Reader { recording: Self { is_cut_short: !is_closed, ..Self::default() }, left: data, states: 0 };
         for (number, line) in lines {
-            let request = match parse(line, &mut left).map_err(|what| format!("line {number}: {what}"))? {
-                Line::Nothing => continue,
-                Line::Request(request) => request,
-                Line::Forced => match requests.last_mut() {
-                    Some(Recorded { request: DiskRequest::Write { fua, .. } }) => {
-                        *fua = Fua::Yes;
-                        continue;
-                    }
-                    _ => return Err(format!("line {number}: a datasync that follows no write")),
-                },
-            };
-            requests.push(Recorded { request });
+            // Half a line was being written when the process was killed.
+            if !is_closed && !line.ends_with('\n') {
+                break;
+            }
+            match reader.line(line.trim_end()) {
+                Ok(()) => {}
+                Err(Bad::NoData(_)) if !is_closed => break,
+                Err(Bad::NoData(what) | Bad::Line(what)) => return Err(format!("line {number}: {what}")),
+            }
         }
-        if left.is_empty() { Ok(Self { requests }) } else { Err(format!("{} bytes of data are of no write", left.len())) }
+        reader.end()
     }
 }
 
-enum Line {
-    Nothing,
-    Request(DiskRequest),
-    /// The write before was forced.
-    Forced,
+/// Why a line is not taken.
+enum Bad {
+    Line(String),
+    /// Its bytes are missing.
+    NoData(String),
 }
 
-fn parse(line: &str, left: &mut &[u8]) -> Result<Line, String> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let [_, _, action, rest @ ..] = &words[..] else { return Err("too few words".into()) };
-    let number = |at: usize, name: &str| {
-        let word = rest.get(at).copied().unwrap_or_default();
-        let whole = |found: &u64| found.is_multiple_of(SECTOR as u64);
-        word.parse().ok().filter(whole).ok_or_else(|| format!("{name}: found `{word}`, wanted a multiple of {SECTOR}"))
-    };
-    let range = || {
-        let (offset, length) = (number(0, "offset")?, number(1, "length")?);
-        if length == 0 || length > REQUEST_MAX {
-            return Err(format!("length: found {length}, valid are {SECTOR} to {REQUEST_MAX}"));
+impl From<String> for Bad {
+    fn from(what: String) -> Self {
+        Self::Line(what)
+    }
+}
+
+struct Reader<'a> {
+    recording: Recording,
+    left: &'a [u8],
+    /// Pieces of what the drive held that are still to come.
+    states: usize,
+}
+
+/// The word at a place as a number of bytes in whole sectors.
+fn bytes(words: &[&str], at: usize, name: &str) -> Result<u64, String> {
+    let word = words.get(at).copied().unwrap_or_default();
+    let whole = |found: &u64| found.is_multiple_of(SECTOR as u64);
+    word.parse().ok().filter(whole).ok_or_else(|| format!("{name}: found `{word}`, wanted a multiple of {SECTOR}"))
+}
+
+/// First sector and bytes of the range that two words name.
+fn range(words: &[&str]) -> Result<(u64, u64), String> {
+    let (offset, length) = (bytes(words, 0, "offset")?, bytes(words, 1, "length")?);
+    if length == 0 || length > REQUEST_MAX {
+        return Err(format!("length: found {length}, valid are {SECTOR} to {REQUEST_MAX}"));
+    }
+    if offset.checked_add(length).is_none() {
+        return Err(format!("offset: found {offset}, which ends past 2^64"));
+    }
+    Ok((offset / SECTOR as u64, length))
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, line: &str) -> Result<(), Bad> {
+        let mut words = line.splitn(4, ' ');
+        let (Some(_), Some(_), Some(action)) = (words.next(), words.next(), words.next()) else {
+            return Err(Bad::Line("too few words".into()));
+        };
+        let rest = words.next().unwrap_or_default();
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let sectors = |length: u64| (length / SECTOR as u64) as u32;
+        let request = match action {
+            "add" | "open" | "close" => return Ok(()),
+            "note" => return self.note(rest, &words),
+            "datasync" => return Ok(self.force()?),
+            "sync" => DiskRequest::Flush,
+            "read" => range(&words).map(|(sector, length)| DiskRequest::Read { sector, sectors: sectors(length) })?,
+            "trim" => range(&words).map(|(sector, length)| DiskRequest::Discard { sector, sectors: sectors(length) })?,
+            "write" => {
+                let (sector, length) = range(&words)?;
+                DiskRequest::Write { sector, data: self.data(length)?.into(), fua: Fua::No }
+            }
+            other => return Err(Bad::Line(format!("unknown action `{other}`"))),
+        };
+        self.push(Step::Request(request))
+    }
+
+    fn push(&mut self, step: Step) -> Result<(), Bad> {
+        if self.states > 0 {
+            return Err(Bad::Line(format!("{} `note holds` are missing before it", self.states)));
         }
-        Ok((offset / SECTOR as u64, length))
-    };
-    let sectors = |length: u64| (length / SECTOR as u64) as u32;
-    Ok(match *action {
-        "add" | "open" | "close" => Line::Nothing,
-        "sync" => Line::Request(DiskRequest::Flush),
-        "datasync" => Line::Forced,
-        "read" => range().map(|(sector, length)| Line::Request(DiskRequest::Read { sector, sectors: sectors(length) }))?,
-        "trim" => range().map(|(sector, length)| Line::Request(DiskRequest::Discard { sector, sectors: sectors(length) }))?,
-        "write" => {
-            let (sector, length) = range()?;
-            let Some((data, rest)) = left.split_at_checked(length as usize) else {
-                return Err(format!("{length} bytes are written, the data have {} more", left.len()));
-            };
-            *left = rest;
-            Line::Request(DiskRequest::Write { sector, data: data.into(), fua: Fua::No })
+        self.recording.steps.push(step);
+        Ok(())
+    }
+
+    /// The write before had FUA.
+    fn force(&mut self) -> Result<(), String> {
+        match self.recording.steps.last_mut() {
+            Some(Step::Request(DiskRequest::Write { fua, .. })) => *fua = Fua::Yes,
+            _ => return Err("a datasync that follows no write".into()),
         }
-        other => return Err(format!("unknown action `{other}`")),
-    })
+        Ok(())
+    }
+
+    fn data(&mut self, length: u64) -> Result<&'a [u8], Bad> {
+        let Some((data, rest)) = self.left.split_at_checked(length as usize) else {
+            return Err(Bad::NoData(format!("{length} bytes are written, the data have {} more", self.left.len())));
+        };
+        self.left = rest;
+        Ok(data)
+    }
+
+    fn note(&mut self, rest: &str, words: &[&str]) -> Result<(), Bad> {
+        let (kind, text) = rest.split_once(' ').unwrap_or((rest, ""));
+        match kind {
+            "size" => self.recording.size = Some(bytes(words, 1, "size")?),
+            "held" => self.recording.held = true,
+            "mark" if !text.is_empty() => return self.push(Step::Mark(text.to_owned())),
+            "control" if !text.is_empty() => return self.push(Step::Control { words: text.to_owned(), held: None }),
+            "state" => {
+                self.states = text.parse().map_err(|_| format!("state: found `{text}`, wanted a number"))?;
+                *self.held()? = Some(Arc::default());
+            }
+            "holds" => {
+                let (sector, length) = range(&words[1..])?;
+                let data = self.data(length)?;
+                self.states = self.states.checked_sub(1).ok_or_else(|| "more `note holds` than `note state` says".to_owned())?;
+                let held = self.held()?.get_or_insert_default();
+                Arc::make_mut(held).push((sector, data.into()));
+            }
+            _ => {
+                let known = "size BYTES, held, mark NAME, control COMMAND, state NUMBER, holds OFFSET LENGTH";
+                return Err(Bad::Line(format!("note: found `{rest}`, known: {known}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The contents of the drive after the command that was read last.
+    fn held(&mut self) -> Result<&mut Option<Arc<Held>>, String> {
+        match self.recording.steps.last_mut() {
+            Some(Step::Control { held, .. }) => Ok(held),
+            _ => Err("a state that follows no control".into()),
+        }
+    }
+
+    fn end(mut self) -> Result<Recording, String> {
+        if self.recording.is_cut_short {
+            if self.states > 0 {
+                // It is not known what the drive held.
+                self.recording.steps.pop();
+            }
+            return Ok(self.recording);
+        }
+        match (self.states, self.left.len()) {
+            (0, 0) => Ok(self.recording),
+            (0, left) => Err(format!("{left} bytes of data are of no write")),
+            (missing, _) => Err(format!("{missing} `note holds` are missing at the end")),
+        }
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_recorded_reads_back() {
-        let path = std::env::temp_dir().join(format!("flashkeep-recording-{}", std::process::id()));
-        for file in [path.clone(), data_of(&path)] {
-            let _ = fs::remove_file(file);
-        }
-        let asked = [
-            DiskRequest::Write { sector: 8, data: vec![1; 1024].into(), fua: Fua::No },
-            DiskRequest::Flush,
-            DiskRequest::Write { sector: 0, data: vec![2; 512].into(), fua: Fua::Yes },
-            DiskRequest::Read { sector: 3, sectors: 2 },
-            DiskRequest::Discard { sector: 8, sectors: 8 },
-        ];
-        let mut recorder = Recorder::new(&path).expect("a file");
-        asked.iter().for_each(|request| recorder.record(request));
-        assert_eq!(recorder.finish().expect("room"), 5);
-        let read: Vec<DiskRequest> =
-            Recording::read(&path).expect("it was written").requests.into_iter().map(|recorded| recorded.request).collect();
-        assert_eq!(read, asked);
-        for file in [path.clone(), data_of(&path)] {
-            fs::remove_file(file).expect("it was written");
-        }
-    }
-
-    #[test]
-    fn damage_is_named_by_line() {
-        let head = "fio version 3 iolog\n0 drive add\n";
-        for (line, what) in [
-            ("", "line 1: found ``"),
-            ("x", "line 3: too few words"),
-            ("0 drive write 0 513", "line 3: length: found `513`"),
-            ("0 drive write 0 99999999999", "line 3: length: found"),
-            ("0 drive write 0 512", "line 3: 512 bytes are written, the data have 0 more"),
-            ("0 drive datasync 0 0", "line 3: a datasync that follows no write"),
-            ("0 drive erase 0 512", "line 3: unknown action `erase`"),
-            ("0 drive read -1 512", "line 3: offset"),
-        ] {
-            let text = if line.is_empty() { String::new() } else { format!("{head}{line}\n") };
-            let error = Recording::parse(&text, &[]).map(drop).expect_err(line);
-            assert!(error.starts_with(what), "{line}: {error}");
-        }
-        assert!(Recording::parse(head, &[0]).map(drop).expect_err("data").contains("1 bytes of data are of no write"));
-    }
-}
+mod tests;

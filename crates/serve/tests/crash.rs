@@ -1,8 +1,8 @@
-//! Crash points find a store that forgets a flush, and none in one that does not.
+//! Crash points on a drive of ours find a store that forgets a flush, and none in one that does not.
 #![cfg(unix)]
 
-use flashkeep_serve::{Crash, DiskRequest, Fua, Instant, Recorded, Recording, Shrunk, Tried};
-use lab::{Experiment, Setup};
+use flashkeep_serve::{Crash, DiskRequest, DriveKind, Fua, Instant, Recording, Shrunk, Step, Tried};
+use lab::Experiment;
 use std::path::PathBuf;
 
 const PAGE: usize = 4096;
@@ -34,29 +34,33 @@ fn store(careful: bool) -> Recording {
             with_flushes.push(DiskRequest::Flush);
         }
     }
-    Recording { requests: with_flushes.into_iter().map(|request| Recorded { request }).collect() }
+    of(with_flushes)
+}
+
+/// A recording of requests.
+fn of(requests: Vec<DiskRequest>) -> Recording {
+    Recording { steps: requests.into_iter().map(Step::Request).collect(), size: Some(1 << 20), ..Recording::default() }
 }
 
 /// There are as many records as are counted.
 const CHECK: &str = "n=$(head -c 1 {image} | tr -d '\\000'); found=$(grep -ao 'record .' {image} | wc -l); \
     [ $found -ge ${n:-0} ] || { echo \"$n records are counted and $found there\"; exit 1; }";
 
-fn setup() -> Setup {
+fn drive() -> DriveKind {
     // A drive without capacitors: pages of one flush reach flash one after the other.
     let settings = "drive.preset = \"mlc-2014\"\nschemes = [\"none\"]\ncapacity.size = \"1MiB\"\nbuffer.kind = \"volatile\"\n";
     let experiment = Experiment::parse("test.toml", settings).expect("valid");
-    lab::disk_setup(&lab::one_drive(&experiment, false).expect("one scheme")).expect("a drive")
+    let setup = lab::disk_setup(&lab::one_drive(&experiment, false).expect("one scheme")).expect("a drive");
+    DriveKind::Of(Box::new(setup))
 }
 
 fn crash(name: &str, only: Option<Instant>) -> Crash {
     let work = std::env::temp_dir().join(format!("flashkeep-crash-{name}-{}", std::process::id()));
-    let check = CHECK.to_owned();
-    let (base, seed, failures, threads, shrink, anew) = (None, 1, 2, 2, 100, false);
-    Crash { check, flushes: 100, samples: 8, fates: 3, only, base, work, seed, failures, threads, shrink, anew }
+    Crash { check: CHECK.to_owned(), flushes: 100, samples: 8, fates: 3, only, work, failures: 2, threads: 2, ..Crash::default() }
 }
 
 fn tried(crash: &Crash, careful: bool) -> Tried {
-    crash.run(&setup(), &store(careful), &mut |_, _| {}).expect("images can be written")
+    crash.run(&drive(), &store(careful), &mut |_, _| {}).expect("images can be written")
 }
 
 fn remove(work: &PathBuf) {
@@ -77,11 +81,11 @@ fn a_store_that_counts_before_it_flushes_is_found_and_the_instant_fails_again() 
     assert_eq!(again.failures[0].said, failure.said);
     let Some(Shrunk::To(smaller)) = &failure.smaller else { panic!("{failure:?}") };
     // The write of a record, the write of the count, and the flush during which the power goes. Only the count became durable.
-    assert_eq!((smaller.requests, smaller.lost.len()), (3, 1), "{smaller:?}");
+    assert_eq!((smaller.steps, smaller.lost.len()), (3, 1), "{smaller:?}");
     let mut again = crash("hasty-again", Some(smaller.instant));
     again.shrink = 0;
     let recording = Recording::read(&smaller.log).expect("it was written");
-    let again = again.run(&setup(), &recording, &mut |_, _| {}).expect("images can be written");
+    let again = again.run(&drive(), &recording, &mut |_, _| {}).expect("images can be written");
     assert_eq!(again.failures[0].said, smaller.said);
     remove(&first.work);
     remove(&crash("hasty-again", None).work);
@@ -111,10 +115,10 @@ fn threads_and_an_interruption_change_nothing() {
     let whole = tried(&one, false);
     assert!(whole.failures.len() > 1 && whole.known == 0, "{whole:?}");
     let mut stopped = with_threads(3);
-    let requests = store(false).requests.len();
+    let steps = store(false).steps.len();
     let stop = std::panic::catch_unwind(|| {
-        let mut progress = |request: usize, _: usize| assert!(request < requests - 2, "it is stopped here");
-        stopped.run(&setup(), &store(false), &mut progress)
+        let mut progress = |step: usize, _: usize| assert!(step < steps - 2, "it is stopped here");
+        stopped.run(&drive(), &store(false), &mut progress)
     });
     assert!(stop.is_err() && stopped.work.join("progress").exists());
     let went_on = tried(&stopped, false);

@@ -1,9 +1,10 @@
 //! What may be asked of a drive beside requests, as words.
 
 use crate::core::Core;
-use crate::record::Recorder;
+use crate::record::{Recorder, is_empty};
+use crate::recording::{MARK_MAX, Step};
 use crate::server::Server;
-use lab::served::{CONTROLS, Control};
+use lab::served::{CONTROLS, Control, SECTOR};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -13,6 +14,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("snapshot NAME", "remembers the whole drive"),
     ("restore NAME", "the drive is what it was; requests under way fail"),
     ("record FILE|off", "records what clients ask: a fio log, and FILE.data with what they wrote"),
+    ("mark NAME", "puts a mark into the recording: a check of crash points is told it where it was set"),
     ("help", "these lines"),
 ];
 
@@ -36,7 +38,8 @@ pub(crate) fn run(command: &str, server: &Server) -> Done {
         ["restore", name] => restore(server, name.to_owned()),
         ["record", "off"] => on(server, record_off),
         ["record", file] => record(server, file.to_owned()),
-        [first @ ("status" | "help" | "snapshot" | "restore" | "record"), ..] => {
+        ["mark", ref name @ ..] if !name.is_empty() => mark(server, name.join(" ")),
+        [first @ ("status" | "help" | "snapshot" | "restore" | "record" | "mark"), ..] => {
             let form = COMMANDS.iter().map(|(form, _)| *form).find(|form| form.split(' ').next() == Some(first));
             Err(format!("valid is `{}`", form.unwrap_or_default()))
         }
@@ -125,12 +128,26 @@ fn restore(server: &Server, name: String) -> Done {
 }
 
 fn record(server: &Server, file: String) -> Done {
-    let recorder = Recorder::new(Path::new(&file)).map_err(|error| format!("{file}: {error}"))?;
     on(server, move |core| {
         if core.recorder.is_some() {
             return Err("a recording is under way; `record off` ends it".into());
         }
-        core.recorder = Some(recorder);
+        let size = core.disk.sectors() * SECTOR as u64;
+        let recorder = Recorder::new(Path::new(&file), Some(size), !is_empty(&core.disk));
+        core.recorder = Some(recorder.map_err(|error| format!("{file}: {error}"))?);
+        Ok(Value::Null)
+    })
+}
+
+fn mark(server: &Server, name: String) -> Done {
+    if name.len() > MARK_MAX {
+        return Err(format!("a mark of {} bytes; valid are up to {MARK_MAX}", name.len()));
+    }
+    on(server, move |core| {
+        let Some(recorder) = &mut core.recorder else {
+            return Err("nothing is recorded: a mark is one of a recording; `record FILE` begins one".into());
+        };
+        recorder.note(&Step::Mark(name));
         Ok(Value::Null)
     })
 }

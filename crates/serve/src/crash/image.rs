@@ -1,158 +1,177 @@
-//! Images of a drive, and what the user's check says of them. Equal images are checked once.
+//! The contents of a drive. Copies share the parts that are equal, and images are told apart without a look at all their bytes.
 
 use crate::directory::ServeError;
-use lab::quoted;
+use crate::recording::Held;
 use lab::served::{Disk, SECTOR};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 
-/// What tells images apart.
+/// A number that tells images, and runs, apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Digest(pub u64);
 
 impl Digest {
-    pub fn of(what: &impl Hash) -> Self {
+    pub fn of(what: &(impl Hash + ?Sized)) -> Self {
         let mut hasher = DefaultHasher::new();
         what.hash(&mut hasher);
         Self(hasher.finish())
     }
 }
 
-/// `None`: the image passed; else what the check printed.
-pub(super) type Verdict = Option<String>;
+/// Bytes that copies share or do not share together.
+const PART: usize = 4096;
+const SECTORS: u64 = (PART / SECTOR) as u64;
 
-/// Is called with the digest of each image that was checked, and with its verdict.
-type Tell<'a> = dyn Fn(Digest, &Verdict) + Send + Sync + 'a;
+static ZEROS: [u8; SECTOR] = [0; SECTOR];
 
-/// What comes out of a check that one thread runs and others may wait for. An error is of the machine, in words.
-type Slot = Arc<OnceLock<Result<Verdict, String>>>;
-
-/// The user's check, and what it said so far.
-pub(super) struct Checks<'a> {
-    command: &'a str,
-    work: &'a Path,
-    tell: Box<Tell<'a>>,
-    said: Mutex<BTreeMap<Digest, Slot>>,
+/// All bytes of a drive; parts that are missing are zeros.
+#[derive(Clone, Debug)]
+pub(super) struct Image {
+    size: u64,
+    parts: BTreeMap<u64, Arc<[u8; PART]>>,
+    /// The sum of what its sectors add.
+    digest: u64,
 }
 
-impl<'a> Checks<'a> {
-    pub fn new(
-        command: &'a str,
-        work: &'a Path,
-        known: BTreeMap<Digest, Verdict>,
-        tell: impl Fn(Digest, &Verdict) + Send + Sync + 'a,
-    ) -> Self {
-        let said = known.into_iter().map(|(digest, verdict)| (digest, Arc::new(OnceLock::from(Ok(verdict))))).collect();
-        Self { command, work, tell: Box::new(tell), said: Mutex::new(said) }
+/// The share of a sector in the digest of an image: nothing, if it is zeros. Millions are added where much is not flushed, and what
+/// is told apart is not made up to look alike: a few multiplications do.
+pub(super) fn adds(sector: u64, bytes: &[u8]) -> u64 {
+    const ODD: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xe703_7ed1_a0b4_28db];
+    if bytes == ZEROS {
+        return 0;
+    }
+    // Both halves of a product depend on all bits of both factors.
+    let mixed = |one: u64, other: u64| {
+        let product = u128::from(one ^ ODD[0]) * u128::from(other ^ ODD[1]);
+        product as u64 ^ (product >> 64) as u64
+    };
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    let sum = bytes
+        .chunks_exact(16)
+        .fold(mixed(sector, sector), |sum, pair| mixed(word(&pair[..8]) ^ sum, word(&pair[8..]).wrapping_add(sum)));
+    mixed(sum, sector)
+}
+
+impl Image {
+    pub fn zeros(size: u64) -> Self {
+        Self { size, parts: BTreeMap::new(), digest: 0 }
     }
 
-    /// Where an image is that failed.
-    pub fn path(&self, digest: Digest) -> PathBuf {
-        self.work.join(format!("image-{:016x}", digest.0))
+    pub fn of(size: u64, held: &Held) -> Self {
+        let mut image = Self::zeros(size);
+        held.iter().for_each(|(sector, data)| image.write(*sector, data));
+        image
     }
 
-    /// Has an image checked, unless an equal one was.
-    pub fn verdict(&self, bytes: &[u8]) -> Result<(Digest, Verdict), ServeError> {
-        let digest = Digest::of(&bytes);
-        let slot = self.said.lock().unwrap_or_else(PoisonError::into_inner).entry(digest).or_default().clone();
-        let said = slot.get_or_init(|| {
-            let said = self.check(bytes, &self.path(digest));
-            if let Ok(verdict) = &said {
-                (self.tell)(digest, verdict);
+    /// The bytes of a file, which is to be no larger than the drive.
+    pub fn of_file(path: &Path, size: Option<u64>) -> Result<Self, ServeError> {
+        let bytes = fs::read(path).map_err(|error| ServeError::File(path.to_owned(), "read", error))?;
+        let (found, all) = (bytes.len() as u64, size.unwrap_or(bytes.len() as u64));
+        if found > all || !bytes.len().is_multiple_of(SECTOR) {
+            let base = path.display();
+            return Err(ServeError::Other(format!("{base}: {found} bytes; the drive has {all}, in sectors of {SECTOR}")));
+        }
+        let mut image = Self::zeros(all);
+        image.write(0, &bytes);
+        Ok(image)
+    }
+
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    pub fn sector(&self, sector: u64) -> &[u8] {
+        let at = (sector % SECTORS) as usize * SECTOR;
+        self.parts.get(&(sector / SECTORS)).map_or(&ZEROS[..], |part| &part[at..at + SECTOR])
+    }
+
+    /// Writes whole sectors.
+    pub fn write(&mut self, first: u64, data: &[u8]) {
+        for (sector, bytes) in (first..).zip(data.chunks_exact(SECTOR)) {
+            let old = self.sector(sector);
+            if old == bytes {
+                continue;
             }
-            said
-        });
-        said.clone().map(|verdict| (digest, verdict)).map_err(ServeError::Other)
-    }
-
-    /// What was said of an image, if anything was.
-    pub fn known(&self, digest: Digest) -> Option<Verdict> {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.get(&digest).and_then(|slot| slot.get()).and_then(|said| said.clone().ok())
-    }
-
-    /// Images that failed.
-    pub fn failed(&self) -> Vec<Digest> {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.iter().filter(|(_, slot)| matches!(slot.get(), Some(Ok(Some(_))))).map(|(digest, _)| *digest).collect()
-    }
-
-    fn check(&self, bytes: &[u8], image: &Path) -> Result<Verdict, String> {
-        let file = |doing: &str, error: io::Error| format!("{}: cannot {doing}: {error}", image.display());
-        write_sparse(bytes, image).map_err(|error| file("write", error))?;
-        let mut check = Command::new("sh");
-        check.arg("-c").arg(self.command.replace("{image}", &quoted(&image.display().to_string()))).stdin(Stdio::null());
-        let output = check.output().map_err(|error| format!("the check cannot be run: {error}"))?;
-        if output.status.success() {
-            fs::remove_file(image).map_err(|error| file("remove", error))?;
-            return Ok(None);
-        }
-        let said = [output.stdout, output.stderr].concat();
-        Ok(Some(String::from_utf8_lossy(&said).trim().to_owned()))
-    }
-}
-
-/// Zeros take no room.
-fn write_sparse(bytes: &[u8], path: &Path) -> io::Result<()> {
-    const PART: usize = 1 << 16;
-    let mut file = File::create(path)?;
-    for (index, part) in bytes.chunks(PART).enumerate() {
-        if part.iter().any(|&byte| byte != 0) {
-            file.seek(SeekFrom::Start((index * PART) as u64))?;
-            file.write_all(part)?;
+            self.digest = self.digest.wrapping_sub(adds(sector, old)).wrapping_add(adds(sector, bytes));
+            let at = (sector % SECTORS) as usize * SECTOR;
+            let part = self.parts.entry(sector / SECTORS).or_insert_with(|| Arc::new([0; PART]));
+            Arc::make_mut(part)[at..at + SECTOR].copy_from_slice(bytes);
         }
     }
-    file.set_len(bytes.len() as u64)
-}
 
-/// Sectors that are read or written at once.
-const AT_ONCE: u32 = 256;
-
-/// All bytes of the drive.
-pub(super) fn read_all(disk: &mut Disk) -> Result<Vec<u8>, ServeError> {
-    let all = disk.sectors();
-    let mut bytes = Vec::with_capacity(all as usize * SECTOR);
-    let mut sector = 0;
-    while sector < all {
-        let sectors = u64::from(AT_ONCE).min(all - sector);
-        bytes.extend(disk.read(sector, sectors as u32)?);
-        sector += sectors;
+    /// Zeros these sectors.
+    pub fn clear(&mut self, sectors: Range<u64>) {
+        self.stored(sectors).into_iter().for_each(|sector| self.write(sector, &ZEROS));
     }
-    Ok(bytes)
-}
 
-/// Writes what a drive held before.
-pub(super) fn fill(disk: &mut Disk, base: &Path) -> Result<(), ServeError> {
-    let bytes = fs::read(base).map_err(|error| ServeError::File(base.to_owned(), "read", error))?;
-    let all = disk.sectors() * SECTOR as u64;
-    if bytes.len() as u64 > all || !bytes.len().is_multiple_of(SECTOR) {
-        let (found, base) = (bytes.len(), base.display());
-        return Err(ServeError::Other(format!("{base}: {found} bytes; the drive has {all}, in sectors of {SECTOR}")));
+    /// Those sectors in a range that may be something else than zeros.
+    pub fn stored(&self, sectors: Range<u64>) -> Vec<u64> {
+        let parts = self.parts.range(sectors.start / SECTORS..sectors.end.div_ceil(SECTORS));
+        let all = parts.flat_map(|(part, _)| part * SECTORS..(part + 1) * SECTORS);
+        all.filter(|sector| sectors.contains(sector)).collect()
     }
-    for (index, part) in bytes.chunks(AT_ONCE as usize * SECTOR).enumerate() {
-        // What was never written is zeros.
-        if part.iter().any(|&byte| byte != 0) {
-            disk.write(index as u64 * u64::from(AT_ONCE), part.to_vec(), vocab::Fua::No)?;
+
+    /// Writes it to a file, in which zeros take no room.
+    pub fn save(&self, path: &Path) -> io::Result<()> {
+        let mut file = File::create(path)?;
+        for (index, part) in &self.parts {
+            let at = index * PART as u64;
+            if part[..] != [0; PART] {
+                file.seek(SeekFrom::Start(at))?;
+                file.write_all(&part[..PART.min((self.size - at) as usize)])?;
+            }
         }
+        file.set_len(self.size)
     }
-    Ok(disk.flush()?)
+
+    /// Writes to a drive that holds something else what this image has.
+    pub fn put_on(&self, disk: &mut Disk) -> Result<(), ServeError> {
+        let now = Self::on(disk)?;
+        let chunks: BTreeSet<u64> = self.parts.keys().chain(now.parts.keys()).map(|part| part * SECTORS / AT_ONCE).collect();
+        for chunk in chunks {
+            let sectors = chunk * AT_ONCE..((chunk + 1) * AT_ONCE).min(disk.sectors());
+            if sectors.clone().any(|sector| self.sector(sector) != now.sector(sector)) {
+                let data: Vec<u8> = sectors.clone().flat_map(|sector| self.sector(sector).to_vec()).collect();
+                disk.write(sectors.start, data, vocab::Fua::No)?;
+            }
+        }
+        Ok(disk.flush()?)
+    }
+
+    /// All bytes of a drive.
+    pub fn on(disk: &mut Disk) -> Result<Self, ServeError> {
+        let all = disk.sectors();
+        let (mut image, mut sector) = (Self::zeros(all * SECTOR as u64), 0);
+        while sector < all {
+            let sectors = AT_ONCE.min(all - sector);
+            image.write(sector, &disk.read(sector, sectors as u32)?);
+            sector += sectors;
+        }
+        Ok(image)
+    }
 }
+
+/// Sectors that are read at once.
+const AT_ONCE: u64 = 256;
 
 /// Bytes that are as in none of some images, in whole sectors.
-pub(super) fn differences(others: &[Vec<u8>], image: &[u8]) -> Vec<Range<u64>> {
+pub(super) fn differences(others: &[Image], image: &Image) -> Vec<Range<u64>> {
     let mut found: Vec<Range<u64>> = Vec::new();
-    for (index, sector) in image.chunks(SECTOR).enumerate() {
-        let start = index * SECTOR;
-        if others.iter().any(|other| other[start..start + sector.len()] == *sector) {
+    let parts: BTreeSet<u64> = others.iter().chain([image]).flat_map(|image| image.parts.keys().copied()).collect();
+    for sector in parts.into_iter().flat_map(|part| part * SECTORS..(part + 1) * SECTORS) {
+        if others.iter().any(|other| other.sector(sector) == image.sector(sector)) {
             continue;
         }
-        let (start, end) = (start as u64, (start + SECTOR) as u64);
+        let (start, end) = (sector * SECTOR as u64, (sector + 1) * SECTOR as u64);
         match found.last_mut().filter(|last| last.end == start) {
             Some(last) => last.end = end,
             None => found.push(start..end),
@@ -165,13 +184,46 @@ pub(super) fn differences(others: &[Vec<u8>], image: &[u8]) -> Vec<Range<u64>> {
 mod tests {
     use super::*;
 
+    const SIZE: u64 = 8 * SECTOR as u64;
+
     #[test]
     fn differing_sectors_are_joined() {
-        let (one, mut other) = (vec![0; 8 * SECTOR], vec![0; 8 * SECTOR]);
+        let (one, mut other) = (Image::zeros(SIZE), Image::zeros(SIZE));
         for sector in [1, 2, 7] {
-            other[sector * SECTOR + 5] = 1;
+            other.write(sector, &[1; SECTOR]);
         }
         assert_eq!(differences(std::slice::from_ref(&one), &other), [512..1536, 3584..4096]);
         assert!(differences(&[one, other.clone()], &other).is_empty());
+    }
+
+    /// Every bit of a sector and its place count.
+    #[test]
+    fn sectors_that_differ_in_a_bit_add_other_numbers() {
+        let mut seen = BTreeSet::new();
+        for bit in 0..8 * SECTOR {
+            let mut bytes = [0x55; SECTOR];
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            seen.extend([adds(7, &bytes), adds(8, &bytes)]);
+        }
+        assert_eq!(seen.len(), 16 * SECTOR);
+        assert!(seen.iter().all(|sum| *sum != 0));
+    }
+
+    /// The digest is of the bytes alone, whatever way they came there.
+    #[test]
+    fn equal_images_have_equal_digests() {
+        let mut one = Image::zeros(SIZE);
+        one.write(2, &[7; 3 * SECTOR]);
+        one.clear(3..4);
+        let mut other = Image::of(SIZE, &vec![(4, vec![7; SECTOR].into()), (2, vec![7; SECTOR].into())]);
+        assert_eq!(one.digest(), other.digest());
+        other.write(2, &[8; SECTOR]);
+        assert_ne!(one.digest(), other.digest());
+        other.clear(0..8);
+        assert_eq!(other.digest(), 0);
+        // The same bytes elsewhere are another image.
+        other.write(5, &[7; SECTOR]);
+        let elsewhere = Image::of(SIZE, &vec![(6, vec![7; SECTOR].into())]);
+        assert_ne!(other.digest(), elsewhere.digest());
     }
 }

@@ -1,6 +1,7 @@
 //! What a run wrote down, so that it goes on after it was stopped. A line that was half written is as if it were not there.
 
-use super::image::{Digest, Verdict};
+use super::checks::Verdict;
+use super::image::Digest;
 use super::instant::Instant;
 use crate::directory::ServeError;
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ impl Kept {
     /// Opens the file of a run, which `run` tells from others; what it holds of that run.
     pub fn open(work: &Path, run: Digest, anew: bool) -> Result<(Self, Known), ServeError> {
         let path = work.join("progress");
-        let first = format!("flashkeep crash 1 {:016x}", run.0);
+        let first = format!("flashkeep crash 2 {:016x}", run.0);
         let text = if anew { String::new() } else { fs::read_to_string(&path).unwrap_or_default() };
         let known = Known::parse(&text, &first);
         // Until all that is known was written again, the old file stays.
@@ -100,7 +101,7 @@ impl Known {
             "request" => {
                 let mut words = rest.split(' ');
                 let request = words.next()?.parse().ok()?;
-                let image = |word: &str| word.split_once('=').and_then(|(at, image)| Some((at.parse().ok()?, digest(image)?)));
+                let image = |word: &str| word.rsplit_once('=').and_then(|(at, image)| Some((at.parse().ok()?, digest(image)?)));
                 let images: Images = words.map(image).collect::<Option<_>>()?;
                 // Without its verdicts it is of no use.
                 if images.iter().all(|(_, image)| self.verdicts.contains_key(image)) {
@@ -124,7 +125,7 @@ mod tests {
         let (kept, known) = Kept::open(&work, Digest(7), false).expect("a file");
         assert!(known.verdicts.is_empty() && known.requests.is_empty());
         let said = Some("line one\nline two".to_owned());
-        let instant = Instant { request: 3, events: 1, fate: 0 };
+        let instant = Instant { step: 3, cut: super::super::Cut::Drive { events: 1, fate: 0 } };
         kept.verdict(Digest(1), &None);
         kept.verdict(Digest(2), &said);
         kept.request(3, &vec![(instant, Digest(2))]);

@@ -66,6 +66,8 @@ impl Parser for Fio {
                 fields.end("no offset after a file action")?;
                 return Ok(Taken::NoRequest);
             }
+            // Ours, in recordings of served drives: marks, and what happened to the drive.
+            b"note" if version_now == Version::Three => return Ok(Taken::NoRequest),
             b"wait" if version_now == Version::Two => return self.wait(fields.take("offset")?),
             b"read" => HostOp::Read,
             b"write" => HostOp::Write(Fua::No),

@@ -1,0 +1,112 @@
+//! `flashkeep crash` from the outside: exit codes, what is said beside a result, and recordings that are none.
+#![cfg(unix)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A directory of one test, with a recording in it: record `n` at page `n`, then how many there are in page 0, then a flush.
+fn directory(test: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("crash_{test}"));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).expect("the target directory can be written");
+    let (mut log, mut data) = ("fio version 3 iolog\n0 drive add\n0 drive open\n".to_owned(), Vec::new());
+    for n in 1..=4u8 {
+        for at in [u64::from(n), 0] {
+            log += &format!("{n} drive write {} 4096\n", at * 4096);
+            data.extend([n; 4096]);
+        }
+        log += &format!("{n} drive sync 0 0\n");
+    }
+    std::fs::write(path.join("unsafe.log"), log + "9 drive close\n").expect("room");
+    std::fs::write(path.join("unsafe.log.data"), data).expect("room");
+    let check = "n=$(od -An -tu1 -N1 \"$1\" | tr -d ' ')\nfor i in $(seq 1 $n); do\n\
+                 [ $(od -An -tu1 -N1 -j$((i * 4096)) \"$1\") = $i ] || { echo \"$n counted, $i is missing\"; exit 1; }\ndone\n";
+    std::fs::write(path.join("check.sh"), check).expect("room");
+    path
+}
+
+fn crash(directory: &Path, arguments: &str) -> Output {
+    let line = format!("{} crash {arguments}", env!("CARGO_BIN_EXE_flashkeep"));
+    Command::new("sh").args(["-c", &line]).current_dir(directory).output().expect("sh is there")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+const CHECK: &str = "--check 'sh check.sh {image}'";
+
+#[test]
+fn an_unsafe_program_fails_unless_a_drive_that_hides_it_is_named() {
+    let here = directory("unsafe");
+    let found = crash(&here, &format!("unsafe.log {CHECK}"));
+    let said = text(&found.stdout);
+    assert_eq!(found.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("FAILED after 2 of 12 steps, with write 0 lost: 1 counted, 1 is missing\n"), "{said}");
+    assert!(said.contains("    0 write 4096 bytes at 4096\n    1 write 4096 bytes at 0\n"), "{said}");
+    assert!(said.contains("strict drive, writes whole in 4096 bytes; not looked at: what comes after 3 failures; "), "{said}");
+    // The command of the first failure repeats it, and that of its smaller recording, too.
+    for again in said.lines().filter_map(|line| line.trim().strip_prefix("again: flashkeep crash ")).take(2) {
+        let again = crash(&here, again);
+        assert_eq!(again.status.code(), Some(1));
+        assert!(text(&again.stdout).contains("1 counted, 1 is missing"));
+    }
+    for drive in ["--scheme none", "--set buffer.kind=volatile", "--model tlc", "--set buffer.kind=off"] {
+        let found = crash(&here, &format!("unsafe.log {CHECK} --size 8MiB {drive}"));
+        let said = text(&found.stdout);
+        assert_eq!(found.status.code(), Some(0), "{drive}: {said}");
+        assert!(said.contains("\nno proof: on this drive a missing flush cannot show, as it"), "{drive}: {said}");
+    }
+    let shows = "--scheme none --model mlc-2014 --set buffer.kind=volatile";
+    let found = crash(&here, &format!("unsafe.log {CHECK} --size 8MiB {shows}"));
+    assert!(found.status.code() == Some(1) && !text(&found.stdout).contains("no proof"));
+}
+
+#[test]
+fn what_proves_nothing_is_an_error() {
+    let here = directory("errors");
+    std::fs::write(here.join("empty.log"), "fio version 3 iolog\n9 drive close\n").expect("room");
+    std::fs::write(here.join("empty.log.data"), "").expect("room");
+    for (arguments, what) in [
+        ("unsafe.log --check true", "the check has no {image}"),
+        ("empty.log --check 'true {image}'", "the recording has no writes"),
+        ("unsafe.log --check './there-is-no-such-program.sh {image}'", "the check cannot be run: exit status: 127"),
+        ("unsafe.log --check './check.sh {image}'", "the check cannot be run: exit status: 126"),
+        ("unsafe.log --check 'false {image}'", "the check fails on the image before the first step"),
+        ("unsafe.log --check 'true {image}' --from here", "--from here: no such mark"),
+        ("unsafe.log --check 'true {image}' --size 4KiB", "ends at byte 8192; the drive has 4096"),
+        ("unsafe.log --check 'true {image}' --size 1000B", "wanted whole sectors"),
+        ("unsafe.log --check 'true {image}' --size drive", "the strict drive has a size"),
+        ("unsafe.log --check 'true {image}' --atom 1024", "possible values: 512, 4096"),
+        ("--run true --check 'true {image}'", "--run: the command has no {disk}"),
+        ("--check 'true {image}'", "required arguments were not provided"),
+        ("unsafe.log", "--check <COMMAND>"),
+        ("unsafe.log --check sqlite:db", "--check: sqlite lies in a file system: say which with --mount"),
+        ("unsafe.log --check 'true {dir}' --mount zfs", "found `zfs`, known: ext4, xfs, btrfs"),
+        ("unsafe.log --to-log-writes unsafe.log", "unsafe.log: there is a file already"),
+        ("unsafe.log --check 'true {image}' --only 3:1:0", "an instant of a drive of ours"),
+        ("unsafe.log --check 'true {image}' --scheme none --size 8MiB --only 3:all", "an instant of the strict drive"),
+    ] {
+        let found = crash(&here, arguments);
+        let said = text(&found.stderr);
+        assert!(found.status.code() == Some(2) && said.contains(what), "{arguments}: {said}");
+        assert!(found.stdout.is_empty(), "{arguments}: {}", text(&found.stdout));
+    }
+}
+
+/// A recording with marks and a power cut is a workload, too.
+#[test]
+fn compare_reads_a_recording_with_marks() {
+    let here = directory("compare");
+    let log = std::fs::read_to_string(here.join("unsafe.log")).expect("a recording");
+    let noted =
+        log.replacen("2 drive", "2 drive note mark one\n2 drive note control cut-power\n2 drive note state 0\n2 drive", 1);
+    std::fs::write(here.join("noted.log"), noted).expect("room");
+    let compare = |file: &str| {
+        let line = format!("{} inspect {file} --json", env!("CARGO_BIN_EXE_flashkeep"));
+        let output = Command::new("sh").args(["-c", &line]).current_dir(&here).output().expect("sh is there");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout).replace(file, "")
+    };
+    assert_eq!(compare("noted.log"), compare("unsafe.log"));
+}
