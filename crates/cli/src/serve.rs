@@ -20,20 +20,50 @@ pub fn problem(error: ServeError) -> Problem {
 
 pub fn run(options: &ServeOptions) -> Result<ExitCode, Problem> {
     let drive = DriveDirectory::at(&options.drive);
+    let path = options.drive.display();
     let kept = if options.memory { Kept::Memory } else { Kept::Files };
-    let says_what = options.create.is_some() || options.new.overrides() != Overrides::default();
-    if !drive.is_there() && says_what {
-        create(options, &drive, kept)?;
-    } else if says_what {
-        let path = options.drive.display();
-        return Err(Problem::new("", format!("{path}: there is a drive already; its settings are in {path}/drive.toml")));
+    let is_new =
+        options.create.is_some() || options.only_create || options.filled || options.new.overrides() != Overrides::default();
+    if is_new && drive.is_there() {
+        return Err(Problem::new(
+            "",
+            format!(
+                "{path}: there is a drive already; its settings are in {path}/drive.toml. It is served without options that say what a new \
+                 drive is; a new one needs another directory"
+            ),
+        ));
+    }
+    if !is_new && kept == Kept::Memory && drive.image().exists() {
+        return Err(Problem::new("--memory", format!("{path} is kept in files ({}): serve it without", drive.image().display())));
+    }
+    // All options are judged before anything is made, and what is wrong is said before nbdkit starts.
+    let experiment = if is_new { Some(new_drive(options)?) } else { None };
+    let setup = match &experiment {
+        Some(experiment) => DriveDirectory::setup_of(experiment, options.filled),
+        None => drive.setup(),
+    };
+    let setup = setup.map_err(problem)?;
+    let launch = launch(options, drive.clone(), kept)?;
+    if !options.only_create {
+        launch.check(&setup).map_err(problem)?;
+    }
+    if let Some(experiment) = &experiment {
+        drive.create(experiment, options.filled, kept).map_err(problem)?;
+        say(&format!("made a drive: {}", drive.settings_file().display()));
     }
     if options.only_create {
         return Ok(ExitCode::SUCCESS);
     }
-    // What is wrong is said before nbdkit starts.
-    drive.setup().map_err(problem)?;
-    let launch = Launch {
+    if let Some(warning) = launch.warning() {
+        say(&warning);
+    }
+    let mut command = launch.command().map_err(problem)?;
+    // From here on this process is nbdkit: what ends it is a power cut. It says where it serves when clients can connect.
+    Err(Problem::new("", format!("nbdkit cannot be started: {}", command.exec())))
+}
+
+fn launch(options: &ServeOptions, drive: DriveDirectory, kept: Kept) -> Result<Launch, Problem> {
+    Ok(Launch {
         kept,
         pace: options.time.parse().map_err(|error| Problem::new("--time", error))?,
         socket: options.socket.clone(),
@@ -44,27 +74,18 @@ pub fn run(options: &ServeOptions) -> Result<ExitCode, Problem> {
         plugin: options.plugin.clone(),
         syncs: !options.no_sync,
         ages_while_closed: options.age_while_closed,
+        ready: options.ready_fd,
         more: options.nbdkit.clone(),
         ..Launch::of(drive)
-    };
-    let mut command = launch.command().map_err(problem)?;
-    say(&format!("serving {}\ncontrol {}", launch.uri(), launch.control_socket().display()));
-    if let Some(port) = launch.dashboard {
-        say(&format!("dashboard http://127.0.0.1:{port}/"));
-    }
-    // From here on this process is nbdkit: what ends it is a power cut.
-    Err(Problem::new("", format!("nbdkit cannot be started: {}", command.exec())))
+    })
 }
 
-fn create(options: &ServeOptions, drive: &DriveDirectory, kept: Kept) -> Result<(), Problem> {
+fn new_drive(options: &ServeOptions) -> Result<Experiment, Problem> {
     let overrides = options.new.overrides();
-    let experiment = match options.create.iter().flatten().next() {
-        Some(file) => Experiment::load(file, &overrides)?,
-        None => Experiment::with(&overrides)?,
-    };
-    drive.create(&experiment, options.filled, kept).map_err(problem)?;
-    say(&format!("made a drive: {}", drive.settings_file().display()));
-    Ok(())
+    match options.create.iter().flatten().next() {
+        Some(file) => Experiment::load(file, &overrides),
+        None => Experiment::with(&overrides),
+    }
 }
 
 pub fn control(socket: &Path, command: &[String]) -> Result<ExitCode, Problem> {

@@ -86,7 +86,8 @@ impl Slot {
 
 /// What threads hand to the one that works.
 pub(crate) enum Item {
-    Request(DiskRequest, Arc<Slot>),
+    /// Of a client of this generation.
+    Request(DiskRequest, Arc<Slot>, u64),
     /// Something else is done with the drive.
     Job(Box<dyn FnOnce(&mut Core) + Send>, Arc<Slot>),
 }
@@ -134,6 +135,8 @@ pub struct Core {
     pub(crate) history: Option<Box<History>>,
     /// Whether requests are to hang from now on, or no longer: for whoever keeps them from the drive.
     pub(crate) hangs: Option<bool>,
+    /// Clients of earlier generations were dropped.
+    pub(crate) generation: u64,
 }
 
 impl Core {
@@ -155,7 +158,14 @@ impl Core {
             events: Events::default(),
             history: None,
             hangs: None,
+            generation: 0,
         }
+    }
+
+    /// Whether a client may take it that the page with this sector reads as zeros.
+    #[must_use]
+    pub fn is_hole(&self, sector: u64) -> bool {
+        self.disk.is_unmapped(sector)
     }
 
     /// Whether the drive works on requests.
@@ -183,8 +193,9 @@ impl Core {
                     job(self);
                     self.answer(slot, Ok(Vec::new()));
                 }
-                Item::Request(_, slot) if self.broken.is_some() => self.answer(slot, Err(Failed::Media)),
-                Item::Request(request, slot) => {
+                Item::Request(_, slot, generation) if generation < self.generation => self.answer(slot, Err(Failed::PowerCut)),
+                Item::Request(_, slot, _) if self.broken.is_some() => self.answer(slot, Err(Failed::Media)),
+                Item::Request(request, slot, _) => {
                     if let Some(recorder) = &mut self.recorder {
                         recorder.record(&request);
                     }

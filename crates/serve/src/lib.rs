@@ -30,7 +30,7 @@ pub use lab::served::{Disk, DiskError, DiskRequest, Failed};
 pub use launch::{Launch, PLUGIN};
 pub use pace::Pace;
 pub use recording::{Recorded, Recording};
-pub use server::Server;
+pub use server::{Clients, Server};
 pub use vocab::{Fua, Nanos, SharedBytes};
 
 /// The experiment of a file.

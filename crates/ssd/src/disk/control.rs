@@ -259,6 +259,17 @@ impl Disk {
         crate::files::snapshot::names(session.path()).into_iter().map(found).collect()
     }
 
+    /// Of a drive in files: removes the copy of this name, if there is one.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    pub fn delete_snapshot(&mut self, name: &str) -> Result<(), DiskError> {
+        match &self.medium {
+            Medium::Memory(_) => Ok(()),
+            Medium::Files(session) => Ok(crate::files::snapshot::delete(session.path(), name)?),
+        }
+    }
+
     /// The drive is what it was. Requests that were not answered are, with [`Failed::PowerCut`].
     ///
     /// # Errors

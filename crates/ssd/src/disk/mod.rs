@@ -218,6 +218,12 @@ impl Disk {
         self.setup.drive.geometry.sectors_per_slot()
     }
 
+    /// Whether it takes no writes any more.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        on_engine!(&self.medium, engine => engine.host.requests.read_only_since.is_some())
+    }
+
     /// Virtual time.
     #[must_use]
     pub fn now(&self) -> SimTime {
