@@ -63,7 +63,8 @@ impl Served {
         Self::with(name, kept, settings, |launch| launch.pace = pace)
     }
 
-    fn with(name: &str, kept: Kept, settings: &str, change: impl FnOnce(&mut Launch)) -> Self {
+    /// As [`Self::new`], served as `change` says.
+    pub fn with(name: &str, kept: Kept, settings: &str, change: impl FnOnce(&mut Launch)) -> Self {
         // Paths of Unix sockets are short.
         static MADE: AtomicU32 = AtomicU32::new(0);
         // Each has its own: the directory of an earlier drive of this name may still be in use by what mounts it.
