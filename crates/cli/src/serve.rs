@@ -1,15 +1,11 @@
-//! Serving a drive, and telling it what is to happen to it.
+//! Serving a drive.
 
 use crate::args::{NewDrive, ServeOptions};
-use crate::{print, say};
+use crate::say;
 use lab::{Experiment, Overrides, Problem};
 use serve::{DASHBOARD_PORT, DriveDirectory, Kept, Launch, ServeError};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::ExitCode;
-
-/// The drive does what was asked, or does not.
-const REFUSED: u8 = 1;
 
 pub fn problem(error: ServeError) -> Problem {
     match error {
@@ -19,6 +15,20 @@ pub fn problem(error: ServeError) -> Problem {
 }
 
 pub fn run(options: &ServeOptions) -> Result<ExitCode, Problem> {
+    make_and_serve(options).map_err(as_typed)
+}
+
+/// Here the option has one scheme and its name; other commands take several.
+fn as_typed(mut problem: Problem) -> Problem {
+    if let Some(place) = &mut problem.place
+        && let Some(names) = place.source.strip_prefix("--schemes ")
+    {
+        place.source = format!("--scheme {names}");
+    }
+    problem
+}
+
+fn make_and_serve(options: &ServeOptions) -> Result<ExitCode, Problem> {
     let drive = DriveDirectory::at(&options.drive);
     let path = options.drive.display();
     let kept = if options.memory { Kept::Memory } else { Kept::Files };
@@ -86,19 +96,6 @@ fn new_drive(options: &ServeOptions) -> Result<Experiment, Problem> {
         Some(file) => Experiment::load(file, &overrides),
         None => Experiment::with(&overrides),
     }
-}
-
-pub fn control(socket: &Path, command: &[String]) -> Result<ExitCode, Problem> {
-    let drive = DriveDirectory::at(socket);
-    let socket = if socket.is_dir() { drive.control_socket() } else { socket.to_owned() };
-    let answer = serve::ask(&socket, &command.join(" ")).map_err(problem)?;
-    let is_done = answer["ok"].as_bool() == Some(true);
-    if let Some(error) = answer["error"].as_str().filter(|_| !is_done) {
-        say(&format!("error: {error}"));
-        return Ok(ExitCode::from(REFUSED));
-    }
-    print(&format!("{}\n", serde_json::to_string_pretty(&answer).expect("a JSON document prints")));
-    Ok(ExitCode::SUCCESS)
 }
 
 impl NewDrive {

@@ -108,6 +108,13 @@ impl Served {
         }
     }
 
+    /// How the process ended, if it has.
+    pub fn ended(&mut self) -> Option<std::process::ExitStatus> {
+        let status = self.nbdkit.as_mut()?.try_wait().expect("it was started")?;
+        self.nbdkit = None;
+        Some(status)
+    }
+
     /// The process.
     pub fn pid(&self) -> u32 {
         self.nbdkit.as_ref().expect("it was started").id()

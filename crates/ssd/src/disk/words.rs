@@ -39,7 +39,7 @@ pub const CONTROLS: &[(&str, &str)] = &[
     ("cut-power", "what is volatile is gone; requests under way fail; the drive mounts and recovers"),
     ("age TIME", "the drive lies switched off for so long: 90d"),
     ("idle TIME", "nobody asks anything for so long: collection, refresh and patrol go on"),
-    ("wear CYCLES", "every block has so many P/E cycles more: +1000"),
+    ("wear +CYCLES", "every block has so many P/E cycles more: +1000"),
     ("temperature CELSIUS", "the drive has this temperature from now on: 55C"),
     ("silent CHANCE", "page reads return another page and report success with this probability: 1e-4"),
     ("slow die N x FACTOR", "reads, programs and erases of the die take so many times as long; x 1 undoes it"),
@@ -113,7 +113,7 @@ impl FromStr for Control {
             ["cut-power"] => Self::CutPower,
             ["age", span] => Self::Age(time(span)?),
             ["idle", span] => Self::Idle(time(span)?),
-            ["wear", cycles] => Self::Wear(number(cycles.trim_start_matches('+'))?),
+            ["wear", cycles] if cycles.starts_with('+') => Self::Wear(number(&cycles[1..])?),
             ["temperature", celsius] => Self::Temperature(number(celsius.trim_end_matches(['C', 'c']))?),
             ["silent", chance] => Self::Silent(number(chance)?),
             ["slow", "die", n, "x", factor] => Self::Slow(DieId(number(n)?), number(factor)?),
@@ -182,7 +182,6 @@ mod tests {
             assert_eq!(control.to_string(), words);
         }
         assert_eq!("slow die 3 x10".parse(), Ok(Control::Slow(DieId(3), 10.0)));
-        assert_eq!("wear 5".parse(), Ok(Control::Wear(5)));
         assert_eq!("temperature 55".parse(), Ok(Control::Temperature(55.0)));
     }
 
@@ -195,6 +194,7 @@ mod tests {
             ("kill die -1", "found `-1`, wanted a number"),
             ("temperature hot", "found `hot`, wanted a number"),
             ("slow die 3", "valid is `slow die N x FACTOR`"),
+            ("wear 1000", "found `wear 1000`, valid is `wear +CYCLES`"),
             ("explode", "unknown command `explode`; known: kill die"),
         ] {
             let error = words.parse::<Control>().expect_err(words);
