@@ -97,7 +97,7 @@ fn call(handle: *mut c_void, request: DiskRequest) -> Option<Vec<u8>> {
                 Failed::Range => Errno::Invalid,
                 Failed::NotWritten => Errno::NoSpace,
                 Failed::ReadOnly => Errno::ReadOnly,
-                Failed::Media | Failed::Wrong | Failed::PowerCut => Errno::Io,
+                Failed::Media | Failed::Wrong | Failed::PowerCut | Failed::Asked => Errno::Io,
             });
             None
         }

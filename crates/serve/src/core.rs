@@ -1,5 +1,6 @@
 //! The drive with the requests that it works on, and what was asked to happen to it.
 
+use crate::deceit::Deceit;
 use crate::events::Events;
 use crate::history::History;
 use crate::pace::Pace;
@@ -97,6 +98,8 @@ struct Pending {
     slot: Arc<Slot>,
     /// Whether its answer says that something is durable.
     syncs: bool,
+    /// Of a read: its first sector.
+    reads: Option<u64>,
 }
 
 /// Answers that came later than virtual time said, of all; with a clock.
@@ -137,6 +140,7 @@ pub struct Core {
     pub(crate) hangs: Option<bool>,
     /// Clients of earlier generations were dropped.
     pub(crate) generation: u64,
+    pub(crate) deceit: Deceit,
 }
 
 impl Core {
@@ -159,13 +163,15 @@ impl Core {
             history: None,
             hangs: None,
             generation: 0,
+            deceit: Deceit::default(),
         }
     }
 
     /// Whether a client may take it that the page with this sector reads as zeros.
     #[must_use]
     pub fn is_hole(&self, sector: u64) -> bool {
-        self.disk.is_unmapped(sector)
+        let page = u64::from(self.disk.sectors_per_page());
+        self.disk.is_unmapped(sector) && !self.deceit.spoils(sector / page * page, page)
     }
 
     /// Whether the drive works on requests.
@@ -195,20 +201,30 @@ impl Core {
                 }
                 Item::Request(_, slot, generation) if generation < self.generation => self.answer(slot, Err(Failed::PowerCut)),
                 Item::Request(_, slot, _) if self.broken.is_some() => self.answer(slot, Err(Failed::Media)),
+                Item::Request(_, slot, _) if self.deceit.fails(self.disk.now()) => self.answer(slot, Err(Failed::Asked)),
                 Item::Request(request, slot, _) => {
+                    // A recording has what the client asked, whatever the drive gets of it.
                     if let Some(recorder) = &mut self.recorder {
                         recorder.record(&request);
                     }
-                    let syncs = matches!(request, DiskRequest::Flush | DiskRequest::Write { fua: Fua::Yes, .. });
-                    let number = self.disk.submit(request);
-                    self.pending.push((number, Pending { slot, syncs: syncs && self.syncs }));
-                    if let Some(history) = &mut self.history {
-                        history.asked(self.pending.len());
+                    match self.deceit.passes(request) {
+                        Some(request) => self.submit(request, slot),
+                        None => self.answer(slot, Ok(Vec::new())),
                     }
                 }
             }
         }
         self.taken = items;
+    }
+
+    fn submit(&mut self, request: DiskRequest, slot: Arc<Slot>) {
+        let syncs = matches!(request, DiskRequest::Flush | DiskRequest::Write { fua: Fua::Yes, .. });
+        let reads = if let DiskRequest::Read { sector, .. } = request { Some(sector) } else { None };
+        let number = self.disk.submit(request);
+        self.pending.push((number, Pending { slot, syncs: syncs && self.syncs, reads }));
+        if let Some(history) = &mut self.history {
+            history.asked(self.pending.len());
+        }
     }
 
     /// Wall time that passed while nobody asked anything is idle time of the drive.
@@ -234,6 +250,7 @@ impl Core {
             match control {
                 Control::Pause(time) if happens => self.stall(time),
                 Control::Hang(hangs) => self.hangs = Some(hangs),
+                Control::Lie(..) | Control::Errors(_) | Control::Corrupt(_) if happens => self.deceit.begin(&control, at),
                 Control::Age(_) | Control::Idle(_) | Control::CutPower if happens => self.set_clock(),
                 _ => {}
             }
@@ -307,7 +324,11 @@ impl Core {
             }
             if let Some(at) = self.of(&answer) {
                 let (_, pending) = self.pending.remove(at);
-                self.answer(pending.slot, answer.result);
+                let mut result = answer.result;
+                if let (Some(sector), Ok(data)) = (pending.reads, &mut result) {
+                    self.deceit.spoil(sector, data);
+                }
+                self.answer(pending.slot, result);
             }
         }
     }

@@ -12,6 +12,7 @@ mod control;
 mod core;
 mod crash;
 mod dashboard;
+mod deceit;
 mod directory;
 mod events;
 mod history;

@@ -86,6 +86,7 @@ fn plainly(core: &mut Core, control: &Control) -> Done {
     core.disk.carry_out(control).map_err(|error| error.to_string())?;
     match control {
         Control::Pause(time) => core.stall(*time),
+        Control::Lie(..) | Control::Errors(_) | Control::Corrupt(_) => core.deceit.begin(control, core.disk.now()),
         Control::Age(_) | Control::Idle(_) => {
             core.set_clock();
             return Ok(json!({ "time_s": core.disk.now().0 as f64 * 1e-9 }));
@@ -149,6 +150,7 @@ pub(crate) fn status(core: &Core) -> Value {
     value["broken"] = json!(core.broken);
     value["recording"] = json!(core.recorder.as_ref().map(|recorder| recorder.requests));
     value["events"] = json!(core.events.last());
+    core.deceit.tell(&mut value);
     value["snapshots"] = json!(core.snapshots.keys().collect::<Vec<_>>());
     value
 }

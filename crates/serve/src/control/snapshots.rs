@@ -30,6 +30,7 @@ pub(super) fn restore(server: &Server, name: String) -> Done {
         let Some(snapshot) = core.snapshots.get(&name) else { return Err(unknown(core.snapshots.keys(), &name)) };
         let answers = core.disk.restore(&snapshot.clone()).map_err(|error| error.to_string())?;
         core.deliver(answers);
+        core.deceit.forget_corrupt_bytes();
         core.set_clock();
         core.note(&format!("restore {name}"), None);
         Ok(Value::Null)

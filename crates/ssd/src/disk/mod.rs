@@ -28,7 +28,7 @@ pub use control::{Part, Snapshot};
 pub use error::{DiskError, Failed};
 pub use schedule::{Happened, Planned, When};
 pub use status::{DieStatus, DiskStatus};
-pub use words::{CONTROLS, Control};
+pub use words::{CONTROLS, Control, Lie, Windows};
 
 use crate::config::Setup;
 use crate::engine::online::Turn;
