@@ -42,7 +42,8 @@ impl Deceit {
 
     /// Whether a request that comes at this time fails.
     pub fn fails(&mut self, now: SimTime) -> bool {
-        let is_down = self.errors.is_some_and(|(Windows { up, down }, since)| now.0.saturating_sub(since.0) % (up.0 + down.0) >= up.0);
+        let is_down =
+            self.errors.is_some_and(|(Windows { up, down }, since)| now.0.saturating_sub(since.0) % (up.0 + down.0) >= up.0);
         self.failed += u64::from(is_down);
         is_down
     }
