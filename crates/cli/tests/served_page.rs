@@ -136,7 +136,7 @@ fn the_second_half_of_the_tour_does_what_it_says() {
     // The port of the page may be that of another test.
     let served = Served::start(&here, &serving(&tour[3]).replace("--dashboard", "").replace("1GiB", "256MiB"));
     let mut script = format!("{}{}", tour[4], tour[5]);
-    for (written, shorter) in [("-T 20", "-T 3"), ("sleep 5", "sleep 1"), ("-s 10", "-s 1")] {
+    for (written, shorter) in [("-T 20", "-T 2"), ("sleep 5", "sleep 1"), ("-s 10", "-s 1")] {
         assert!(script.contains(written), "{written}");
         script = script.replace(written, shorter);
     }

@@ -327,11 +327,7 @@ impl Medium {
                 let (mut client, arrived) = (session.drive.host.client.take(), session.drive.host.requests.arrived);
                 let first_mismatch = session.drive.host.first_mismatch.take();
                 session.save_to_the_last_read()?;
-                let withstands = session.withstands_machine_failures();
-                let path = session.path().to_owned();
-                let files = session.let_go().expect("this process has the files");
-                **session = crate::files::ImageSession::mounted_in(setup, &path, files)?;
-                session.withstand_machine_failures(withstands);
+                session.mount_again(setup)?;
                 let doubtful = client.as_mut().map(|client| client.power_cut(arrived)).unwrap_or_default();
                 let host = &mut session.drive.host;
                 (host.client, host.first_mismatch) = (client, first_mismatch);
