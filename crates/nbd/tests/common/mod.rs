@@ -53,11 +53,6 @@ impl Served {
         Self::with_pace(name, kept, settings, Pace::None)
     }
 
-    /// As [`Self::new`], with one thread of nbdkit for each connection.
-    pub fn with_one_thread(name: &str, kept: Kept, settings: &str) -> Self {
-        Self::with(name, kept, settings, |launch| launch.more.push("--threads=1".to_owned()))
-    }
-
     /// As [`Self::new`], with a clock.
     pub fn with_pace(name: &str, kept: Kept, settings: &str, pace: Pace) -> Self {
         Self::with(name, kept, settings, |launch| launch.pace = pace)
