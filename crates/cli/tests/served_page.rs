@@ -118,6 +118,46 @@ fn the_first_half_of_the_tour_does_what_it_says() {
     served.ends();
 }
 
+/// Whether this process may mount; else the test says that it is skipped.
+fn may_mount(test: &str) -> bool {
+    let script = "[ $(id -u) = 0 ] && [ -e /dev/fuse ] && [ -e $(losetup --find) ] && grep -q ext4 /proc/filesystems";
+    let may = sh(Path::new("/"), script).0;
+    if !may {
+        eprintln!("{test}: skipped, it may not mount");
+    }
+    may
+}
+
+/// Lets go of what a script that failed had mounted.
+const UNDO: &str = "umount -l mnt || true; losetup -j disk/drive | cut -d: -f1 | xargs -r losetup -d; umount -l disk";
+
+/// A cut that the file system feels: what it had made durable is there, what it writes after the cut is refused, and it mounts clean.
+#[test]
+fn a_file_system_crashes_with_its_drive_and_comes_back() {
+    let test = "a_file_system_crashes_with_its_drive_and_comes_back";
+    if !have(test, &["nbdkit", "nbdfuse", "mkfs.ext4", "e2fsck", "losetup"]) || !may_mount(test) {
+        return;
+    }
+    let here = directory("crashed");
+    let drive =
+        "flashkeep serve mydrive --create --memory --model mlc-2014 --scheme none --size 32MiB --set buffer.kind=volatile";
+    let served = Served::start(&here, drive);
+    let block = blocks(section("Control")).into_iter().find(|block| block.contains("--disconnect\n")).expect("the page has it");
+    let (cut, mounted) = block.split_once('\n').expect("lines");
+    let before = "mkdir disk mnt; nbdfuse disk/drive 'nbd+unix:///?socket=mydrive/nbd.sock' &
+        until [ -s disk/drive ]; do sleep 0.1; done
+        loop=$(losetup --find --show disk/drive); mkfs.ext4 -q $loop; mount $loop mnt
+        echo durable > mnt/kept; sync -f mnt/kept";
+    let refused = "if echo more > mnt/later && sync -f mnt/later; then echo it goes on; exit 1; fi";
+    let after = "cat mnt/kept; [ ! -e mnt/later ]; umount mnt; e2fsck -fn $loop; losetup -d $loop; umount disk; flashkeep ctl mydrive stop";
+    let (is_done, printed) = sh(&here, &[before, cut, refused, mounted, after].join("\n"));
+    if !is_done {
+        sh(&here, UNDO);
+    }
+    assert!(is_done && printed.contains("\ndurable\n"), "{printed}");
+    served.ends();
+}
+
 /// The second half, after the first in the same directory; waits and loads are shorter than the page has them.
 #[test]
 fn the_second_half_of_the_tour_does_what_it_says() {
@@ -125,9 +165,7 @@ fn the_second_half_of_the_tour_does_what_it_says() {
     if !have(test, &["nbdkit", "nbdfuse", "mkfs.ext4", "losetup", "/usr/lib/postgresql/*/bin/pgbench"]) {
         return;
     }
-    let may_mount = "[ $(id -u) = 0 ] && [ -e /dev/fuse ] && [ -e $(losetup --find) ] && grep -q ext4 /proc/filesystems";
-    if !sh(Path::new("/"), may_mount).0 {
-        eprintln!("{test}: skipped, it may not mount");
+    if !may_mount(test) {
         return;
     }
     let here = directory("tour2");
@@ -142,8 +180,7 @@ fn the_second_half_of_the_tour_does_what_it_says() {
     }
     let (is_done, printed) = sh(&here, &script);
     if !is_done {
-        let undo = "fuser -k mnt; umount -l mnt; losetup -j disk/drive | cut -d: -f1 | xargs -r losetup -d; umount -l disk";
-        sh(&here, &undo.replace("fuser -k mnt; ", ""));
+        sh(&here, UNDO);
     }
     assert!(is_done, "{printed}");
     let number = |before: &str| {
