@@ -54,8 +54,10 @@ fn make_and_serve(options: &ServeOptions) -> Result<ExitCode, Problem> {
     };
     let setup = setup.map_err(problem)?;
     let launch = launch(options, drive.clone(), kept)?;
-    if !options.only_create {
-        launch.check(&setup).map_err(problem)?;
+    match &launch.schedule {
+        _ if !options.only_create => launch.check(&setup).map_err(problem)?,
+        Some(file) => drop(DriveDirectory::planned(&setup, file).map_err(problem)?),
+        None => {}
     }
     if let Some(experiment) = &experiment {
         drive.create(experiment, options.filled, kept).map_err(problem)?;

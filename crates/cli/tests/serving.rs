@@ -127,6 +127,7 @@ fn refused_options_leave_nothing_behind() {
     for (more, what) in [
         (&["--schedule", "nofile.toml"][..], "nofile.toml: cannot read"),
         (&["--schedule", "late.toml"], "die 99: valid are 0 to"),
+        (&["--only-create", "--schedule", "late.toml"], "die 99: valid are 0 to"),
         (&["--time", "fast"], "--time: found `fast`"),
         (&["--plugin", "nofile.so"], "nofile.so: there is no such plugin"),
         (&["--plugin", "late.toml"], "nbdkit: error: cannot open plugin"),

@@ -69,7 +69,7 @@ pub(crate) fn clear(path: &Path) -> Result<(), ServeError> {
         return Ok(());
     }
     if UnixStream::connect(path).is_ok() {
-        return Err(ServeError::Other(format!("{}: somebody serves there already", path.display())));
+        return Err(ServeError::Other(format!("{}: a drive is served there already", path.display())));
     }
     let is_socket = fs::symlink_metadata(path).is_ok_and(|found| std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()));
     if !is_socket {
