@@ -1,9 +1,7 @@
 //! A drive with a client's own data.
 
 use crate::errors::bad_input;
-use lab::served::{
-    Control, Disk as Engine, DiskAnswer, DiskError, DiskRequest, Happened, Part, Planned, SECTOR, Snapshot as Kept,
-};
+use lab::served::{Disk as Engine, DiskAnswer, DiskError, DiskRequest, Happened, Part, Planned, SECTOR, Snapshot as Kept};
 use lab::{Experiment, Overrides};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
