@@ -137,5 +137,5 @@ def test_a_schedule_happens_and_is_the_same_each_time(tmp_path):
     with pytest.raises(fk.BadInput, match="unknown command") as bad:
         drive().schedule('[[control]]\nat = "1s"\ndo = "explode"\n', name="mine.toml")
     assert (bad.value.file, bad.value.line, bad.value.field) == ("mine.toml", 3, "control.0.do")
-    with pytest.raises(ValueError, match="only a drive that is served can hang"):
+    with pytest.raises(ValueError, match="that is only for drives that are served"):
         drive().schedule('[[control]]\nat = "1s"\ndo = "hang on"\n')

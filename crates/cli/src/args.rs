@@ -517,7 +517,7 @@ pub struct ServeOptions {
     /// Keep the drive in memory: faster, takes every fault, and is lost with the process
     #[arg(long)]
     pub memory: bool,
-    /// Make the drive and do not serve it
+    /// Make the drive, the usual one unless options say what it is, and do not serve it
     #[arg(long)]
     pub only_create: bool,
     /// Unix socket of NBD clients [default: DRIVE/nbd.sock]
@@ -535,15 +535,19 @@ pub struct ServeOptions {
     /// A page on this port of 127.0.0.1 [default: 9345] that shows how the drive is and has buttons for faults
     #[arg(long, value_name = "PORT", num_args = 0..=1, value_parser = clap::value_parser!(u16).range(1..))]
     pub dashboard: Option<Option<u16>>,
-    /// The clock: none (answers as soon as they are computed), real (latencies of the modelled drive), or a factor: 10x
+    /// The clock: none (answers as soon as they are computed), still (the same, and no time passes but that of requests), real
+    /// (latencies of the modelled drive), or a factor: 10x
     #[arg(long, value_name = "HOW", default_value = "none")]
     pub time: String,
     /// Flushes do not wait for the machine's disk: a killed process loses nothing, a machine that fails may
-    #[arg(long)]
+    #[arg(long, conflicts_with = "memory")]
     pub no_sync: bool,
     /// The data of a drive in files aged while nobody served it, as long as that was on the wall clock
-    #[arg(long)]
+    #[arg(long, conflicts_with = "memory")]
     pub age_while_closed: bool,
+    /// This open descriptor gets the line `ready` when clients can connect, and is closed then
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..))]
+    pub ready_fd: Option<u32>,
     /// The plugin of nbdkit [default: beside this program]
     #[arg(long, value_name = "FILE")]
     pub plugin: Option<PathBuf>,

@@ -5,6 +5,7 @@
 mod args;
 mod convert;
 mod crash;
+mod ctl;
 mod figures;
 mod inspect;
 mod interrupt;
@@ -98,7 +99,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Torture(options) => torture::run(&options),
         Command::Crash(options) => crash::run(&options),
         Command::Serve(options) => serve::run(&options),
-        Command::Ctl { socket, command } => serve::control(&socket, &command),
+        Command::Ctl { socket, command } => ctl::run(&socket, &command),
         Command::List { what, drive: Some(drive), json } => list_on(what.as_deref(), &drive, json),
         Command::List { what, drive: None, json } => list(what.as_deref(), json),
     }

@@ -1,15 +1,11 @@
-//! Serving a drive, and telling it what is to happen to it.
+//! Serving a drive.
 
 use crate::args::{NewDrive, ServeOptions};
-use crate::{print, say};
+use crate::say;
 use lab::{Experiment, Overrides, Problem};
 use serve::{DASHBOARD_PORT, DriveDirectory, Kept, Launch, ServeError};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::ExitCode;
-
-/// The drive does what was asked, or does not.
-const REFUSED: u8 = 1;
 
 pub fn problem(error: ServeError) -> Problem {
     match error {
@@ -19,21 +15,67 @@ pub fn problem(error: ServeError) -> Problem {
 }
 
 pub fn run(options: &ServeOptions) -> Result<ExitCode, Problem> {
+    make_and_serve(options).map_err(as_typed)
+}
+
+/// Here the option has one scheme and its name; other commands take several.
+fn as_typed(mut problem: Problem) -> Problem {
+    if let Some(place) = &mut problem.place
+        && let Some(names) = place.source.strip_prefix("--schemes ")
+    {
+        place.source = format!("--scheme {names}");
+    }
+    problem
+}
+
+fn make_and_serve(options: &ServeOptions) -> Result<ExitCode, Problem> {
     let drive = DriveDirectory::at(&options.drive);
+    let path = options.drive.display();
     let kept = if options.memory { Kept::Memory } else { Kept::Files };
-    let says_what = options.create.is_some() || options.new.overrides() != Overrides::default();
-    if !drive.is_there() && says_what {
-        create(options, &drive, kept)?;
-    } else if says_what {
-        let path = options.drive.display();
-        return Err(Problem::new("", format!("{path}: there is a drive already; its settings are in {path}/drive.toml")));
+    let is_new =
+        options.create.is_some() || options.only_create || options.filled || options.new.overrides() != Overrides::default();
+    if is_new && drive.is_there() {
+        return Err(Problem::new(
+            "",
+            format!(
+                "{path}: there is a drive already; its settings are in {path}/drive.toml. It is served without options that say what a new \
+                 drive is; a new one needs another directory"
+            ),
+        ));
+    }
+    if !is_new && kept == Kept::Memory && drive.image().exists() {
+        return Err(Problem::new("--memory", format!("{path} is kept in files ({}): serve it without", drive.image().display())));
+    }
+    // All options are judged before anything is made, and what is wrong is said before nbdkit starts.
+    let experiment = if is_new { Some(new_drive(options)?) } else { None };
+    let setup = match &experiment {
+        Some(experiment) => DriveDirectory::setup_of(experiment, options.filled),
+        None => drive.setup(),
+    };
+    let setup = setup.map_err(problem)?;
+    let launch = launch(options, drive.clone(), kept)?;
+    match &launch.schedule {
+        _ if !options.only_create => launch.check(&setup).map_err(problem)?,
+        Some(file) => drop(DriveDirectory::planned(&setup, file).map_err(problem)?),
+        None => {}
+    }
+    if let Some(experiment) = &experiment {
+        drive.create(experiment, options.filled, kept).map_err(problem)?;
+        say(&format!("made a drive: {}", drive.settings_file().display()));
     }
     if options.only_create {
         return Ok(ExitCode::SUCCESS);
     }
-    // What is wrong is said before nbdkit starts.
-    drive.setup().map_err(problem)?;
-    let launch = Launch {
+    if let Some(warning) = launch.warning() {
+        say(&warning);
+    }
+    let mut command = launch.command().map_err(problem)?;
+    // From here on this process is nbdkit: what ends it is a power cut. It says where it serves when clients can connect.
+    Err(Problem::new("", format!("nbdkit cannot be started: {}", command.exec())))
+}
+
+fn launch(options: &ServeOptions, drive: DriveDirectory, kept: Kept) -> Result<Launch, Problem> {
+    Ok(Launch {
         kept,
         pace: options.time.parse().map_err(|error| Problem::new("--time", error))?,
         socket: options.socket.clone(),
@@ -44,40 +86,18 @@ pub fn run(options: &ServeOptions) -> Result<ExitCode, Problem> {
         plugin: options.plugin.clone(),
         syncs: !options.no_sync,
         ages_while_closed: options.age_while_closed,
+        ready: options.ready_fd,
         more: options.nbdkit.clone(),
         ..Launch::of(drive)
-    };
-    let mut command = launch.command().map_err(problem)?;
-    say(&format!("serving {}\ncontrol {}", launch.uri(), launch.control_socket().display()));
-    if let Some(port) = launch.dashboard {
-        say(&format!("dashboard http://127.0.0.1:{port}/"));
-    }
-    // From here on this process is nbdkit: what ends it is a power cut.
-    Err(Problem::new("", format!("nbdkit cannot be started: {}", command.exec())))
+    })
 }
 
-fn create(options: &ServeOptions, drive: &DriveDirectory, kept: Kept) -> Result<(), Problem> {
+fn new_drive(options: &ServeOptions) -> Result<Experiment, Problem> {
     let overrides = options.new.overrides();
-    let experiment = match options.create.iter().flatten().next() {
-        Some(file) => Experiment::load(file, &overrides)?,
-        None => Experiment::with(&overrides)?,
-    };
-    drive.create(&experiment, options.filled, kept).map_err(problem)?;
-    say(&format!("made a drive: {}", drive.settings_file().display()));
-    Ok(())
-}
-
-pub fn control(socket: &Path, command: &[String]) -> Result<ExitCode, Problem> {
-    let drive = DriveDirectory::at(socket);
-    let socket = if socket.is_dir() { drive.control_socket() } else { socket.to_owned() };
-    let answer = serve::ask(&socket, &command.join(" ")).map_err(problem)?;
-    let is_done = answer["ok"].as_bool() == Some(true);
-    if let Some(error) = answer["error"].as_str().filter(|_| !is_done) {
-        say(&format!("error: {error}"));
-        return Ok(ExitCode::from(REFUSED));
+    match options.create.iter().flatten().next() {
+        Some(file) => Experiment::load(file, &overrides),
+        None => Experiment::with(&overrides),
     }
-    print(&format!("{}\n", serde_json::to_string_pretty(&answer).expect("a JSON document prints")));
-    Ok(ExitCode::SUCCESS)
 }
 
 impl NewDrive {

@@ -95,6 +95,11 @@ fn median(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
+/// A drive in memory with so many threads of nbdkit for each connection, whichever nbdkit it is.
+fn with_threads(name: &str, threads: &str, settings: &str) -> Served {
+    Served::with(name, Kept::Memory, settings, |launch| launch.more.push(format!("--threads={threads}")))
+}
+
 fn load() -> String {
     std::fs::read_to_string("/proc/loadavg").unwrap_or_default().split(' ').next().unwrap_or_default().to_owned()
 }
@@ -109,8 +114,8 @@ fn main() {
     let settings = file.map_or_else(|| SETTINGS.to_owned(), |file| std::fs::read_to_string(file).expect("a file of settings"));
     let only = words.iter().find(|word| word.parse::<usize>().is_err() && !word.contains('='));
     let drives = [
-        ("served drive", Served::new("speed", Kept::Memory, &settings)),
-        ("with one thread", Served::with_one_thread("speed-alone", Kept::Memory, &settings)),
+        ("served drive", with_threads("speed", "4", &settings)),
+        ("with one thread", with_threads("speed-alone", "1", &settings)),
     ];
     let reference = Reference::new();
     for (_, drive) in &drives {

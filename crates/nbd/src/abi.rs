@@ -16,7 +16,7 @@ pub struct Plugin {
     pub version: *const c_char,
     pub description: *const c_char,
     pub load: Unused,
-    pub unload: Unused,
+    pub unload: Option<extern "C" fn()>,
     pub config: Option<extern "C" fn(*const c_char, *const c_char) -> c_int>,
     pub config_complete: Option<extern "C" fn() -> c_int>,
     pub config_help: *const c_char,
@@ -45,7 +45,7 @@ pub struct Plugin {
     pub can_cache: Unused,
     pub cache: Unused,
     pub thread_model_function: Unused,
-    pub can_fast_zero: Unused,
+    pub can_fast_zero: Option<extern "C" fn(*mut c_void) -> c_int>,
     pub preconnect: Unused,
     pub get_ready: Option<extern "C" fn() -> c_int>,
     pub after_fork: Option<extern "C" fn() -> c_int>,
@@ -114,6 +114,10 @@ unsafe extern "C" {
     fn nbdkit_set_error(error: c_int);
     /// Adds a range of the device to the answer: allocated, or a hole that reads as zeros.
     fn nbdkit_add_extent(extents: *mut c_void, offset: u64, length: u64, kind: u32) -> c_int;
+    /// No connection is taken any more; the process ends when those that are there have ended.
+    fn nbdkit_shutdown();
+    /// Ends the process at once.
+    fn _exit(code: c_int) -> !;
 }
 
 /// An error number of Linux, which those of NBD are made of.
@@ -127,6 +131,8 @@ pub enum Errno {
     NoSpace = 28,
     /// The drive takes no writes any more: no number of NBD but that of a refused operation.
     ReadOnly = 1,
+    /// It is not faster than what the client would do without it.
+    NotSupported = 95,
 }
 
 /// Says what is wrong, in the log of nbdkit.
@@ -148,4 +154,16 @@ pub fn add_extent(extents: *mut c_void, offset: u64, length: u64, is_hole: bool)
     let kind = if is_hole { 3 } else { 0 };
     // SAFETY: nbdkit gave the list to the call that this is part of.
     unsafe { nbdkit_add_extent(extents, offset, length, kind) == 0 }
+}
+
+/// Asks nbdkit to end.
+pub fn shutdown() {
+    // SAFETY: it sets a flag and wakes the thread that accepts connections.
+    unsafe { nbdkit_shutdown() }
+}
+
+/// All arguments are right, and nothing is to be served.
+pub fn end_well() -> ! {
+    // SAFETY: nothing was begun that would have to be put in order.
+    unsafe { _exit(0) }
 }

@@ -7,6 +7,7 @@
 #![allow(unsafe_code, reason = "nbdkit is a C library")]
 
 mod abi;
+mod clients;
 mod device;
 mod heap;
 mod settings;
@@ -45,14 +46,16 @@ static PLUGIN: Shared = Shared(Plugin {
     magic_config_key: c"drive".as_ptr(),
     get_ready: Some(settings::get_ready),
     after_fork: Some(settings::after_fork),
+    unload: Some(settings::unload),
     open: Some(device::open),
     close: Some(device::close),
     get_size: Some(device::get_size),
-    can_write: Some(device::yes),
+    can_write: Some(device::can_write),
     can_flush: Some(device::yes),
     is_rotational: Some(device::no),
     can_trim: Some(device::yes),
     can_zero: Some(device::yes),
+    can_fast_zero: Some(device::yes),
     can_fua: Some(device::can_fua),
     can_multi_conn: Some(device::yes),
     can_extents: Some(device::yes),

@@ -1,8 +1,11 @@
 //! Settings of the plugin, and the drive that is served.
 
-use crate::abi::say;
+use crate::abi::{end_well, say};
+use crate::clients::Door;
 use serve::{Control, Dashboard, Disk, DriveDirectory, Kept, Nanos, Pace, Server};
 use std::ffi::{CStr, c_char, c_int};
+use std::io::Write;
+use std::os::fd::{FromRawFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -10,24 +13,34 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub const HELP: &CStr = c"\
 drive=DIRECTORY   (required) a drive that `flashkeep serve --create` made
 control=SOCKET    a control socket for `flashkeep ctl`
+socket=SOCKET     where nbdkit listens, as --unix says: clients can be disconnected then, and it is removed at the end
+port=PORT         the same, as --port says
 schedule=FILE     what happens to the drive at which request or time
 dashboard=PORT    a page on this port of 127.0.0.1 that shows how the drive is
 time=none|still|real|Nx how virtual time and the wall clock go together (default none)
 memory=true|false a drive in memory, lost with the process (default false)
 sync=true|false   flushes make files durable against a failure of the machine (default true)
-age-while-closed=true|false  the data aged while nobody served the drive (default false)";
+age-while-closed=true|false  the data aged while nobody served the drive (default false)
+announce=TEXT     printed on standard error when clients can connect
+ready-fd=N        this descriptor gets the line `ready` then, and is closed
+check=true|false  look at all arguments, of filters too, and end (default false)";
 
 /// Settings as they came.
 #[derive(Default)]
 struct Settings {
     drive: Option<PathBuf>,
     control: Option<PathBuf>,
+    socket: Option<PathBuf>,
+    port: Option<u16>,
     schedule: Option<PathBuf>,
     dashboard: Option<u16>,
     pace: Pace,
     memory: bool,
     no_sync: bool,
     ages_while_closed: bool,
+    announce: Option<String>,
+    ready: Option<RawFd>,
+    check: bool,
 }
 
 static SETTINGS: Mutex<Option<Settings>> = Mutex::new(None);
@@ -79,20 +92,30 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<(), String> {
         "drive" => settings.drive = Some(absolute(value)?),
         "control" => settings.control = Some(absolute(value)?),
         "schedule" => settings.schedule = Some(absolute(value)?),
-        "dashboard" => {
-            let port = value.parse().ok().filter(|port| *port > 0);
-            settings.dashboard = Some(port.ok_or_else(|| format!("dashboard: found `{value}`; valid are 1 to 65535"))?);
-        }
+        "socket" => settings.socket = Some(absolute(value)?),
+        "port" => settings.port = Some(port(key, value)?),
+        "dashboard" => settings.dashboard = Some(port(key, value)?),
         "time" => settings.pace = value.parse().map_err(|error| format!("time: {error}"))?,
         "memory" => settings.memory = truth(value)?,
         "sync" => settings.no_sync = !truth(value)?,
         "age-while-closed" => settings.ages_while_closed = truth(value)?,
+        "announce" => settings.announce = Some(value.to_owned()),
+        "ready-fd" => {
+            let file = value.parse().ok().filter(|file| *file > 2);
+            settings.ready = Some(file.ok_or_else(|| format!("ready-fd: found `{value}`; valid is a number from 3 up"))?);
+        }
+        "check" => settings.check = truth(value)?,
         _ => {
-            let known = "drive, control, schedule, dashboard, time, memory, sync, age-while-closed";
+            let known = "drive, control, socket, port, schedule, dashboard, time, memory, sync, age-while-closed, announce, ready-fd, check";
             return Err(format!("unknown setting `{key}`; known: {known}"));
         }
     }
     Ok(())
+}
+
+fn port(key: &str, value: &str) -> Result<u16, String> {
+    let port = value.parse().ok().filter(|port| *port > 0);
+    port.ok_or_else(|| format!("{key}: found `{value}`; valid are 1 to 65535"))
 }
 
 fn absolute(path: &str) -> Result<PathBuf, String> {
@@ -109,6 +132,10 @@ pub extern "C" fn config_complete() -> c_int {
 
 /// Before nbdkit goes into the background: what is wrong with the drive is said on the terminal.
 pub extern "C" fn get_ready() -> c_int {
+    // Filters have judged their settings by now.
+    if with_settings(|settings| settings.check) {
+        end_well();
+    }
     crate::heap::keep();
     let opened = with_settings(|settings| {
         let kept = if settings.memory { Kept::Memory } else { Kept::Files };
@@ -129,18 +156,50 @@ pub extern "C" fn get_ready() -> c_int {
     done(opened.map(|disk| *DISK.lock().unwrap_or_else(PoisonError::into_inner) = Some(disk)))
 }
 
-/// The process is the one that serves: threads may begin.
+/// The process is the one that serves, and its sockets listen: threads may begin.
 pub extern "C" fn after_fork() -> c_int {
     let Some(disk) = DISK.lock().unwrap_or_else(PoisonError::into_inner).take() else { return -1 };
     let begun = with_settings(|settings| {
         let server = Server::new(disk, settings.pace, !settings.no_sync);
+        let door = settings.port.map(Door::Port).or_else(|| settings.socket.clone().map(Door::Socket));
+        if let Some(door) = door {
+            server.serves(Box::new(door));
+        }
         if let Some(control) = &settings.control {
             Control::listen(control, &server).map_err(|error| error.to_string())?;
         }
         if let Some(port) = settings.dashboard {
             Dashboard::listen(port, &server).map_err(|error| error.to_string())?;
         }
-        SERVER.set(server).map_err(|_| "it was begun before".to_owned())
+        SERVER.set(server).map_err(|_| "it was begun before".to_owned())?;
+        settings.tell_that_it_serves();
+        Ok(())
     });
     done(begun)
+}
+
+impl Settings {
+    /// A client that connects from now on is answered.
+    fn tell_that_it_serves(&self) {
+        // A script that went away does not want to know.
+        if let Some(text) = &self.announce {
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+        if let Some(file) = self.ready {
+            // SAFETY: whoever started the process opened it for this line, and nothing else here uses it.
+            let _ = unsafe { std::fs::File::from_raw_fd(file) }.write_all(b"ready\n");
+        }
+    }
+}
+
+/// The process ends in order: no socket is left that leads nowhere.
+pub extern "C" fn unload() {
+    if SERVER.get().is_none() {
+        return;
+    }
+    with_settings(|settings| {
+        for socket in [&settings.control, &settings.socket].into_iter().flatten() {
+            let _ = std::fs::remove_file(socket);
+        }
+    });
 }

@@ -30,7 +30,9 @@ struct Page {
 
 fn killed(scheme: &str, buffer: &str, rounds: u64, seed: u64) {
     let settings = format!("schemes = [\"{scheme}\"]\ncapacity.size = \"16MiB\"\nbuffer.size = \"{buffer}\"\n");
-    let mut served = Served::new(&format!("kill-{scheme}-{rounds}"), Kept::Files, &settings);
+    // The drive is to have many requests when it dies, also where nbdkit has usually one of each connection.
+    let threads = |launch: &mut serve::Launch| launch.more.push("--threads=32".to_owned());
+    let mut served = Served::with(&format!("kill-{scheme}-{rounds}"), Kept::Files, &settings, threads);
     let mut draws = vocab::Streams::new(seed).stream("test/kills");
     let mut pages: BTreeMap<u64, Page> = BTreeMap::new();
     let mut write = 0;

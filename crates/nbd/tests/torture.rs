@@ -101,7 +101,11 @@ impl Scenario {
             "seed {seed} ({scheme}, {kind} buffer, {how}, {kept:?}); repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-nbd --test torture"
         );
         let pace = if is_deep { Pace::None } else { Pace::Still };
-        let served = Served::with_pace(&format!("torture{seed}"), kept, &settings, pace);
+        let served = Served::with(&format!("torture{seed}"), kept, &settings, |launch| {
+            launch.pace = pace;
+            // Also where nbdkit has usually one: no client of a scenario hangs up with requests under way.
+            launch.more.push("--threads=16".to_owned());
+        });
         let sectors = vec![Sector::default(); SECTORS as usize];
         let (clients, under_way) = (Vec::new(), BTreeMap::new());
         let spare = if kept == Kept::Memory { spare } else { 0 };

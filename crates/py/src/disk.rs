@@ -1,9 +1,7 @@
 //! A drive with a client's own data.
 
 use crate::errors::bad_input;
-use lab::served::{
-    Control, Disk as Engine, DiskAnswer, DiskError, DiskRequest, Happened, Part, Planned, SECTOR, Snapshot as Kept,
-};
+use lab::served::{Disk as Engine, DiskAnswer, DiskError, DiskRequest, Happened, Part, Planned, SECTOR, Snapshot as Kept};
 use lab::{Experiment, Overrides};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -210,8 +208,8 @@ impl Disk {
     /// Plans what a schedule of this name and text says.
     fn schedule(&self, name: &str, text: &str) -> PyResult<()> {
         let planned = lab::schedule(name, text, &self.geometry).map_err(|problem| bad_input(&problem))?;
-        if let Some(Planned { control, .. }) = planned.iter().find(|planned| matches!(planned.control, Control::Hang(_))) {
-            return Err(PyValueError::new_err(format!("{name}: {control}: only a drive that is served can hang")));
+        if let Some(Planned { control, .. }) = planned.iter().find(|planned| planned.control.is_of_the_server()) {
+            return Err(PyValueError::new_err(format!("{name}: {control}: that is only for drives that are served")));
         }
         self.lock().plan(&planned);
         Ok(())

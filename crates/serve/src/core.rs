@@ -1,5 +1,6 @@
 //! The drive with the requests that it works on, and what was asked to happen to it.
 
+use crate::deceit::Deceit;
 use crate::events::Events;
 use crate::history::History;
 use crate::pace::Pace;
@@ -87,7 +88,8 @@ impl Slot {
 
 /// What threads hand to the one that works.
 pub(crate) enum Item {
-    Request(DiskRequest, Arc<Slot>),
+    /// Of a client of this generation.
+    Request(DiskRequest, Arc<Slot>, u64),
     /// Something else is done with the drive.
     Job(Box<dyn FnOnce(&mut Core) + Send>, Arc<Slot>),
 }
@@ -99,6 +101,8 @@ struct Pending {
     syncs: bool,
     /// Recorded once it is answered.
     recorded: Option<DiskRequest>,
+    /// Of a read: its first sector.
+    reads: Option<u64>,
 }
 
 /// Answers that came later than virtual time said, of all; with a clock.
@@ -137,6 +141,9 @@ pub struct Core {
     pub(crate) history: Option<Box<History>>,
     /// Whether requests are to hang from now on, or no longer: for whoever keeps them from the drive.
     pub(crate) hangs: Option<bool>,
+    /// Clients of earlier generations were dropped.
+    pub(crate) generation: u64,
+    pub(crate) deceit: Deceit,
 }
 
 impl Core {
@@ -158,7 +165,16 @@ impl Core {
             events: Events::default(),
             history: None,
             hangs: None,
+            generation: 0,
+            deceit: Deceit::default(),
         }
+    }
+
+    /// Whether a client may take it that the page with this sector reads as zeros.
+    #[must_use]
+    pub fn is_hole(&self, sector: u64) -> bool {
+        let page = u64::from(self.disk.sectors_per_page());
+        self.disk.is_unmapped(sector) && !self.deceit.spoils(sector / page * page, page)
     }
 
     /// Whether the drive works on requests.
@@ -186,14 +202,18 @@ impl Core {
                     job(self);
                     self.answer(slot, Ok(Vec::new()));
                 }
-                Item::Request(_, slot) if self.broken.is_some() => self.answer(slot, Err(Failed::Media)),
-                Item::Request(request, slot) => {
+                Item::Request(_, slot, generation) if generation < self.generation => self.answer(slot, Err(Failed::PowerCut)),
+                Item::Request(_, slot, _) if self.broken.is_some() => self.answer(slot, Err(Failed::Media)),
+                Item::Request(_, slot, _) if self.deceit.fails(self.disk.now()) => self.answer(slot, Err(Failed::Asked)),
+                Item::Request(request, slot, _) => {
+                    // A recording has what the client asked, whatever the drive gets of it.
                     let recorded = self.record(&request);
-                    let syncs = matches!(request, DiskRequest::Flush | DiskRequest::Write { fua: Fua::Yes, .. });
-                    let number = self.disk.submit(request);
-                    self.pending.push((number, Pending { slot, syncs: syncs && self.syncs, recorded }));
-                    if let Some(history) = &mut self.history {
-                        history.asked(self.pending.len());
+                    match self.deceit.passes(request) {
+                        Some(request) => self.submit(request, slot, recorded),
+                        None => {
+                            self.record_answered(recorded.as_ref());
+                            self.answer(slot, Ok(Vec::new()));
+                        }
                     }
                 }
             }
@@ -210,6 +230,23 @@ impl Core {
         }
         recorder.record(request);
         None
+    }
+
+    /// Records a request that was answered, if it waited for that.
+    fn record_answered(&mut self, request: Option<&DiskRequest>) {
+        if let (Some(recorder), Some(request)) = (&mut self.recorder, request) {
+            recorder.record(request);
+        }
+    }
+
+    fn submit(&mut self, request: DiskRequest, slot: Arc<Slot>, recorded: Option<DiskRequest>) {
+        let syncs = matches!(request, DiskRequest::Flush | DiskRequest::Write { fua: Fua::Yes, .. });
+        let reads = if let DiskRequest::Read { sector, .. } = request { Some(sector) } else { None };
+        let number = self.disk.submit(request);
+        self.pending.push((number, Pending { slot, syncs: syncs && self.syncs, recorded, reads }));
+        if let Some(history) = &mut self.history {
+            history.asked(self.pending.len());
+        }
     }
 
     /// Wall time that passed while nobody asked anything is idle time of the drive.
@@ -238,6 +275,7 @@ impl Core {
             match control {
                 Control::Pause(time) if happens => self.stall(time),
                 Control::Hang(hangs) => self.hangs = Some(hangs),
+                Control::Lie(..) | Control::Errors(_) | Control::Corrupt(_) if happens => self.deceit.begin(&control, at),
                 Control::Age(_) | Control::Idle(_) | Control::CutPower if happens => self.set_clock(),
                 _ => {}
             }
@@ -338,10 +376,14 @@ impl Core {
             }
             if let Some(at) = self.of(&answer) {
                 let (_, pending) = self.pending.remove(at);
-                if let (Some(recorder), Some(request), true) = (&mut self.recorder, &pending.recorded, answer.result.is_ok()) {
-                    recorder.record(request);
+                if answer.result.is_ok() {
+                    self.record_answered(pending.recorded.as_ref());
                 }
-                self.answer(pending.slot, answer.result);
+                let mut result = answer.result;
+                if let (Some(sector), Ok(data)) = (pending.reads, &mut result) {
+                    self.deceit.spoil(sector, data);
+                }
+                self.answer(pending.slot, result);
             }
         }
     }

@@ -104,6 +104,14 @@ impl DriveDirectory {
         self.settings_file().exists()
     }
 
+    /// The setup of a drive that [`Self::create`] would make.
+    ///
+    /// # Errors
+    /// If the settings are of no drive.
+    pub fn setup_of(experiment: &Experiment, filled: bool) -> Result<Setup, ServeError> {
+        Ok(lab::disk_setup(&lab::one_drive(experiment, filled)?)?)
+    }
+
     /// Makes the directory with a new drive. Its settings are written last: without them there is none.
     ///
     /// # Errors
@@ -150,7 +158,15 @@ impl DriveDirectory {
     /// # Errors
     /// As of [`Self::setup`], or what is wrong with the file.
     pub fn schedule(&self, file: &Path) -> Result<Vec<Planned>, ServeError> {
-        let geometry = self.setup()?.drive.geometry;
+        Self::planned(&self.setup()?, file)
+    }
+
+    /// What a schedule file plans for a drive of this setup.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn planned(setup: &Setup, file: &Path) -> Result<Vec<Planned>, ServeError> {
+        let geometry = setup.drive.geometry;
         let text = std::fs::read_to_string(file).map_err(|error| ServeError::File(file.to_owned(), "read", error))?;
         Ok(lab::schedule(&file.display().to_string(), &text, &geometry)?)
     }

@@ -12,6 +12,7 @@ mod control;
 mod core;
 mod crash;
 mod dashboard;
+mod deceit;
 mod directory;
 mod events;
 mod history;
@@ -34,7 +35,7 @@ pub use log_writes::LeftOut;
 pub use pace::Pace;
 pub use program::{FileSystem, MADE, Program};
 pub use recording::{Held, Recording, Step};
-pub use server::Server;
+pub use server::{Clients, Server};
 pub use vocab::{Fua, Nanos, SharedBytes};
 
 /// The experiment of a file.

@@ -5,10 +5,11 @@
 //! So one request at a time needs no change of threads, and many are worked on side by side. With a clock a thread of its own leads
 //! for good.
 
-use crate::core::{Answer, Core, Item, Slot, Woken};
+use crate::core::{Answer, Core, Item, Slot, Woken, now};
 use crate::pace::Pace;
 use lab::served::{Disk, DiskRequest};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -37,6 +38,18 @@ struct Queue {
     hangs: bool,
 }
 
+/// Who has the connections of clients.
+pub trait Clients: Send + Sync {
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// Ends them all once what they asked is answered.
+    fn let_go(&self);
+    /// Ends them all at once.
+    fn cut_off(&self);
+    /// Takes no more of them, and ends the process when none is left.
+    fn end(&self);
+}
+
 /// A drive for many threads.
 pub struct Server {
     queue: Mutex<Queue>,
@@ -46,7 +59,19 @@ pub struct Server {
     has_clock: bool,
     core: Mutex<Core>,
     shape: Shape,
+    clients: OnceLock<Box<dyn Clients>>,
+    /// Itself, for what is done later.
+    weak: Weak<Self>,
+    /// How often all clients were dropped: requests of earlier ones are not carried out.
+    generation: AtomicU64,
+    is_stopping: AtomicBool,
 }
+
+/// How long clients may take to go.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Between two looks whether they are gone.
+const LOOK: Duration = Duration::from_millis(5);
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic of the engine is a defect, and was told; others that wait are to hear of it, too.
@@ -62,7 +87,12 @@ impl Server {
         let core = Mutex::new(Core::new(disk, pace, syncs));
         let (queue, arrived) = (Mutex::default(), Condvar::new());
         let has_clock = matches!(pace, Pace::Times(_));
-        let server = Arc::new(Self { queue, arrived, has_clock, core, shape: Shape { size, page } });
+        let (clients, generation, is_stopping) = (OnceLock::new(), AtomicU64::new(0), AtomicBool::new(false));
+        let shape = Shape { size, page };
+        let server = Arc::new_cyclic(|weak| {
+            let weak = weak.clone();
+            Self { queue, arrived, has_clock, core, shape, clients, weak, generation, is_stopping }
+        });
         let weak = Arc::downgrade(&server);
         match pace {
             Pace::None => drop(thread::spawn(move || let_time_pass(&weak))),
@@ -81,13 +111,32 @@ impl Server {
         self.shape
     }
 
+    /// From now on clients are those of `clients`.
+    pub fn serves(&self, clients: Box<dyn Clients>) {
+        let _ = self.clients.set(clients);
+    }
+
+    /// A client comes: to which generation it belongs; none, if the drive is stopping.
+    #[must_use]
+    pub fn admit(&self) -> Option<u64> {
+        (!self.is_stopping()).then(|| self.generation.load(Ordering::Acquire))
+    }
+
     /// Has a request answered. Any number of threads may wait here.
     ///
     /// # Errors
     /// Why the request failed.
     pub fn call(&self, request: DiskRequest) -> Answer {
+        self.call_of(self.generation.load(Ordering::Acquire), request)
+    }
+
+    /// As [`Self::call`], of a client of this generation: if it was dropped meanwhile, the drive never hears of the request.
+    ///
+    /// # Errors
+    /// Why the request failed.
+    pub fn call_of(&self, generation: u64, request: DiskRequest) -> Answer {
         let slot = Slot::of_this_thread();
-        let item = Item::Request(request, slot.clone());
+        let item = Item::Request(request, slot.clone(), generation);
         let mut queue = locked(&self.queue);
         while queue.hangs {
             queue = self.arrived.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -104,6 +153,62 @@ impl Server {
         let item = Item::Job(Box::new(run), slot.clone());
         let _ = self.enter(locked(&self.queue), item, &slot);
         locked(&result).take()
+    }
+
+    /// For what is done later.
+    pub(crate) fn itself(&self) -> Arc<Self> {
+        self.weak.upgrade().expect("whoever has it keeps it")
+    }
+
+    /// All clients are dropped, as if the power had gone in their machine, too: what they asked and the drive has not taken yet it never
+    /// takes. How many there were.
+    ///
+    /// # Errors
+    /// If it is not known where they come from.
+    pub(crate) fn disconnect(&self, core: &mut Core) -> Result<usize, String> {
+        let clients = self.clients.get().ok_or("it is not known where clients come in, so they cannot be disconnected")?;
+        core.generation = 1 + self.generation.fetch_add(1, Ordering::AcqRel);
+        let count = clients.count();
+        // nbdkit closes each when what it asked has failed.
+        clients.let_go();
+        Ok(count)
+    }
+
+    /// Whether it ends: see [`Self::stop`].
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
+    }
+
+    /// Takes no client any more, has what was asked answered, ends the connections, and makes durable what was answered. How many
+    /// clients there were. Then the process may end: [`Self::end`].
+    ///
+    /// # Errors
+    /// If the drive cannot make it durable.
+    pub(crate) fn stop(&self) -> Result<usize, String> {
+        self.is_stopping.store(true, Ordering::Release);
+        self.hang(false);
+        let mut count = 0;
+        if let Some(clients) = self.clients.get() {
+            count = clients.count();
+            let until = now() + PATIENCE;
+            while clients.count() > 0 && now() < until {
+                clients.let_go();
+                thread::sleep(LOOK);
+            }
+            clients.cut_off();
+        }
+        match self.call(DiskRequest::Flush) {
+            Ok(_) => Ok(count),
+            Err(failed) => Err(failed.in_words().to_owned()),
+        }
+    }
+
+    /// The process ends, once it has told the client that wanted it.
+    pub(crate) fn end(&self) {
+        if let Some(clients) = self.clients.get() {
+            clients.end();
+        }
     }
 
     /// Keeps requests from the drive, or no longer.
@@ -157,7 +262,7 @@ impl Server {
             }
             core.wake();
             let mut queue = locked(&self.queue);
-            let first = queue.items.first().map(|(Item::Request(_, slot) | Item::Job(_, slot))| slot.clone());
+            let first = queue.items.first().map(|(Item::Request(_, slot, _) | Item::Job(_, slot))| slot.clone());
             match core.someone_waiting().or(first) {
                 Some(next) => {
                     drop((queue, core));

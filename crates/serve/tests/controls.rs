@@ -175,3 +175,111 @@ fn with_a_clock_data_that_grow_old_are_refreshed() {
     wait_until("refresh", || programs(&served, "refresh") > 0);
     assert_eq!(served.ctl("status")["writes"], written, "nobody asked");
 }
+
+/// Settings of a drive whose buffer loses what was not flushed.
+const VOLATILE: &str =
+    "schemes = [\"none\"]\ncapacity.size = \"16MiB\"\ndrive.preset = \"mlc-2014\"\nbuffer.kind = \"volatile\"\n";
+
+fn write(served: &Served, page: u64, byte: u8, fua: Fua) {
+    let request = DiskRequest::Write { sector: page * 8, data: vec![byte; 4096].into(), fua };
+    served.server.call(request).unwrap_or_else(|failed| panic!("{failed:?}"));
+}
+
+/// Flushes that are answered and dropped: what a client was told to be durable is lost at a cut, and the drive does not count that as a
+/// wrong read of its own. With honest flushes the same pages are there.
+#[test]
+fn a_drive_that_lies_about_flushes_loses_what_it_said_was_durable() {
+    for lies in [false, true] {
+        let served = Served::new("lie-flushes", disk(VOLATILE, ""), Pace::Still);
+        write(&served, 0, 1, Fua::Yes);
+        served.ctl(if lies { "lie flushes on" } else { "lie flushes off" });
+        write(&served, 0, 2, Fua::Yes);
+        write(&served, 1, 2, Fua::No);
+        served.server.call(DiskRequest::Flush).expect("it is answered");
+        let told = served.ctl("status");
+        served.ctl("cut-power");
+        let found: Vec<u8> = (0..2).map(|page| served.read(page).expect("it reads")[0]).collect();
+        assert_eq!(found, if lies { [1, 0] } else { [2, 2] });
+        let lied = json!([told["dropped_flushes"], told["lies"]]);
+        assert_eq!(lied, if lies { json!([2, ["flushes"]]) } else { json!([0, []]) });
+        let status = served.ctl("status");
+        assert_eq!((&status["mismatches"], &status["first_mismatch"]), (&json!(0), &Value::Null));
+    }
+}
+
+/// Writes that are answered and dropped read as what was there before, with no violation counted, until the lie ends.
+#[test]
+fn a_drive_that_lies_about_writes_keeps_what_it_had() {
+    let served = Served::new("lie-writes", disk(VOLATILE, ""), Pace::Still);
+    write(&served, 0, 1, Fua::Yes);
+    served.ctl("lie writes on");
+    write(&served, 0, 2, Fua::Yes);
+    served.server.call(DiskRequest::Discard { sector: 0, sectors: 8 }).expect("it is answered");
+    assert_eq!(served.read(0), Ok(vec![1; 4096]));
+    served.ctl("lie writes off");
+    write(&served, 1, 3, Fua::No);
+    assert_eq!((served.read(0), served.read(1)), (Ok(vec![1; 4096]), Ok(vec![3; 4096])));
+    let status = served.ctl("status");
+    assert_eq!((&status["dropped_writes"], &status["writes"], &status["mismatches"]), (&json!(2), &json!(2), &json!(0)));
+}
+
+/// Windows of errors against a clock of their own: one request for each second of virtual time.
+#[test]
+fn requests_fail_in_windows_of_virtual_time() {
+    for (command, schedule) in
+        [("errors --up 10s --down 2s", ""), ("", "[[control]]\nat = \"0s\"\ndo = \"errors --up 10s --down 2s\"\n")]
+    {
+        let served = Served::new("windows", disk(VOLATILE, schedule), Pace::Still);
+        if !command.is_empty() {
+            served.ctl(command);
+        }
+        let fails = || served.read(0).is_err();
+        let found: Vec<bool> = (0..30)
+            .map(|_| {
+                let failed = fails();
+                served.ctl("idle 1s");
+                failed
+            })
+            .collect();
+        let expected: Vec<bool> = (0..30).map(|second| second % 12 >= 10).collect();
+        assert_eq!(found, expected);
+        assert_eq!(served.ctl("status")["failed_as_asked"], 4);
+        served.ctl("errors --up 0s --down 1h");
+        assert!(fails());
+        served.ctl("errors off");
+        assert!(!fails());
+    }
+}
+
+/// One byte of all reads as another, in whatever request it comes, until it is written or the drive is put back.
+#[test]
+fn a_corrupt_byte_is_another_until_it_is_written() {
+    let served = Served::new("corrupt", disk(VOLATILE, ""), Pace::Still);
+    write(&served, 0, 7, Fua::Yes);
+    served.ctl("snapshot before");
+    served.ctl("corrupt 1000");
+    let mut expected = vec![7; 4096];
+    expected[1000] = !7;
+    assert_eq!(served.read(0), Ok(expected.clone()));
+    assert_eq!(served.server.call(DiskRequest::Read { sector: 1, sectors: 1 }), Ok(expected[512..1024].to_vec()));
+    served.ctl("cut-power");
+    assert_eq!(served.read(0), Ok(expected.clone()), "after a cut, too");
+    let other = DiskRequest::Write { sector: 0, data: vec![8; 512].into(), fua: Fua::No };
+    served.server.call(other).expect("it is written");
+    expected[..512].fill(8);
+    assert_eq!(served.read(0), Ok(expected), "another sector was written");
+    served.server.call(DiskRequest::Write { sector: 1, data: vec![8; 512].into(), fua: Fua::No }).expect("it is written");
+    assert_eq!(served.read(0).map(|data| data[1000]), Ok(8));
+    served.ctl("corrupt 1000");
+    served.ctl("restore before");
+    assert_eq!(served.read(0), Ok(vec![7; 4096]));
+    let status = served.ctl("status");
+    assert_eq!((&status["corrupt_bytes"], &status["mismatches"]), (&json!(0), &json!(0)));
+    // A page that holds nothing is no hole for who wants to skip holes.
+    let is_hole = || served.server.job(|core| core.is_hole(8 * 100));
+    assert_eq!(is_hole(), Some(true));
+    served.ctl(&format!("corrupt {}", 4096 * 100 + 4095));
+    assert_eq!(is_hole(), Some(false));
+    let refused = served.ask("corrupt 16777216");
+    assert!(refused["error"].as_str().is_some_and(|error| error.contains("byte 16777216: valid are 0 to 16777215")), "{refused}");
+}

@@ -532,10 +532,15 @@ fn a_snapshot_of_a_drive_in_files_outlives_the_process() {
     let mut disk = Disk::open(&setup, &path).unwrap_or_else(|error| panic!("{case}: {error}"));
     assert_eq!(disk.read(0, 64).expect("sectors"), vec![1; 64 * SECTOR]);
     assert_ne!(disk.read(64, 1).expect("a sector"), vec![3; SECTOR]);
+    disk.cut_power().expect("files that can be written");
+    disk.snapshot("two").expect("files that are this process's own after a cut, too");
+    disk.delete_snapshot("one").expect("it was there");
+    let left: Vec<String> = disk.snapshots().into_iter().map(|(name, _)| name).collect();
+    let are_there =
+        [".one.snapshot", ".one.snapshot.memory", ".two.snapshot", ".two.snapshot.memory"].map(|what| beside(what).exists());
+    assert_eq!((left, are_there), (vec!["two".to_owned()], [false, false, true, true]));
+    disk.delete_snapshot("two").expect("it was there");
     drop(disk);
-    for what in [".one.snapshot", ".one.snapshot.memory"] {
-        std::fs::remove_file(beside(what)).expect("it was there");
-    }
     remove(&path);
 }
 

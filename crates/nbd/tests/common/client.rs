@@ -83,3 +83,86 @@ impl Client {
         self.hear().expect("an answer").1
     }
 }
+
+/// The state of a range of bytes: how many, and whether they are a hole.
+pub type Extent = (u32, bool);
+
+/// A connection that has negotiated what newer clients do: structured replies, and the state of ranges.
+pub struct Modern {
+    stream: UnixStream,
+    /// What the export says of itself.
+    pub flags: u16,
+}
+
+/// Of `Modern::flags`: writes are refused.
+pub const READ_ONLY: u16 = 1 << 1;
+/// Of `Modern::flags`: a write of zeros may ask to be fast.
+pub const SEND_FAST_ZERO: u16 = 1 << 11;
+/// A write of zeros that is to fail rather than to be slow.
+pub const FAST_ZERO: u16 = 1 << 4;
+/// That it would be slow.
+pub const NOT_SUPPORTED: u32 = 95;
+
+impl Modern {
+    pub fn connect(served: &Served) -> Self {
+        let mut stream = UnixStream::connect(served.file("nbd.sock")).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
+        stream.read_exact(&mut [0; 18]).expect("a greeting");
+        stream.write_all(&3u32.to_be_bytes()).expect("it listens");
+        let mut modern = Self { stream, flags: 0 };
+        modern.option(8, &[]);
+        let name = b"base:allocation";
+        let context = [&[0u8; 4][..], &1u32.to_be_bytes(), &(name.len() as u32).to_be_bytes(), name].concat();
+        modern.option(10, &context);
+        let export = modern.option(7, &[0; 6]).into_iter().find(|info| info.len() == 12).expect("size and flags");
+        modern.flags = u16::from_be_bytes([export[10], export[11]]);
+        modern
+    }
+
+    fn bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.stream.read_exact(&mut bytes).expect("an answer");
+        bytes
+    }
+
+    fn number(&mut self, bytes: usize) -> u64 {
+        self.bytes(bytes).into_iter().fold(0, |number, byte| number << 8 | u64::from(byte))
+    }
+
+    /// Sends an option; what it is told before the acknowledgement.
+    fn option(&mut self, number: u32, data: &[u8]) -> Vec<Vec<u8>> {
+        let head = [&b"IHAVEOPT"[..], &number.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat();
+        self.stream.write_all(&head).expect("it listens");
+        let mut told = Vec::new();
+        loop {
+            let (_, kind, length) = (self.bytes(12), self.number(4), self.number(4));
+            assert!(kind < 1 << 31, "option {number} is refused");
+            let data = self.bytes(length as usize);
+            if kind == 1 {
+                return told;
+            }
+            told.push(data);
+        }
+    }
+
+    /// Has a request answered that brings nothing back.
+    pub fn ask(&mut self, (flags, kind): (u16, u16), (offset, length): (u64, u32), data: &[u8]) -> Result<(), u32> {
+        self.stream.write_all(&[&request(flags, kind, 1, offset, length), data].concat()).expect("it listens");
+        let (_, error, _) = (self.number(4), self.number(4), self.number(8));
+        if error == 0 { Ok(()) } else { Err(error as u32) }
+    }
+
+    /// The state of a range.
+    pub fn extents(&mut self, offset: u64, length: u32) -> Result<Vec<Extent>, u32> {
+        self.stream.write_all(&request(0, 7, 1, offset, length)).expect("it listens");
+        assert_eq!(self.number(4), 0x668e_33ef, "a structured reply");
+        let (_, kind, _, size) = (self.number(2), self.number(2), self.number(8), self.number(4));
+        if kind != 5 {
+            let error = self.number(4) as u32;
+            self.bytes(size as usize - 4);
+            return Err(error);
+        }
+        let (_, count) = (self.number(4), (size - 4) / 8);
+        Ok((0..count).map(|_| (self.number(4) as u32, self.number(4) & 1 == 1)).collect())
+    }
+}

@@ -53,17 +53,13 @@ impl Served {
         Self::with_pace(name, kept, settings, Pace::None)
     }
 
-    /// As [`Self::new`], with one thread of nbdkit for each connection.
-    pub fn with_one_thread(name: &str, kept: Kept, settings: &str) -> Self {
-        Self::with(name, kept, settings, |launch| launch.more.push("--threads=1".to_owned()))
-    }
-
     /// As [`Self::new`], with a clock.
     pub fn with_pace(name: &str, kept: Kept, settings: &str, pace: Pace) -> Self {
         Self::with(name, kept, settings, |launch| launch.pace = pace)
     }
 
-    fn with(name: &str, kept: Kept, settings: &str, change: impl FnOnce(&mut Launch)) -> Self {
+    /// As [`Self::new`], served as `change` says.
+    pub fn with(name: &str, kept: Kept, settings: &str, change: impl FnOnce(&mut Launch)) -> Self {
         // Paths of Unix sockets are short.
         static MADE: AtomicU32 = AtomicU32::new(0);
         // Each has its own: the directory of an earlier drive of this name may still be in use by what mounts it.
@@ -105,6 +101,13 @@ impl Served {
         if let Some(mut nbdkit) = self.nbdkit.take() {
             nbdkit.kill().and_then(|()| nbdkit.wait()).expect("it was started");
         }
+    }
+
+    /// How the process ended, if it has.
+    pub fn ended(&mut self) -> Option<std::process::ExitStatus> {
+        let status = self.nbdkit.as_mut()?.try_wait().expect("it was started")?;
+        self.nbdkit = None;
+        Some(status)
     }
 
     /// The process.

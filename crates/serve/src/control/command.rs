@@ -1,5 +1,6 @@
 //! What may be asked of a drive beside requests, as words.
 
+use super::snapshots;
 use crate::core::Core;
 use crate::record::{Recorder, is_empty};
 use crate::recording::{MARK_MAX, Step};
@@ -11,8 +12,12 @@ use std::path::Path;
 /// Commands beside [`CONTROLS`]: what they look like, and what they do.
 const COMMANDS: &[(&str, &str)] = &[
     ("status", "health: the fields are those of docs/serve.md"),
-    ("snapshot NAME", "remembers the whole drive"),
+    ("cut-power --disconnect", "the same, and all clients are dropped, as if their machine had crashed with it"),
+    ("snapshot NAME", "remembers the whole drive; `--force` behind it replaces a snapshot of that name"),
+    ("snapshots", "the names of all snapshots"),
     ("restore NAME", "the drive is what it was; requests under way fail"),
+    ("delete-snapshot NAME", "the snapshot is gone, and its files"),
+    ("stop", "what was asked is answered and made durable, clients are let go, and the process ends"),
     ("record FILE|off", "records what clients ask: a fio log, and FILE.data with what they wrote"),
     ("mark NAME", "puts a mark into the recording: a check of crash points is told it where it was set"),
     ("help", "these lines"),
@@ -23,10 +28,13 @@ pub fn commands() -> impl Iterator<Item = (&'static str, &'static str)> {
     CONTROLS.iter().chain(COMMANDS).copied()
 }
 
-/// Snapshots that are kept at most: each may take as much memory as the drive.
-const SNAPSHOTS_MAX: usize = 16;
+/// What came of a command.
+pub(super) type Done = Result<Value, String>;
 
-type Done = Result<Value, String>;
+/// How a command of [`COMMANDS`] is written.
+fn form_of(first: &str) -> &'static str {
+    COMMANDS.iter().map(|(form, _)| *form).find(|form| form.split(' ').next() == Some(first)).unwrap_or_default()
+}
 
 /// Carries out a command.
 pub(crate) fn run(command: &str, server: &Server) -> Done {
@@ -34,15 +42,18 @@ pub(crate) fn run(command: &str, server: &Server) -> Done {
     match words[..] {
         ["status"] => on(server, |core| Ok(status(core))),
         ["help"] => Ok(json!({ "commands": commands().map(|(form, about)| json!([form, about])).collect::<Vec<_>>() })),
-        ["snapshot", name] => snapshot(server, name.to_owned()),
-        ["restore", name] => restore(server, name.to_owned()),
+        ["cut-power", "--disconnect"] => cut_with_clients(server),
+        ["stop"] => server.stop().map(|clients| json!({ "clients": clients })),
+        ["snapshots"] => on(server, |core| Ok(json!({ "snapshots": core.snapshots.keys().collect::<Vec<_>>() }))),
+        ["snapshot", name] => snapshots::take(server, name.to_owned(), false),
+        ["snapshot", name, "--force"] => snapshots::take(server, name.to_owned(), true),
+        ["restore", name] => snapshots::restore(server, name.to_owned()),
+        ["delete-snapshot", name] => snapshots::delete(server, name.to_owned()),
+        ["stop" | "snapshots" | "delete-snapshot", ..] => Err(format!("valid is `{}`", form_of(words[0]))),
         ["record", "off"] => on(server, record_off),
         ["record", file] => record(server, file.to_owned()),
         ["mark", ref name @ ..] if !name.is_empty() => mark(server, name.join(" ")),
-        [first @ ("status" | "help" | "snapshot" | "restore" | "record" | "mark"), ..] => {
-            let form = COMMANDS.iter().map(|(form, _)| *form).find(|form| form.split(' ').next() == Some(first));
-            Err(format!("valid is `{}`", form.unwrap_or_default()))
-        }
+        [first @ ("status" | "help" | "snapshot" | "restore" | "record" | "mark"), ..] => Err(format!("valid is `{}`", form_of(first))),
         _ => match command.parse::<Control>() {
             Ok(control) => carry_out(server, control),
             Err(what) if what.starts_with("unknown command") => {
@@ -55,7 +66,7 @@ pub(crate) fn run(command: &str, server: &Server) -> Done {
 }
 
 /// Does something between two requests.
-fn on(server: &Server, job: impl FnOnce(&mut Core) -> Done + Send + 'static) -> Done {
+pub(super) fn on(server: &Server, job: impl FnOnce(&mut Core) -> Done + Send + 'static) -> Done {
     server.job(job).unwrap_or_else(|| Err("the drive is broken".into()))
 }
 
@@ -78,6 +89,7 @@ fn plainly(core: &mut Core, control: &Control) -> Done {
     core.disk.carry_out(control).map_err(|error| error.to_string())?;
     match control {
         Control::Pause(time) => core.stall(*time),
+        Control::Lie(..) | Control::Errors(_) | Control::Corrupt(_) => core.deceit.begin(control, core.disk.now()),
         Control::Age(_) | Control::Idle(_) => {
             core.set_clock();
             return Ok(json!({ "time_s": core.disk.now().0 as f64 * 1e-9 }));
@@ -85,6 +97,21 @@ fn plainly(core: &mut Core, control: &Control) -> Done {
         _ => {}
     }
     Ok(Value::Null)
+}
+
+/// The power goes, in the machine of the clients, too.
+fn cut_with_clients(server: &Server) -> Done {
+    let server_of_job = server.itself();
+    on(server, move |core| {
+        // No request that comes after the cut is of a client that was there before it.
+        let clients = server_of_job.disconnect(core)?;
+        let done = cut_power(core).map(|mut told| {
+            told["clients"] = json!(clients);
+            told
+        });
+        core.note("cut-power", done.as_ref().err().cloned());
+        done
+    })
 }
 
 fn cut_power(core: &mut Core) -> Done {
@@ -99,32 +126,6 @@ fn cut_power(core: &mut Core) -> Done {
         "mount_s": mounted.time.0 as f64 * 1e-9,
         "read_only": mounted.read_only,
     }))
-}
-
-fn snapshot(server: &Server, name: String) -> Done {
-    on(server, move |core| {
-        if core.snapshots.len() >= SNAPSHOTS_MAX && !core.snapshots.contains_key(&name) {
-            return Err(format!("there are {SNAPSHOTS_MAX} snapshots already"));
-        }
-        let snapshot = core.disk.snapshot(&name).map_err(|error| error.to_string())?;
-        core.note(&format!("snapshot {name}"), None);
-        core.snapshots.insert(name, snapshot);
-        Ok(Value::Null)
-    })
-}
-
-fn restore(server: &Server, name: String) -> Done {
-    on(server, move |core| {
-        let Some(snapshot) = core.snapshots.get(&name) else {
-            let known: Vec<&String> = core.snapshots.keys().collect();
-            return Err(format!("no snapshot `{name}`; known: {known:?}"));
-        };
-        let answers = core.disk.restore(&snapshot.clone()).map_err(|error| error.to_string())?;
-        core.deliver(answers);
-        core.set_clock();
-        core.note(&format!("restore {name}"), None);
-        Ok(Value::Null)
-    })
 }
 
 fn record(server: &Server, file: String) -> Done {
@@ -166,6 +167,7 @@ pub(crate) fn status(core: &Core) -> Value {
     value["broken"] = json!(core.broken);
     value["recording"] = json!(core.recorder.as_ref().map(|recorder| recorder.requests));
     value["events"] = json!(core.events.last());
+    core.deceit.tell(&mut value);
     value["snapshots"] = json!(core.snapshots.keys().collect::<Vec<_>>());
     value
 }

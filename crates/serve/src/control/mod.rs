@@ -2,10 +2,11 @@
 //! `{"ok": false, "error": ".."}`. Lines may come from anybody who can open the socket, and may be anything.
 
 pub(crate) mod command;
+mod snapshots;
 
 pub use command::commands;
 
-use crate::directory::ServeError;
+use crate::directory::{DriveDirectory, ServeError};
 use crate::server::Server;
 use serde_json::{Value, json};
 use std::fs;
@@ -68,7 +69,7 @@ pub(crate) fn clear(path: &Path) -> Result<(), ServeError> {
         return Ok(());
     }
     if UnixStream::connect(path).is_ok() {
-        return Err(ServeError::Other(format!("{}: somebody serves there already", path.display())));
+        return Err(ServeError::Other(format!("{}: a drive is served there already", path.display())));
     }
     let is_socket = fs::symlink_metadata(path).is_ok_and(|found| std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()));
     if !is_socket {
@@ -106,7 +107,11 @@ fn serve(stream: &UnixStream, server: &Arc<Server>) -> io::Result<()> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        tell(stream, &answer(&line, server))?;
+        let told = tell(stream, &answer(&line, server));
+        if server.is_stopping() {
+            server.end();
+        }
+        told?;
     }
 }
 
@@ -127,18 +132,38 @@ fn answer(line: &[u8], server: &Arc<Server>) -> Value {
     }
 }
 
-/// Sends a command to the socket at `path`; the answer.
+/// Sends a command to the socket at `path`; the answer. After `stop` the process has ended when this returns.
 ///
 /// # Errors
-/// If nobody listens there, or the answer is none.
+/// If no drive is served there, or the answer is none.
 pub fn ask(path: &Path, command: &str) -> Result<Value, ServeError> {
     let file = |doing| {
         let path: PathBuf = path.to_owned();
         move |error| ServeError::File(path, doing, error)
     };
-    let stream = UnixStream::connect(path).map_err(file("connect"))?;
+    let stream = UnixStream::connect(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => not_served(path),
+        _ => file("connect")(error),
+    })?;
     tell(&stream, &json!({ "command": command })).map_err(file("write"))?;
+    let mut reader = BufReader::new(&stream);
     let mut line = String::new();
-    BufReader::new(&stream).read_line(&mut line).map_err(file("read"))?;
+    reader.read_line(&mut line).map_err(file("read"))?;
+    if command.trim() == "stop" {
+        // The end of the process ends the connection, in whatever way.
+        let _ = reader.read_to_end(&mut Vec::new());
+    }
     serde_json::from_str(&line).map_err(|error| ServeError::Other(format!("{}: no answer: {error}", path.display())))
+}
+
+/// The socket is not there, or leads to a process that has ended.
+fn not_served(socket: &Path) -> ServeError {
+    let drive = socket.parent().map(DriveDirectory::at).filter(|drive| drive.is_there() && drive.control_socket() == socket);
+    ServeError::Other(match drive {
+        Some(drive) => {
+            let path = drive.path().display();
+            format!("{path} is not served: `flashkeep serve {path}` serves it")
+        }
+        None => format!("{}: no drive is served there", socket.display()),
+    })
 }

@@ -259,6 +259,17 @@ impl Disk {
         crate::files::snapshot::names(session.path()).into_iter().map(found).collect()
     }
 
+    /// Of a drive in files: removes the copy of this name, if there is one.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    pub fn delete_snapshot(&mut self, name: &str) -> Result<(), DiskError> {
+        match &self.medium {
+            Medium::Memory(_) => Ok(()),
+            Medium::Files(session) => Ok(crate::files::snapshot::delete(session.path(), name)?),
+        }
+    }
+
     /// The drive is what it was. Requests that were not answered are, with [`Failed::PowerCut`].
     ///
     /// # Errors
@@ -316,11 +327,7 @@ impl Medium {
                 let (mut client, arrived) = (session.drive.host.client.take(), session.drive.host.requests.arrived);
                 let first_mismatch = session.drive.host.first_mismatch.take();
                 session.save_to_the_last_read()?;
-                let withstands = session.withstands_machine_failures();
-                let path = session.path().to_owned();
-                let files = session.let_go().expect("this process has the files");
-                **session = crate::files::ImageSession::mounted_in(setup, &path, files)?;
-                session.withstand_machine_failures(withstands);
+                session.mount_again(setup)?;
                 let doubtful = client.as_mut().map(|client| client.power_cut(arrived)).unwrap_or_default();
                 let host = &mut session.drive.host;
                 (host.client, host.first_mismatch) = (client, first_mismatch);

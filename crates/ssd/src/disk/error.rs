@@ -20,6 +20,8 @@ pub enum Failed {
     Range,
     /// The power went before it was answered.
     PowerCut,
+    /// Requests were to fail at this time.
+    Asked,
 }
 
 impl Failed {
@@ -32,6 +34,7 @@ impl Failed {
             Self::ReadOnly => "the drive is read-only",
             Self::NotWritten => "not written: the drive has no room, or the rest of a page written in part is lost",
             Self::Range => "the drive has no such sectors, or the request has none",
+            Self::Asked => "an error that was asked for: a window of `errors`",
             Self::PowerCut => "the power went before the request was answered",
         }
     }

@@ -28,7 +28,7 @@ pub use control::{Part, Snapshot};
 pub use error::{DiskError, Failed};
 pub use schedule::{Happened, Planned, When};
 pub use status::{DieStatus, DiskStatus};
-pub use words::{CONTROLS, Control};
+pub use words::{CONTROLS, Control, Lie, Windows};
 
 use crate::config::Setup;
 use crate::engine::online::Turn;
@@ -216,6 +216,12 @@ impl Disk {
     #[must_use]
     pub fn sectors_per_page(&self) -> u32 {
         self.setup.drive.geometry.sectors_per_slot()
+    }
+
+    /// Whether it takes no writes any more.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        on_engine!(&self.medium, engine => engine.host.requests.read_only_since.is_some())
     }
 
     /// Virtual time.

@@ -116,7 +116,11 @@ impl Disk {
             Control::Silent(chance) => self.silent(chance),
             Control::Slow(die, factor) => self.slow(die, factor),
             Control::Pause(time) => self.pause(time),
-            Control::Hang(_) => Ok(()),
+            Control::Corrupt(offset) if offset / super::SECTOR as u64 >= self.sectors() => {
+                Err(DiskError::control(format!("byte {offset}: valid are 0 to {}", self.sectors() * super::SECTOR as u64 - 1)))
+            }
+            Control::Errors(_) => self.check(control),
+            Control::Hang(_) | Control::Lie(..) | Control::Corrupt(_) => Ok(()),
         }
     }
 

@@ -168,7 +168,7 @@ impl Disk {
                 size: self.sectors() * super::SECTOR as u64,
                 scheme: self.setup.scheme.to_string(),
                 stage: engine.writer.stripe_scheme().and_then(|scheme| scheme.life_stage()),
-                read_only: engine.host.requests.read_only_since.is_some(),
+                read_only: self.is_read_only(),
                 recovering: engine.power.mounting.is_some(),
                 outstanding: self.outstanding() as u64,
                 reads: answered(RequestKind::Read),

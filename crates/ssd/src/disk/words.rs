@@ -30,6 +30,30 @@ pub enum Control {
     Pause(Nanos),
     /// Requests wait, or wait no longer. Whoever serves the drive sees to that.
     Hang(bool),
+    /// Requests of this kind are answered and dropped, or no longer. Whoever serves the drive sees to that.
+    Lie(Lie, bool),
+    /// Requests fail in windows of virtual time, or no longer. Whoever serves the drive sees to that.
+    Errors(Option<Windows>),
+    /// This byte reads as another until it is written. Whoever serves the drive sees to that.
+    Corrupt(u64),
+}
+
+/// What a drive may lie about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lie {
+    /// Flushes, and that a write with FUA is durable.
+    Flushes,
+    /// Writes, zeros and discards.
+    Writes,
+}
+
+/// Windows of virtual time, over and over: first requests are answered, then they fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Windows {
+    /// How long requests are answered.
+    pub up: Nanos,
+    /// How long they fail.
+    pub down: Nanos,
 }
 
 /// What words look like, and what they do.
@@ -39,12 +63,18 @@ pub const CONTROLS: &[(&str, &str)] = &[
     ("cut-power", "what is volatile is gone; requests under way fail; the drive mounts and recovers"),
     ("age TIME", "the drive lies switched off for so long: 90d"),
     ("idle TIME", "nobody asks anything for so long: collection, refresh and patrol go on"),
-    ("wear CYCLES", "every block has so many P/E cycles more: +1000"),
+    ("wear +CYCLES", "every block has so many P/E cycles more: +1000"),
     ("temperature CELSIUS", "the drive has this temperature from now on: 55C"),
     ("silent CHANCE", "page reads return another page and report success with this probability: 1e-4"),
     ("slow die N x FACTOR", "reads, programs and erases of the die take so many times as long; x 1 undoes it"),
     ("pause TIME", "the firmware does nothing for so long: 300ms; at most 60s"),
     ("hang on|off", "requests that come from now on are not answered, until `off`"),
+    ("lie flushes|writes on|off", "flushes, or writes, are answered and dropped from now on, until `off`"),
+    (
+        "errors --up TIME --down TIME|off",
+        "all requests fail in windows of virtual time: 10s up, then 2s down, and again, until `off`",
+    ),
+    ("corrupt OFFSET", "the byte at this offset reads with all its bits changed, until it is written"),
 ];
 
 /// The longest pause.
@@ -64,6 +94,12 @@ fn time(text: &str) -> Result<Nanos, String> {
 }
 
 impl Control {
+    /// Whether it happens between clients and the drive, so that whoever serves it sees to it.
+    #[must_use]
+    pub fn is_of_the_server(&self) -> bool {
+        matches!(self, Self::Hang(_) | Self::Lie(..) | Self::Errors(_) | Self::Corrupt(_))
+    }
+
     /// Checks what can be checked without a look at the drive.
     ///
     /// # Errors
@@ -90,6 +126,9 @@ impl Control {
                 within("factor", factor, &SLOWER)
             }
             Self::Pause(time) if time > PAUSE_MAX => Err(format!("pause {time}: valid is up to {PAUSE_MAX}")),
+            Self::Errors(Some(Windows { up, down })) if up.max(down) > Nanos::SETTING_MAX || down == Nanos(0) => {
+                Err(format!("errors --up {up} --down {down}: valid are up to {}, and some time down", Nanos::SETTING_MAX))
+            }
             Self::Age(time) | Self::Idle(time) if time > Nanos::SETTING_MAX => {
                 Err(format!("{time}: valid is up to {}", Nanos::SETTING_MAX))
             }
@@ -113,7 +152,7 @@ impl FromStr for Control {
             ["cut-power"] => Self::CutPower,
             ["age", span] => Self::Age(time(span)?),
             ["idle", span] => Self::Idle(time(span)?),
-            ["wear", cycles] => Self::Wear(number(cycles.trim_start_matches('+'))?),
+            ["wear", cycles] if cycles.starts_with('+') => Self::Wear(number(&cycles[1..])?),
             ["temperature", celsius] => Self::Temperature(number(celsius.trim_end_matches(['C', 'c']))?),
             ["silent", chance] => Self::Silent(number(chance)?),
             ["slow", "die", n, "x", factor] => Self::Slow(DieId(number(n)?), number(factor)?),
@@ -121,6 +160,12 @@ impl FromStr for Control {
             ["pause", span] => Self::Pause(time(span)?),
             ["hang", "on"] => Self::Hang(true),
             ["hang", "off"] => Self::Hang(false),
+            ["lie", what @ ("flushes" | "writes"), how @ ("on" | "off")] => {
+                Self::Lie(if what == "flushes" { Lie::Flushes } else { Lie::Writes }, how == "on")
+            }
+            ["errors", "--up", up, "--down", down] => Self::Errors(Some(Windows { up: time(up)?, down: time(down)? })),
+            ["errors", "off"] => Self::Errors(None),
+            ["corrupt", offset] => Self::Corrupt(number(offset)?),
             [] => return Err("no command; `help` lists them".into()),
             [first, ..] => {
                 let forms = CONTROLS.iter().map(|(form, _)| *form);
@@ -151,6 +196,13 @@ impl fmt::Display for Control {
             Self::Pause(time) => write!(f, "pause {time}"),
             Self::Hang(true) => f.write_str("hang on"),
             Self::Hang(false) => f.write_str("hang off"),
+            Self::Lie(what, is_on) => {
+                let what = if *what == Lie::Flushes { "flushes" } else { "writes" };
+                write!(f, "lie {what} {}", if *is_on { "on" } else { "off" })
+            }
+            Self::Errors(Some(Windows { up, down })) => write!(f, "errors --up {up} --down {down}"),
+            Self::Errors(None) => f.write_str("errors off"),
+            Self::Corrupt(offset) => write!(f, "corrupt {offset}"),
         }
     }
 }
@@ -177,12 +229,16 @@ mod tests {
             "pause 300ms",
             "hang on",
             "hang off",
+            "lie flushes on",
+            "lie writes off",
+            "errors --up 10s --down 2s",
+            "errors off",
+            "corrupt 4097",
         ] {
             let control: Control = words.parse().unwrap_or_else(|error| panic!("{words}: {error}"));
             assert_eq!(control.to_string(), words);
         }
         assert_eq!("slow die 3 x10".parse(), Ok(Control::Slow(DieId(3), 10.0)));
-        assert_eq!("wear 5".parse(), Ok(Control::Wear(5)));
         assert_eq!("temperature 55".parse(), Ok(Control::Temperature(55.0)));
     }
 
@@ -195,6 +251,9 @@ mod tests {
             ("kill die -1", "found `-1`, wanted a number"),
             ("temperature hot", "found `hot`, wanted a number"),
             ("slow die 3", "valid is `slow die N x FACTOR`"),
+            ("wear 1000", "found `wear 1000`, valid is `wear +CYCLES`"),
+            ("lie reads on", "valid is `lie flushes|writes on|off`"),
+            ("errors --up 1s", "valid is `errors --up TIME --down TIME|off`"),
             ("explode", "unknown command `explode`; known: kill die"),
         ] {
             let error = words.parse::<Control>().expect_err(words);

@@ -297,6 +297,18 @@ impl ImageSession {
         &self.path
     }
 
+    /// The power goes and comes back: the files are mounted as they are. Nothing has recovered yet.
+    ///
+    /// # Errors
+    /// If they cannot be read or written.
+    pub(crate) fn mount_again(&mut self, setup: &Setup) -> Result<(), ImageSessionError> {
+        let (path, is_foreign, withstands) = (self.path.clone(), self.is_foreign, self.withstands_machine_failures());
+        let Some(files) = self.let_go() else { return Err(not_saved()) };
+        *self = Self { is_foreign, ..Self::mounted_in(setup, &path, files)? };
+        self.withstand_machine_failures(withstands);
+        Ok(())
+    }
+
     /// Lets go of the files, so that they can be opened again; nothing of the drive can be used any more.
     pub(crate) fn let_go(&mut self) -> Option<DriveFiles> {
         self.broken = true;

@@ -49,6 +49,15 @@ pub(crate) fn names(image: &Path) -> Vec<String> {
     names
 }
 
+/// Removes the copy of this name: first of the image, without which there is none.
+pub(crate) fn delete(image: &Path, name: &str) -> Result<(), ImageSessionError> {
+    check_name(name)?;
+    for path in copy_of(image, name).iter().filter(|path| path.exists()) {
+        wrap(path, "remove", fs::remove_file(path))?;
+    }
+    Ok(())
+}
+
 /// Copies all bytes; what is zero stays a hole of a new file.
 fn copy(from: &dyn Store, to: &dyn Store) -> io::Result<()> {
     let size = from.size()?;
