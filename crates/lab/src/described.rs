@@ -99,6 +99,13 @@ pub(crate) fn settle(experiment: &mut Experiment) {
     }
 }
 
+/// Whether the file of this name describes a workload.
+pub(crate) fn is_file_of_one(name: &str) -> bool {
+    let head = read_text(&path_of(name), SETTINGS_MAX).unwrap_or_default();
+    let head = &head.as_bytes()[..head.len().min(HEAD as usize)];
+    DESCRIPTIONS.iter().any(|known| (known.looks_like)(head))
+}
+
 /// Refuses a drive or a workload whose file has parameters that its own program does not know.
 ///
 /// # Errors

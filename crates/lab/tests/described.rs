@@ -177,7 +177,7 @@ fn a_flow_may_be_a_recording_beside_its_file() {
 const DEVICES: [((&str, &str), &str); 6] = [
     (("Flash_Channel_Count", "two"), "ssd.xml:15:28: Flash_Channel_Count: found `two`, wanted a whole number"),
     (("Flash_Technology", "QLC"), "Flash_Technology: unknown value `QLC`"),
-    (("Address_Mapping", "HYBRID"), "Address_Mapping: unknown value `HYBRID`"),
+    (("Address_Mapping", "HYBRID"), "Address_Mapping: found `HYBRID`, wanted PAGE_LEVEL: drives here map page by page"),
     (("Overprovisioning_Ratio", "1.5"), "Overprovisioning_Ratio: found `1.5`, wanted a share from 0"),
     (("Block_Erase_Latency", "2000000000"), "Block_Erase_Latency: found `2000000000`, wanted a whole number from 0"),
     (("Page_Capacity", "1000"), "ssd.xml:"),

@@ -16,6 +16,7 @@
 
 mod address_map;
 mod bundled;
+mod compact;
 mod decompress;
 mod digest;
 mod error;
@@ -25,6 +26,7 @@ mod footprint;
 mod foreign;
 pub mod format;
 pub mod generate;
+mod joined;
 mod lines;
 mod profile;
 mod reader;
@@ -38,15 +40,17 @@ mod tape;
 
 pub use address_map::{AddressMap, Commands, MappedRecords};
 pub use bundled::{BUNDLED, Bundled};
+pub use compact::CompactWriter;
 pub use decompress::WINDOW_LIMIT;
 pub use digest::{FNV_START, digest, fnv, fnv_on};
 pub use error::TraceError;
 pub use footprint::{Footprint, RUNS_LIMIT, Run, TraceCounts};
 pub use format::columns::Columns;
 pub use format::{BlkAction, FORMATS, Format};
+pub use joined::{JOINED_LIMIT, Joined, JoinedReader, Ranges};
 pub use lines::LINE_LIMIT;
 pub use profile::{BINS, Bin, Hot, Profile, SIZE_BUCKETS};
-pub use reader::{DEVICES_LIMIT, ReadCounts, ReadOptions, TraceReader};
+pub use reader::{DEVICES_LIMIT, SORTED_LIMIT, ReadCounts, ReadOptions, TraceReader};
 pub use record::{LBA_LIMIT, REQUEST_LIMIT, Record, SPAN_LIMIT};
 pub use replay::{Looped, Scaled, TimeScale, looped};
 pub use reuse::{REUSE_BUCKETS, Reuse, SAMPLED_SLOTS};

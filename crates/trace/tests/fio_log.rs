@@ -80,7 +80,7 @@ fn a_log_is_replayed_by_its_job_as_fio_replays_it() {
     let here = folder("replayed");
     for text in [
         "[j]\nioengine=null\nread_iolog=log3\n",
-        "[j]\nioengine=null\nread_iolog=log2\niodepth=4\nrw=randwrite\nbs=1m\nsize=1g\n",
+        "[j]\nioengine=null\nread_iolog=log2\nrw=randwrite\nbs=1m\nsize=1g\n",
         "[j]\nioengine=null\nread_iolog=log3:log2\nnumjobs=2\ngroup_reporting\n",
     ] {
         let flows = parsed(&here, text).unwrap_or_else(|error| panic!("{error}"));
