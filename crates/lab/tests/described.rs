@@ -229,8 +229,9 @@ fn fields_of_forks_are_noted_and_missing_ones_are_mqsims() {
         "bare",
         &[(
             "ssd.xml",
-            "<Execution_Parameter_Set><Device_Parameter_Set><Flash_Parameter_Set></Flash_Parameter_Set></Device_Parameter_Set>\
-             </Execution_Parameter_Set>",
+            // A declaration that is not at the start, which MQSim takes.
+            "\n<?xml version=\"1.0\"?>\n<Execution_Parameter_Set><Device_Parameter_Set><Flash_Parameter_Set></Flash_Parameter_Set>\
+             </Device_Parameter_Set></Execution_Parameter_Set>",
         )],
     );
     let bare = experiment(&here, "ssd.xml", "uniform").unwrap_or_else(|e| panic!("{e}"));

@@ -52,6 +52,7 @@ impl Joined {
             devices: BTreeMap::new(),
             counts: ReadCounts::default(),
             format: None,
+            failed: None,
             is_over: false,
         };
         for lane in 0..reader.lanes.len() {
@@ -85,6 +86,8 @@ pub struct JoinedReader {
     devices: BTreeMap<(usize, u32), u32>,
     counts: ReadCounts,
     format: Option<&'static str>,
+    /// Why there is nothing behind the last request.
+    failed: Option<TraceError>,
     is_over: bool,
 }
 
@@ -147,10 +150,14 @@ impl JoinedReader {
     }
 
     fn take(&mut self) -> Result<Option<Record>, TraceError> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         let heads = self.lanes.iter().enumerate().filter_map(|(number, lane)| Some((lane.head?.at, number)));
         let Some((_, number)) = heads.min() else { return Ok(None) };
         let record = self.lanes[number].head.take();
-        self.advance(number)?;
+        // What came before it is delivered first.
+        self.failed = self.advance(number).err();
         Ok(record)
     }
 }

@@ -1,6 +1,6 @@
 //! A device of MQSim as a drive.
 
-use super::{element, fields, parse};
+use super::{element, fields, parse, without_late_declaration};
 use crate::document::{Document, Foreign};
 use crate::parameters::{Fields, Writing};
 use crate::problem::Problem;
@@ -46,7 +46,8 @@ const COUNT: (u64, u64) = (1, 1 << 24);
 /// no counterpart.
 pub(crate) fn drive(name: &str, text: &str) -> Result<(Document, Vec<String>), Problem> {
     let file = Foreign::new(name, text);
-    let xml = parse(&file, text)?;
+    let text = without_late_declaration(text);
+    let xml = parse(&file, &text)?;
     let root = element(&file, xml.root(), "Execution_Parameter_Set")?;
     let node = element(&file, root, "Device_Parameter_Set")?;
     let device = fields(&file, "Device_Parameter_Set", node, DEVICE, &["Flash_Parameter_Set"]);

@@ -10,6 +10,7 @@ use crate::document::Foreign;
 use crate::parameters::{Field, Fields};
 use crate::problem::Problem;
 use roxmltree::{Document, Node, ParsingOptions};
+use std::borrow::Cow;
 
 pub(crate) use device::drive;
 pub(crate) use workload::{ABOUT, NAME, looks_like, read};
@@ -31,6 +32,18 @@ fn parse<'a>(file: &Foreign, text: &'a str) -> Result<Document<'a>, Problem> {
         let start = text.split_inclusive('\n').take(row - 1).map(str::len).sum();
         Problem::new("", format!("found no XML: {error}")).at(file.place(&(start..start)))
     })
+}
+
+/// The text with blanks in place of a declaration that is not at its start: MQSim reads such files, which are no XML.
+fn without_late_declaration(text: &str) -> Cow<'_, str> {
+    let blank = text.len() - text.trim_start().len();
+    match text[blank..].find("?>") {
+        Some(end) if blank > 0 && text[blank..].starts_with("<?xml") => {
+            let end = blank + end + 2;
+            Cow::Owned(format!("{}{}{}", &text[..blank], " ".repeat(end - blank), &text[end..]))
+        }
+        _ => Cow::Borrowed(text),
+    }
 }
 
 /// The parameters below an element; `known` are all that MQSim knows there, `inner` the sets.

@@ -1,6 +1,6 @@
 //! Flows of MQSim as a workload.
 
-use super::{element, fields, parse};
+use super::{element, fields, parse, without_late_declaration};
 use crate::document::Foreign;
 use crate::experiment::Experiment;
 use crate::parameters::{Fields, UNKNOWN};
@@ -53,7 +53,8 @@ type Spot = (u64, u64, u64, u64);
 /// What is wrong with it, with its place.
 pub(crate) fn read(experiment: &Experiment, name: &str, text: &str) -> Result<Flows, Problem> {
     let file = Foreign::new(name, text);
-    let xml = parse(&file, text)?;
+    let text = without_late_declaration(text);
+    let xml = parse(&file, &text)?;
     let root = element(&file, xml.root(), "MQSim_IO_Scenarios")?;
     let scenario = element(&file, root, "IO_Scenario")?;
     let scenarios = root.children().filter(|child| child.has_tag_name("IO_Scenario")).count();
