@@ -246,7 +246,8 @@ impl PickOptions {
             ("--first", "trace.first", &self.first),
         ];
         let lists = [("--then", "trace.then", &self.then), ("--beside", "trace.beside", &self.beside)];
-        let joined = lists.into_iter().flat_map(|(option, path, list)| list.iter().map(move |one| (option, path, lab::path_text(one))));
+        let joined =
+            lists.into_iter().flat_map(|(option, path, list)| list.iter().map(move |one| (option, path, lab::path_text(one))));
         let named = named.into_iter().filter_map(|(option, path, value)| Some((option, path, value.clone()?)));
         named.chain(joined).map(|(option, path, value)| (option.into(), path.into(), value))
     }
@@ -406,7 +407,7 @@ pub struct NewDrive {
     /// Of a new drive: the scheme [default: ds-raid]
     #[arg(long, value_name = "NAME")]
     pub scheme: Option<String>,
-    /// Of a new drive: preset, or a drive file: .toml, or of MQSim, SimpleSSD, NVMeVirt or FEMU
+    /// Of a new drive: preset, or a drive file ending in .toml
     #[arg(long = "model", value_name = "NAME|FILE")]
     pub model: Option<OsString>,
     /// Of a new drive: what the host may store [default: 1GiB]

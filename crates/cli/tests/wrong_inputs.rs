@@ -123,13 +123,22 @@ const TEXTS: &[(&str, &str)] = &[
     ("process.fio", "[a]\nsize=1m\nrate_iops=5\nrate_process=bursts\n"),
     ("sync.fio", "[a]\nsize=1m\nrw=write\nsync=maybe\n"),
     ("clones.xml", "<MQSim_IO_Scenarios><IO_Scenario></IO_Scenario></MQSim_IO_Scenarios>"),
-    ("zones.xml", "<Execution_Parameter_Set><Device_Parameter_Set>\n<Address_Mapping>ZONE_LEVEL</Address_Mapping>\n\
-     <Flash_Parameter_Set></Flash_Parameter_Set></Device_Parameter_Set></Execution_Parameter_Set>"),
-    ("channels.xml", "<Execution_Parameter_Set><Device_Parameter_Set>\n<Flash_Channel_Count>0</Flash_Channel_Count>\n\
-     <Flash_Parameter_Set></Flash_Parameter_Set></Device_Parameter_Set></Execution_Parameter_Set>"),
+    (
+        "zones.xml",
+        "<Execution_Parameter_Set><Device_Parameter_Set>\n<Address_Mapping>ZONE_LEVEL</Address_Mapping>\n\
+     <Flash_Parameter_Set></Flash_Parameter_Set></Device_Parameter_Set></Execution_Parameter_Set>",
+    ),
+    (
+        "channels.xml",
+        "<Execution_Parameter_Set><Device_Parameter_Set>\n<Flash_Channel_Count>0</Flash_Channel_Count>\n\
+     <Flash_Parameter_Set></Flash_Parameter_Set></Device_Parameter_Set></Execution_Parameter_Set>",
+    ),
     ("flash.xml", "<Execution_Parameter_Set><Device_Parameter_Set>\n</Device_Parameter_Set></Execution_Parameter_Set>"),
-    ("cells.xml", "<Execution_Parameter_Set><Device_Parameter_Set><Flash_Parameter_Set>\n<Flash_Technology>HLC</Flash_Technology>\n\
-     </Flash_Parameter_Set></Device_Parameter_Set></Execution_Parameter_Set>"),
+    (
+        "cells.xml",
+        "<Execution_Parameter_Set><Device_Parameter_Set><Flash_Parameter_Set>\n<Flash_Technology>HLC</Flash_Technology>\n\
+     </Flash_Parameter_Set></Device_Parameter_Set></Execution_Parameter_Set>",
+    ),
     ("pal.cfg", "[ftl]\nOverProvisioningRatio = 0.25\n"),
     ("channel.cfg", "[pal]\nChannel = eight\n"),
     ("line.cfg", "[pal]\nChannel 8\n"),

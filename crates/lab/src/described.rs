@@ -99,7 +99,7 @@ pub(crate) fn settle(experiment: &mut Experiment) {
     }
 }
 
-/// Whether the file of this name describes a workload.
+/// True where the file of this name describes a workload.
 pub(crate) fn is_file_of_one(name: &str) -> bool {
     let head = read_text(&path_of(name), SETTINGS_MAX).unwrap_or_default();
     let head = &head.as_bytes()[..head.len().min(HEAD as usize)];

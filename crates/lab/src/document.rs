@@ -219,7 +219,9 @@ impl Document {
 
     /// Changes the texts of the list at `path`, keeping their places, where `change` has others.
     pub(crate) fn map_texts(&mut self, path: &str, change: impl Fn(&str) -> Option<String>) {
-        let Some(Node { value: Value::List(list), .. }) = self.root.find_mut(&path.split('.').collect::<Vec<_>>()) else { return };
+        let Some(Node { value: Value::List(list), .. }) = self.root.find_mut(&path.split('.').collect::<Vec<_>>()) else {
+            return;
+        };
         for node in list {
             if let Value::Text(text) = &mut node.value
                 && let Some(changed) = change(text)

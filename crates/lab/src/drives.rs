@@ -55,7 +55,7 @@ const USUAL: &[&str] = &["buffer", "ecc", "errors"];
 /// The same of a device of another simulator: its file says more than what flash is.
 const USUAL_OF_DEVICES: &[&str] = &["buffer", "capacity", "gc", "precondition", "wear"];
 
-/// Whether a drive is a file of another simulator.
+/// True where a drive is a file of another simulator.
 pub(crate) fn is_device(name: &str) -> bool {
     name.ends_with(MQSIM) || simulators::is_device(name)
 }
@@ -131,7 +131,10 @@ pub(crate) fn load(name: &str) -> Result<(Document, Vec<String>), Problem> {
     }
     let known: Vec<&str> = DRIVES.iter().map(|d| d.name).collect();
     let mut problem = Problem::unknown(FIELD, "drive", name, &known);
-    problem.known.push("or the path of a drive file ending in .toml, or of another simulator: MQSim .xml, SimpleSSD .cfg, NVMeVirt .h, FEMU .sh".into());
+    problem.known.push(
+        "or the path of a drive file ending in .toml, or of another simulator: MQSim .xml, SimpleSSD .cfg, NVMeVirt .h, FEMU .sh"
+            .into(),
+    );
     Err(problem)
 }
 

@@ -62,7 +62,7 @@ impl<'a> Fields<'a> {
         Problem::new("", format!("{} lacks {name}", self.set)).at(self.file.place(&self.span))
     }
 
-    /// What is wrong with a parameter, or with what the program has for it.
+    /// A complaint about a parameter, or about what the program has for it.
     pub fn bad(&self, name: &str, wanted: &str) -> Problem {
         let (found, span) = match self.fields.get(name) {
             Some(field) => (crate::problem::printable(&field.value), &field.span),
@@ -116,7 +116,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// What is to be said of parameters that the program does not know, and of those that the file lacks.
+    /// Notes on parameters that the program does not know, and on those that the file lacks.
     pub fn notes(&self) -> Vec<String> {
         let defaults = self.defaults.borrow();
         let lacking: Vec<String> = defaults.iter().map(|(name, value)| format!("{name} {value}")).collect();

@@ -9,9 +9,11 @@ use crate::textual::Size;
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use trace::generate::{GENERATORS, GeneratorKind};
-use trace::{AddressMap, BlkAction, Columns, Footprint, HostCommands, Joined, LeftOut, Met, Pick, Ranges, ReadOptions, Record, Scanned};
 use trace::Tape;
+use trace::generate::{GENERATORS, GeneratorKind};
+use trace::{
+    AddressMap, BlkAction, Columns, Footprint, HostCommands, Joined, LeftOut, Met, Pick, Ranges, ReadOptions, Record, Scanned,
+};
 use trace::{TimeScale, TraceError, TraceSource};
 use vocab::{Bytes, HostCommand, Nanos};
 
@@ -445,7 +447,9 @@ impl Workload {
     pub(crate) fn period(&self) -> u64 {
         match &self.tape {
             Tape::Generated { .. } => 0,
-            Tape::Recorded(_) | Tape::Joined(_) | Tape::Described { .. } => self.facts.written_bytes / self.footprint.slot_size().0,
+            Tape::Recorded(_) | Tape::Joined(_) | Tape::Described { .. } => {
+                self.facts.written_bytes / self.footprint.slot_size().0
+            }
         }
     }
 

@@ -23,7 +23,8 @@ fn times_that_go_back_are_said_or_sorted() {
         let overrides = Overrides { trace: Some(file.display().to_string()), set, ..Overrides::default() };
         Experiment::with(&overrides).unwrap_or_else(|problem| panic!("{problem}"))
     };
-    let notes = |experiment: &Experiment| inspect(experiment, &|_| {}).unwrap_or_else(|problem| panic!("{problem}")).notes.join("\n");
+    let notes =
+        |experiment: &Experiment| inspect(experiment, &|_| {}).unwrap_or_else(|problem| panic!("{problem}")).notes.join("\n");
     let (as_it_is, sorted) = (read(&[]), read(&["trace.order=sorted"]));
     let said = notes(&as_it_is);
     assert!(said.contains("come earlier than one before them") && said.contains("`--set trace.order=sorted` sorts"), "{said}");
@@ -45,7 +46,8 @@ fn recordings_of_an_experiment_are_found_beside_it() {
     };
     std::fs::write(here.join("a.csv"), csv(5, 0)).expect("written");
     std::fs::write(here.join("b.csv"), csv(900, 0)).expect("written");
-    let settings = "[trace]\nsource = \"a.csv\"\nthen = [\"b.csv\"]\nbeside = [\"b.csv\"]\ncolumns = \"time=us,op,lba=bytes,size=bytes\"\n";
+    let settings =
+        "[trace]\nsource = \"a.csv\"\nthen = [\"b.csv\"]\nbeside = [\"b.csv\"]\ncolumns = \"time=us,op,lba=bytes,size=bytes\"\n";
     std::fs::write(here.join("e.toml"), settings).expect("written");
     let read = Experiment::load(&here.join("e.toml"), &Overrides::default()).unwrap_or_else(|problem| panic!("{problem}"));
     let workload = open(&read);

@@ -20,7 +20,7 @@ fn read(path: &Path) -> Experiment {
     experiment(&path.to_string_lossy()).unwrap_or_else(|problem| panic!("{problem}"))
 }
 
-/// What is said of a file that is wrong.
+/// The complaint about a file that is wrong.
 fn refused(test: &str, name: &str, text: &str) -> String {
     let path = written(test, name, text);
     experiment(&path.to_string_lossy()).map(|_| ()).expect_err("it is wrong")
@@ -228,7 +228,11 @@ fn a_script_of_femu_is_a_drive() {
     let notes = read.left_out.join("\n");
     assert!(notes.contains("FEMU does not know, and neither do we: cv_enabled"), "{notes}");
     assert!(notes.contains("has no counterpart here: gc_thres_pcent"), "{notes}");
-    let one = written("femu", "one.sh", "qemu-system-x86_64 -device femu,femu_mode=1,nchs=2,luns_per_ch=4,blks_per_pl=64,op_pcent=25 \\\n");
+    let one = written(
+        "femu",
+        "one.sh",
+        "qemu-system-x86_64 -device femu,femu_mode=1,nchs=2,luns_per_ch=4,blks_per_pl=64,op_pcent=25 \\\n",
+    );
     assert!((self::read(&one).capacity.spare - 0.2).abs() < 1e-12);
 }
 

@@ -24,7 +24,7 @@ const SIZE: u8 = 0x40;
 /// In place of the first byte of a request: the end of the file.
 const END: u8 = 0xff;
 
-/// What a request is told from.
+/// The request before, from which the next is told.
 #[derive(Clone, Copy, Default)]
 struct Before {
     at: u64,
@@ -55,7 +55,7 @@ impl<W: Write> CompactWriter<W> {
     /// Begins a recording.
     ///
     /// # Errors
-    /// What the output says.
+    /// Errors of the output.
     pub fn new(out: W) -> Result<Self> {
         let mut writer = Self { out, before: Before::default(), hash: FNV_START, count: 0, line: MAGIC.to_vec() };
         writer.put()?;
@@ -65,7 +65,7 @@ impl<W: Write> CompactWriter<W> {
     /// Writes a request, which is not earlier than the one before.
     ///
     /// # Errors
-    /// What the output says, and a request out of order.
+    /// Errors of the output, and a request out of order.
     pub fn record(&mut self, record: &Record) -> Result<()> {
         let before = self.before;
         let late = || Error::new(ErrorKind::InvalidInput, "requests are not in the order of time");
@@ -104,7 +104,7 @@ impl<W: Write> CompactWriter<W> {
     /// Ends the recording.
     ///
     /// # Errors
-    /// What the output says.
+    /// Errors of the output.
     pub fn finish(mut self) -> Result<()> {
         self.line.push(END);
         number(self.count, &mut self.line);

@@ -11,7 +11,7 @@ use vocab::SimTime;
 /// Most recordings that are joined.
 pub const JOINED_LIMIT: usize = 64;
 
-/// What addresses of several recordings are of.
+/// Whose places the addresses of several recordings are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ranges {
     /// Recordings of a sequence go on with the devices of the first; those beside it have devices of their own.
@@ -30,7 +30,7 @@ pub struct Joined {
     pub sequence: Vec<TraceSource>,
     /// Each beside these, from the start.
     pub beside: Vec<TraceSource>,
-    /// What their addresses are of.
+    /// Whose places their addresses are.
     pub ranges: Ranges,
 }
 
@@ -41,10 +41,15 @@ impl Joined {
     /// If the first of a lane cannot be opened.
     pub fn open(&self) -> Result<JoinedReader, TraceError> {
         let all = self.sequence.iter().chain(&self.beside).enumerate().map(|(index, source)| (index, source.clone()));
-        let (sequence, beside): (VecDeque<_>, Vec<_>) = all.fold(Default::default(), |(mut sequence, mut beside), (index, source)| {
-            if index < self.sequence.len() { sequence.push_back((index, source)) } else { beside.push((index, source)) }
-            (sequence, beside)
-        });
+        let (sequence, beside): (VecDeque<_>, Vec<_>) =
+            all.fold(Default::default(), |(mut sequence, mut beside), (index, source)| {
+                if index < self.sequence.len() {
+                    sequence.push_back((index, source))
+                } else {
+                    beside.push((index, source))
+                }
+                (sequence, beside)
+            });
         let lanes = std::iter::once(sequence).chain(beside.into_iter().map(|one| VecDeque::from([one])));
         let mut reader = JoinedReader {
             ranges: self.ranges,
@@ -92,7 +97,7 @@ pub struct JoinedReader {
 }
 
 impl JoinedReader {
-    /// What was met so far.
+    /// All that was met so far.
     #[must_use]
     pub fn counts(&self) -> ReadCounts {
         self.counts
@@ -156,7 +161,7 @@ impl JoinedReader {
         let heads = self.lanes.iter().enumerate().filter_map(|(number, lane)| Some((lane.head?.at, number)));
         let Some((_, number)) = heads.min() else { return Ok(None) };
         let record = self.lanes[number].head.take();
-        // What came before it is delivered first.
+        // Requests before the fault are delivered first.
         self.failed = self.advance(number).err();
         Ok(record)
     }

@@ -50,7 +50,7 @@ pub use format::{BlkAction, FORMATS, Format};
 pub use joined::{JOINED_LIMIT, Joined, JoinedReader, Ranges};
 pub use lines::LINE_LIMIT;
 pub use profile::{BINS, Bin, Hot, Profile, SIZE_BUCKETS};
-pub use reader::{DEVICES_LIMIT, SORTED_LIMIT, ReadCounts, ReadOptions, TraceReader};
+pub use reader::{DEVICES_LIMIT, ReadCounts, ReadOptions, SORTED_LIMIT, TraceReader};
 pub use record::{LBA_LIMIT, REQUEST_LIMIT, Record, SPAN_LIMIT};
 pub use replay::{Looped, Scaled, TimeScale, looped};
 pub use reuse::{REUSE_BUCKETS, Reuse, SAMPLED_SLOTS};

@@ -36,7 +36,13 @@ pub struct ReadOptions {
 impl Default for ReadOptions {
     /// Issued requests; a window of 1 s or 4096 requests.
     fn default() -> Self {
-        Self { blk_action: BlkAction::default(), reorder_window: Nanos(1_000_000_000), reorder_records: 4096, is_sorted: false, columns: None }
+        Self {
+            blk_action: BlkAction::default(),
+            reorder_window: Nanos(1_000_000_000),
+            reorder_records: 4096,
+            is_sorted: false,
+            columns: None,
+        }
     }
 }
 

@@ -548,7 +548,10 @@ const WRONG: &[(&str, &str)] = &[
     ("[a]\nsize=1m\nnumjobs=5000\n", "line 3, option `numjobs`"),
     ("[a]\nsize=(1m\n", "line 2, option `size`: found `(1m`, wanted a size"),
     ("[a]\nsize=${SIZE}\n", "line 2, option `size`: the variable `SIZE` is not set"),
-    ("[a]\nsize=4*$mb_memory\n", "line 2, option `size`: found `4*$mb_memory`, wanted a value that does not depend on the machine"),
+    (
+        "[a]\nsize=4*$mb_memory\n",
+        "line 2, option `size`: found `4*$mb_memory`, wanted a value that does not depend on the machine",
+    ),
     ("[a]\nsize=1m\nrw=randrw\nrate_iops=5,\n", "line 4, option `rate_iops`: found `5,`, wanted a rate for each kind"),
     ("[a]\nsize=1m\nrate_iops=5\n[b]\nsize=1m\n", "line 4, option `b`: found a job without `rate`"),
     (

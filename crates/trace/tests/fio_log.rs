@@ -57,7 +57,7 @@ fn counts(records: &[Record]) -> BTreeMap<&'static str, (u64, u64)> {
     counts
 }
 
-/// What fio says that it did; `None` where there is no fio.
+/// Requests and bytes that fio reports; `None` where there is no fio.
 fn reported(folder: &Path, text: &str) -> Option<BTreeMap<&'static str, (u64, u64)>> {
     std::fs::write(folder.join("job.fio"), text).expect("written");
     let output = Command::new("fio").current_dir(folder).args(["--output-format=json", "job.fio"]).output();
@@ -111,7 +111,10 @@ fn what_is_no_log_is_refused() {
     std::fs::write(here.join("table.csv"), "0,R,0,4096,1\n0,W,0,4096,2\n").expect("written");
     for (text, said) in [
         ("[j]\nread_iolog=nowhere\n", "nowhere: cannot be opened"),
-        ("[j]\nread_iolog=table.csv\n", "job.fio, line 2, option `read_iolog`: found `table.csv`, wanted a log of fio or of blktrace"),
+        (
+            "[j]\nread_iolog=table.csv\n",
+            "job.fio, line 2, option `read_iolog`: found `table.csv`, wanted a log of fio or of blktrace",
+        ),
         ("[j]\nread_iolog\n", "option `read_iolog`: found nothing"),
     ] {
         let error = parsed(&here, text).expect_err(text);
@@ -130,11 +133,15 @@ fn a_formula_is_what_it_stands_for() {
         ("size=256k\nrate_iops=100\nruntime=(1+1)\ntime_based", "size=256k\nrate_iops=100\nruntime=2\ntime_based"),
         ("size=256k\nthinktime=(2ms)", "size=256k\nthinktime=2ms"),
     ] {
-        let of = |options: &str| parsed(&here, &format!("[j]\nioengine=libaio\n{options}\n")).unwrap_or_else(|error| panic!("{error}"));
+        let of = |options: &str| {
+            parsed(&here, &format!("[j]\nioengine=libaio\n{options}\n")).unwrap_or_else(|error| panic!("{error}"))
+        };
         let (ours, plain) = (of(formula), of(number));
         assert_eq!((drawn(&ours), ours.depth()), (drawn(&plain), plain.depth()), "{formula}");
     }
-    for (value, said) in [("(4*", "option `size`: found `(4*`"), ("4k*10", "found `4k*10`"), ("(8*$ncpus)", "depend on the machine")] {
+    for (value, said) in
+        [("(4*", "option `size`: found `(4*`"), ("4k*10", "found `4k*10`"), ("(8*$ncpus)", "depend on the machine")]
+    {
         let error = parsed(&here, &format!("[j]\nsize={value}\n")).expect_err(value);
         assert!(error.contains(said), "{value}: {error}");
     }

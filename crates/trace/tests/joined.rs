@@ -129,7 +129,9 @@ fn our_own_recordings_are_read_back_and_small() {
 #[test]
 fn a_recording_of_ours_that_was_cut_or_changed_is_no_whole_one() {
     let bytes = written(&drawn(60));
-    let read = |bytes: Vec<u8>| TraceSource::bytes("mine", bytes).with_format("compact").expect("a format").open()?.collect::<Result<Vec<_>, _>>();
+    let read = |bytes: Vec<u8>| {
+        TraceSource::bytes("mine", bytes).with_format("compact").expect("a format").open()?.collect::<Result<Vec<_>, _>>()
+    };
     assert!(read(bytes.clone()).is_ok());
     for length in 1..bytes.len() {
         assert!(read(bytes[..length].to_vec()).is_err(), "cut to {length}");

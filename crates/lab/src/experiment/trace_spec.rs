@@ -51,7 +51,7 @@ pub struct TraceSpec {
     /// Recordings beside the first, from its start on, merged by time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<String>,
-    /// What addresses of several recordings are of.
+    /// Whose places the addresses of several recordings are.
     #[serde(skip_serializing_if = "is_auto")]
     pub ranges: RangesSpec,
     /// In which order the requests of a recording come.
@@ -74,7 +74,7 @@ pub enum Addresses {
     Fold,
 }
 
-/// What addresses of several recordings are of.
+/// Whose places the addresses of several recordings are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RangesSpec {

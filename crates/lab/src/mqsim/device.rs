@@ -81,7 +81,9 @@ fn refuse(device: &Fields<'_>) -> Result<(), Problem> {
     device.choice("HostInterface_Type", &[("NVME", ()), ("SATA", ())])?;
     let mapped = device.choice("Address_Mapping", &[("PAGE_LEVEL", true), ("HYBRID", false), ("ZONE_LEVEL", false)])?;
     if mapped == Some(false) {
-        return Err(device.bad("Address_Mapping", "PAGE_LEVEL: drives here map page by page, zones and hybrid maps are not modelled"));
+        return Err(
+            device.bad("Address_Mapping", "PAGE_LEVEL: drives here map page by page, zones and hybrid maps are not modelled")
+        );
     }
     device.choice("Flash_Comm_Protocol", &[("NVDDR2", ())])?;
     Ok(())

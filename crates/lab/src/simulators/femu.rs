@@ -83,7 +83,8 @@ fn properties<'a>(file: &Foreign, text: &'a str) -> Result<Device<'a>, Problem> 
             properties.clear();
             found
         });
-        properties.extend(added.split(',').filter(|one| !one.is_empty() && *one != "femu").map(|one| (one.to_owned(), span.clone())));
+        properties
+            .extend(added.split(',').filter(|one| !one.is_empty() && *one != "femu").map(|one| (one.to_owned(), span.clone())));
         found.clone_into(&mut device);
     }
     let Some((_, last)) = properties.last().cloned() else {
@@ -138,7 +139,7 @@ fn device_of(line: &str) -> Option<&str> {
     line[at..].split_whitespace().next()
 }
 
-/// What would be another kind of device.
+/// Refuses other kinds of devices.
 fn refuse(device: &Fields<'_>) -> Result<(), Problem> {
     if !device.fields.contains_key("femu_mode") {
         let message = "without one FEMU has no flash; `femu_mode=1` is a drive that maps its pages itself";
@@ -217,7 +218,7 @@ fn timing(writing: &mut Writing<'_>, device: &Fields<'_>) -> Result<(), Problem>
     )
 }
 
-/// What the drive has besides its flash: settings of the experiment, where that says nothing else.
+/// The rest of the drive besides its flash: settings of the experiment, where that says nothing else.
 fn usual(writing: &mut Writing<'_>, device: &Fields<'_>, raw: u64) -> Result<(), Problem> {
     let beyond = device.number_or("op_pcent", (0, 10_000), 0)? as f64 / 100.0;
     let (from, spare) = if beyond > 0.0 {

@@ -34,9 +34,9 @@ pub(super) struct Number {
 /// One `#if` that is open.
 #[derive(Clone, Copy)]
 struct Condition {
-    /// Whether its lines count.
+    /// Its lines count.
     is_on: bool,
-    /// Whether one of its branches counted already, or none may.
+    /// One of its branches counted already, or none may.
     is_settled: bool,
 }
 
@@ -217,7 +217,7 @@ impl Expression<'_> {
         }
     }
 
-    /// What is left of a pair of parentheses.
+    /// The rest of a pair of parentheses.
     fn inside(&mut self) -> Result<Number, String> {
         self.depth += 1;
         let value = self.level(0)?;

@@ -16,7 +16,7 @@ use crate::problem::Problem;
 /// Power of a die at work, in watts, where a simulator has none: 3.3 V and 25 mA, as SimpleSSD has it.
 const WATT: f64 = 0.0825;
 
-/// What a whole number of the shape may be; the bounds of a drive are tighter.
+/// Bounds of a whole number of the shape; those of a drive are tighter.
 const COUNT: (u64, u64) = (1, 1 << 24);
 
 /// Longest operation, in nanoseconds; the bounds of a drive say so again.
@@ -49,7 +49,7 @@ fn of(name: &str) -> Option<&'static Simulator> {
     SIMULATORS.iter().find(|simulator| path(name).ends_with(simulator.ending))
 }
 
-/// Whether a drive is a file of one of them.
+/// True where a drive is a file of one of them.
 pub(crate) fn is_device(name: &str) -> bool {
     of(name).is_some()
 }
@@ -57,7 +57,7 @@ pub(crate) fn is_device(name: &str) -> bool {
 /// The drive of a file, and as notes what of the file has no counterpart.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
+/// The first fault of the file, with its place.
 pub(crate) fn drive(name: &str, text: &str) -> Result<(Document, Vec<String>), Problem> {
     let simulator = of(name).expect("it was told by its ending");
     (simulator.read)(name, &Foreign::new(path(name), text), text)

@@ -54,14 +54,17 @@ pub(super) fn drive(file: &Foreign, text: &str, model: Option<&str>) -> Result<(
     if model.is_none() && macros.number("NAND_CHANNELS").is_none() && !models.is_empty() {
         let known = models.iter().map(|model| (*model).to_owned()).collect();
         let example = models.iter().find(|model| model.contains("PRO")).unwrap_or(&models[0]);
-        let message = format!("the header has several models, of which NVMeVirt builds one: name it, such as `ssd_config.h#{example}`");
+        let message =
+            format!("the header has several models, of which NVMeVirt builds one: name it, such as `ssd_config.h#{example}`");
         return Err(Problem { known, ..start(message) });
     }
     let found = found(&macros)?;
     let fields = Fields::new(file, (PROGRAM, "the header"), 0..0, found, KNOWN);
     if !fields.fields.contains_key("NAND_CHANNELS") {
         let named = model.map_or_else(String::new, |model| format!(" of the model {}", printable(model)));
-        return Err(start(format!("found no NAND_CHANNELS{named}: a drive of NVMeVirt has flash, which Optane and key-value models lack")));
+        return Err(start(format!(
+            "found no NAND_CHANNELS{named}: a drive of NVMeVirt has flash, which Optane and key-value models lack"
+        )));
     }
     let mut writing = Writing { file, document: Document::new() };
     writing.set(&fields, "", "summary", "\"a drive of NVMeVirt\"")?;
@@ -95,7 +98,7 @@ fn found<'a>(macros: &Macros<'a>) -> Result<Vec<(&'a str, Field<'a>)>, Problem> 
         let is_known = KNOWN.split_whitespace().any(|known| known == name);
         let value = match macros.number(name).expect("it is one of them") {
             Ok(Number { value, .. }) => value.to_string(),
-            // What is not known here is noted, whatever it is.
+            // Constants that are not known here are noted, whatever they are.
             Err(_) if !is_known => one.text.to_owned(),
             Err(problem) => return Err(problem),
         };
@@ -162,7 +165,13 @@ fn timing(writing: &mut Writing<'_>, fields: &Fields<'_>) -> Result<(), Problem>
     let (page, program) = pages(fields)?;
     let bits = program / page;
     // A program stores one page of each kind, or one page, and the kinds take turns.
-    let kinds = if bits == 1 { kinds } else { kinds.get(..bits as usize).ok_or_else(|| fields.bad("ONESHOT_PAGE_SIZE", "a FLASH_PAGE_SIZE, or one for each bit of CELL_MODE at most"))? };
+    let kinds = if bits == 1 {
+        kinds
+    } else {
+        kinds
+            .get(..bits as usize)
+            .ok_or_else(|| fields.bad("ONESHOT_PAGE_SIZE", "a FLASH_PAGE_SIZE, or one for each bit of CELL_MODE at most"))?
+    };
     let of_program = fields.number_or("NAND_PROG_LATENCY", TIME, 185_000)?;
     let kind = |(name, read): &(&'static str, &'static str)| {
         let from = (*read, "NAND_PROG_LATENCY");
@@ -194,7 +203,7 @@ fn timing(writing: &mut Writing<'_>, fields: &Fields<'_>) -> Result<(), Problem>
     )
 }
 
-/// What the drive has besides its flash: settings of the experiment, where that says nothing else.
+/// The rest of the drive besides its flash: settings of the experiment, where that says nothing else.
 fn usual(writing: &mut Writing<'_>, fields: &Fields<'_>) -> Result<(), Problem> {
     // Flash is so much larger than what the host may store.
     let beyond = fields.share_or("OP_AREA_PERCENT", 0.07)?;

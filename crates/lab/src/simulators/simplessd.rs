@@ -83,7 +83,8 @@ fn sections<'a>(file: &Foreign, text: &'a str) -> Result<Sections<'a>, Problem> 
             open = Some(name);
             continue;
         }
-        let (name, value) = line.split_once('=').ok_or_else(|| wrong("wanted a section, or a parameter such as `Channel = 8`"))?;
+        let (name, value) =
+            line.split_once('=').ok_or_else(|| wrong("wanted a section, or a parameter such as `Channel = 8`"))?;
         let open = open.ok_or_else(|| wrong("no section is open: parameters follow one, such as `[pal]`"))?;
         let value = value.trim();
         let from = at + line.rfind(value).unwrap_or(0);
@@ -161,7 +162,7 @@ fn timing(writing: &mut Writing<'_>, pal: &Fields<'_>) -> Result<(), Problem> {
     )
 }
 
-/// What the drive has besides its flash: settings of the experiment, where that says nothing else.
+/// The rest of the drive besides its flash: settings of the experiment, where that says nothing else.
 fn usual(writing: &mut Writing<'_>, ftl: &Fields<'_>, icl: &Fields<'_>) -> Result<(), Problem> {
     ftl.choice("MappingMode", &[("0", ())])?;
     writing.set(ftl, "", "usual.capacity.size", "\"drive\"")?;

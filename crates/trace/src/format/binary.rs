@@ -48,7 +48,7 @@ pub(super) const VSCSI_2: Format = Format {
     ..vscsi::FORMAT
 };
 
-/// What `flashkeep convert --to compact` writes.
+/// Written by `flashkeep convert --to compact`.
 pub(super) const COMPACT: Format = Format {
     name: "compact",
     about: "Flashkeep's own binary recordings (docs/traces.md)",

@@ -6,8 +6,7 @@
 const DEPTH: usize = 64;
 
 /// Parts of a second and longer times in microseconds, as fio's formulas have them.
-const TIMES: &[(&str, i64)] =
-    &[("us", 1), ("ms", 1000), ("s", 1_000_000), ("h", 3_600_000_000), ("d", 86_400_000_000)];
+const TIMES: &[(&str, i64)] = &[("us", 1), ("ms", 1000), ("s", 1_000_000), ("h", 3_600_000_000), ("d", 86_400_000_000)];
 
 /// Sizes: `k` is 1024, `kib` is 1000.
 const SIZES: &[(&str, i64)] = &[
@@ -41,7 +40,7 @@ struct Formula<'a> {
     depth: usize,
 }
 
-/// Whether a value is a formula.
+/// True where a value is a formula.
 pub(super) fn is_formula(text: &str) -> bool {
     text.starts_with('(')
 }
@@ -121,7 +120,7 @@ impl Formula<'_> {
         number(digits.parse().ok()?)
     }
 
-    /// What a value with the unit behind it is.
+    /// A value with the unit behind it.
     fn unit(&mut self, value: Value) -> Option<Value> {
         let end = self.rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(self.rest.len());
         let (name, rest) = self.rest.split_at(end);

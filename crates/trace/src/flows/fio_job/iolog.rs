@@ -6,7 +6,7 @@ use crate::flows::Requests;
 use crate::{DEVICES_LIMIT, ReadOptions, TraceError};
 use vocab::SECTOR_BYTES;
 
-/// What fio replays.
+/// Formats that fio replays.
 const FORMATS: &[&str] = &["fio-iolog", "blktrace"];
 
 /// The log of a clone; `None` where the job has none.
@@ -23,7 +23,8 @@ pub(super) fn read(values: Values<'_>, clone: u64, around: &Around<'_>) -> Resul
     if !FORMATS.contains(&format) {
         return Err(values.file.bad(setting, &format!("a log of fio or of blktrace: this one is {format}")));
     }
-    let mut notes = vec!["read_iolog: the requests are those of the log; sizes, kinds and places of the job do not count".to_owned()];
+    let mut notes =
+        vec!["read_iolog: the requests are those of the log; sizes, kinds and places of the job do not count".to_owned()];
     let (mut ends, mut requests, mut last) = (Vec::<u64>::new(), 0u64, 0);
     for record in reader.by_ref() {
         let record = record?;
