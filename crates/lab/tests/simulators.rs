@@ -170,7 +170,7 @@ fn a_header_of_nvmevirt_is_a_drive_for_each_model() {
     // Flash is a quarter more than what the host may store: a fifth of it.
     assert_eq!((read.capacity.spare, read.buffer.size.to_string()), (0.2, "1MiB".into()));
     let notes = read.left_out.join("\n");
-    assert!(notes.contains("MDTS") && notes.contains("8 GiB"), "{notes}");
+    assert!(notes.contains("MDTS") && notes.contains("the flash is 8GiB, 2048 blocks"), "{notes}");
     let zoned = of("ZONED");
     let unit = zoned.drive.timing.unit.expect("pages are programmed together");
     assert_eq!((unit.plane_pages, unit.bits, zoned.drive.timing.page.len()), (8, 3, 3));

@@ -35,6 +35,9 @@ const FLASH: u64 = 8 << 30;
 /// Programs of a block at least: with all the blocks that the header has, a drive of that size would have too small ones.
 const PROGRAMS_MIN: u64 = 8;
 
+/// Blocks of a plane at least, where the header says how large they are.
+const BLOCKS_MIN: u64 = 16;
+
 /// The model that is named behind the path.
 pub(super) fn model(name: &str) -> Option<&str> {
     name.rsplit_once('#').filter(|(path, _)| path.ends_with(ENDING)).map(|(_, model)| model)
@@ -51,7 +54,7 @@ pub(super) fn drive(file: &Foreign, text: &str, model: Option<&str>) -> Result<(
         Some(model) => Macros::read(file, text, &[(CHOICE, model)])?,
         None => Macros::read(file, text, &[])?,
     };
-    if model.is_none() && macros.number("NAND_CHANNELS").is_none() && !models.is_empty() {
+    if model.is_none() && macros.number(CHOICE).is_none() && !models.is_empty() {
         let known = models.iter().map(|model| (*model).to_owned()).collect();
         let example = models.iter().find(|model| model.contains("PRO")).unwrap_or(&models[0]);
         let message =
@@ -131,12 +134,12 @@ fn geometry(writing: &mut Writing<'_>, fields: &Fields<'_>, notes: &mut Vec<Stri
         ("BLKS_PER_PLN", blocks, (all / blocks / program).max(1) * program)
     } else {
         let block = (block / program).max(1) * program;
-        ("BLK_SIZE", (all / block).max(1), block)
+        ("BLK_SIZE", (all / block).max(BLOCKS_MIN), block)
     };
+    let flash = vocab::Bytes((channels * dies * planes * blocks).saturating_mul(block * PAGE));
     notes.push(format!(
-        "{}: NVMeVirt takes the size from the memory that it is given, so here the flash is of about 8 GiB, {blocks} blocks a plane of \
-         {block} pages of 4 KiB; `--set drive.geometry.blocks_per_plane=N` has more",
-        from
+        "{from}: NVMeVirt takes the size from the memory that it is given, so here the flash is {flash}, {blocks} blocks a plane of \
+         {block} pages of 4 KiB; `--set drive.geometry.blocks_per_plane=N` has more"
     ));
     set_all(
         writing,
