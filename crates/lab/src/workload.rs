@@ -478,12 +478,15 @@ impl Workload {
 
 fn facts(experiment: &Experiment, scanned: &Scanned) -> TraceFacts {
     let Scanned { footprint, read, clip, .. } = scanned;
-    let (counts, source) = (footprint.counts(), &experiment.trace.source);
+    let (counts, spec) = (footprint.counts(), &experiment.trace);
+    let short = |source: &String| match Path::new(source).file_name() {
+        Some(name) if !is_name(source) => name.to_string_lossy().into(),
+        _ => source.clone(),
+    };
+    let then = spec.then.iter().map(|source| format!(", then {}", short(source)));
+    let beside = spec.beside.iter().map(|source| format!(", beside {}", short(source)));
     TraceFacts {
-        name: match Path::new(source).file_name() {
-            Some(name) if !is_name(source) => name.to_string_lossy().into(),
-            _ => source.clone(),
-        },
+        name: [short(&spec.source)].into_iter().chain(then).chain(beside).collect(),
         format: scanned.format.to_owned(),
         loops: experiment.trace.loops,
         requests: counts.requests,

@@ -56,6 +56,7 @@ fn recordings_of_an_experiment_are_found_beside_it() {
     let facts = workload.facts();
     // Two of the same places, one after the other, and one of its own.
     assert_eq!((facts.requests, facts.footprint_bytes), (60, 2 * 20 * 4096));
+    assert_eq!(facts.name, "a.csv, then b.csv, beside b.csv");
     assert!((facts.duration_s - 0.038).abs() < 1e-9, "{}", facts.duration_s);
     let again = Experiment::parse("again", &read.to_toml()).unwrap_or_else(|problem| panic!("{problem}"));
     assert_eq!(open(&again).facts().digest, facts.digest);

@@ -25,10 +25,13 @@ const TIME: (u64, u64) = (0, 1_000_000_000);
 /// Parts that a drive's out-of-band area is of a page, where a simulator has none.
 const OOB_PARTS: u64 = 16;
 
+/// A drive that was read, and what is to be said about it.
+type Read = (Document, Vec<String>);
+
 /// A simulator whose parameters are read.
 struct Simulator {
     ending: &'static str,
-    read: fn(&str, &Foreign, &str) -> Result<(Document, Vec<String>), Problem>,
+    read: fn(&str, &Foreign, &str) -> Result<Read, Problem>,
 }
 
 const SIMULATORS: &[Simulator] = &[
