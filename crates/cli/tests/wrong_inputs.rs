@@ -79,11 +79,9 @@ fn write_files(here: &Path) {
                 .to_vec(),
         ),
     ];
-    for (name, bytes) in files {
+    let texts = TEXTS.iter().map(|(name, text)| (*name, text.as_bytes().to_vec()));
+    for (name, bytes) in files.into_iter().chain(texts) {
         std::fs::write(here.join(name), bytes).expect("written");
-    }
-    for (name, text) in TEXTS {
-        std::fs::write(here.join(name), text).expect("written");
     }
     std::fs::create_dir(here.join("folder")).expect("made");
     std::fs::create_dir(here.join("foreign")).expect("made");
