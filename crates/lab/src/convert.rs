@@ -6,7 +6,7 @@ use crate::textual::Size;
 use crate::workload::{left_out, tape, trace_problem};
 use std::collections::BTreeSet;
 use std::io::Write;
-use trace::{AddressMap, CompactWriter, Footprint, Record};
+use trace::{AddressMap, Footprint, Record, TapeWriter};
 use vocab::{Bytes, Fua, HostOp, Lba, SECTOR_BYTES};
 
 /// What a workload can be written as.
@@ -14,7 +14,7 @@ pub const CONVERSIONS: &[(&str, &str)] = &[
     ("fio-iolog", "log of fio, version 3: times in whole microseconds"),
     ("mqsim", "ASCII of MQSim: times in ns, sectors; reads and writes alone"),
     ("blkparse", "text of blkparse: every request is issued (action D)"),
-    ("compact", "our own, binary: all that a recording here may have, in a few bytes a request"),
+    ("tape", "our own, binary: all that a recording here may have, in a few bytes a request"),
     ("csv", "read again with --columns time=ns,op,device,lba=bytes,size=bytes,stream"),
 ];
 
@@ -42,7 +42,7 @@ pub fn convert(experiment: &Experiment, to: &str, out: &mut dyn Write, progress:
     let mut converted = Converted::default();
     let failed = |error: std::io::Error| Problem::new("--out", format!("cannot be written: {error}"));
     let mut writer: Box<dyn Requests + '_> = match to {
-        "compact" => Box::new(CompactWriter::new(out).map_err(failed)?),
+        "tape" => Box::new(TapeWriter::new(out).map_err(failed)?),
         _ => Box::new(Lines::begin(to, out).map_err(failed)?),
     };
     let read = tape.read(left_out, |records| -> Result<(), Problem> {
@@ -104,7 +104,7 @@ trait Requests {
     fn end(self: Box<Self>) -> std::io::Result<()>;
 }
 
-impl<W: Write> Requests for CompactWriter<W> {
+impl<W: Write> Requests for TapeWriter<W> {
     fn record(&mut self, record: &Record) -> std::io::Result<bool> {
         self.record(record).map(|()| true)
     }
@@ -223,7 +223,7 @@ mod tests {
         let tape = tape(&experiment).expect("a tape");
         let original: Vec<Record> = tape.records(left_out(&experiment)).expect("opens").collect::<Result<_, _>>().expect("read");
         assert_eq!(original.len(), 3000);
-        for (to, format) in [("csv", "csv"), ("blkparse", "blkparse"), ("compact", "compact"), ("compact", "auto")] {
+        for (to, format) in [("csv", "csv"), ("blkparse", "blkparse"), ("tape", "tape"), ("tape", "auto")] {
             assert_eq!(read(written(&experiment, to).0, format), original, "{to}");
         }
         let micros = |record: &Record| Record { at: vocab::SimTime(record.at.0 / 1000 * 1000), op: plain(record.op), ..*record };

@@ -16,7 +16,6 @@
 
 mod address_map;
 mod bundled;
-mod compact;
 mod decompress;
 mod digest;
 mod error;
@@ -37,10 +36,10 @@ mod reuse;
 mod slot_set;
 mod source;
 mod tape;
+mod tape_file;
 
 pub use address_map::{AddressMap, Commands, MappedRecords};
 pub use bundled::{BUNDLED, Bundled};
-pub use compact::CompactWriter;
 pub use decompress::WINDOW_LIMIT;
 pub use digest::{FNV_START, digest, fnv, fnv_on};
 pub use error::TraceError;
@@ -56,3 +55,4 @@ pub use replay::{Looped, Scaled, TimeScale, looped};
 pub use reuse::{REUSE_BUCKETS, Reuse, SAMPLED_SLOTS};
 pub use source::TraceSource;
 pub use tape::{Clip, HostCommands, LeftOut, Met, Pick, Records, Scanned, Tape};
+pub use tape_file::TapeWriter;

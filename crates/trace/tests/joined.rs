@@ -1,6 +1,6 @@
 //! Several recordings as one, recordings sorted as a whole, and our own binary ones.
 
-use flashkeep_trace::{CompactWriter, Joined, Ranges, ReadOptions, Record, SORTED_LIMIT, TraceSource};
+use flashkeep_trace::{Joined, Ranges, ReadOptions, Record, SORTED_LIMIT, TapeWriter, TraceSource};
 use vocab::{Fua, HostOp, Lba, SimTime, StreamId, Streams};
 
 const COLUMNS: &str = "time=s,op,device,lba=sectors,size=sectors";
@@ -100,7 +100,7 @@ fn drawn(count: u64) -> Vec<Record> {
 
 fn written(records: &[Record]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut writer = CompactWriter::new(&mut bytes).expect("memory takes what it is given");
+    let mut writer = TapeWriter::new(&mut bytes).expect("memory takes what it is given");
     records.iter().for_each(|record| writer.record(record).expect("in the order of time"));
     writer.finish().expect("memory takes what it is given");
     bytes
@@ -121,7 +121,7 @@ fn our_own_recordings_are_read_back_and_small() {
     let even: Vec<Record> = (0..1000).map(even).collect();
     // The magic; a byte, two of time for each, the first with one of time and its size; the end, a count of two bytes, the checksum.
     assert_eq!(written(&even).len(), 8 + 3 + 999 * 3 + 1 + 2 + 8);
-    let mut writer = CompactWriter::new(Vec::new()).expect("memory");
+    let mut writer = TapeWriter::new(Vec::new()).expect("memory");
     writer.record(&even[1]).expect("the first");
     assert!(writer.record(&even[0]).is_err(), "requests that go back in time are no recording");
 }
@@ -130,7 +130,7 @@ fn our_own_recordings_are_read_back_and_small() {
 fn a_recording_of_ours_that_was_cut_or_changed_is_no_whole_one() {
     let bytes = written(&drawn(60));
     let read = |bytes: Vec<u8>| {
-        TraceSource::bytes("mine", bytes).with_format("compact").expect("a format").open()?.collect::<Result<Vec<_>, _>>()
+        TraceSource::bytes("mine", bytes).with_format("tape").expect("a format").open()?.collect::<Result<Vec<_>, _>>()
     };
     assert!(read(bytes.clone()).is_ok());
     for length in 1..bytes.len() {

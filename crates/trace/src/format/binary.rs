@@ -3,7 +3,7 @@
 
 use super::{Bytes, Format, blkparse, columns, spc, vscsi};
 use crate::ReadOptions;
-use crate::compact::{CompactReader, MAGIC};
+use crate::tape_file::{MAGIC, TapeReader};
 use std::io::{Cursor, ErrorKind, Read, Result};
 
 /// Binary output of blktrace (blktrace_api.h, `struct blk_io_trace`), as blkparse would print it.
@@ -48,9 +48,9 @@ pub(super) const VSCSI_2: Format = Format {
     ..vscsi::FORMAT
 };
 
-/// Written by `flashkeep convert --to compact`.
-pub(super) const COMPACT: Format = Format {
-    name: "compact",
+/// Written by `flashkeep convert --to tape`.
+pub(super) const TAPE: Format = Format {
+    name: "tape",
     about: "Flashkeep's own binary recordings (docs/traces.md)",
     time: "times in ns",
     ranges: "addresses and sizes in sectors",
@@ -60,10 +60,10 @@ pub(super) const COMPACT: Format = Format {
         let columns = "time=ns,op,device,lba=sectors,size=sectors,stream".parse().expect("these are known");
         (columns::FORMAT.open)(&ReadOptions { columns: Some(columns), ..options.clone() })
     },
-    binary: Some(|bytes| lines(bytes, CompactReader::new())),
+    binary: Some(|bytes| lines(bytes, TapeReader::new())),
 };
 
-impl Records for CompactReader {
+impl Records for TapeReader {
     fn next(&mut self, bytes: &mut Bytes, line: &mut Vec<u8>) -> Result<bool> {
         use vocab::{Fua, HostOp};
         let Some(record) = Self::next(self, bytes)? else { return Ok(false) };
@@ -86,7 +86,7 @@ pub(crate) fn sniff(prefix: &[u8]) -> Option<&'static Format> {
     const LOOKED: usize = 4;
     // Another version is told from other files, too.
     if prefix.starts_with(&MAGIC[..MAGIC.len() - 1]) {
-        return super::FORMATS.iter().find(|format| format.name == COMPACT.name);
+        return super::FORMATS.iter().find(|format| format.name == TAPE.name);
     }
     if Order::of(prefix).is_some() {
         return super::FORMATS.iter().find(|format| format.name == BLKTRACE.name);

@@ -43,7 +43,7 @@ impl Before {
 }
 
 /// Writes a recording.
-pub struct CompactWriter<W> {
+pub struct TapeWriter<W> {
     out: W,
     before: Before,
     hash: u64,
@@ -51,7 +51,7 @@ pub struct CompactWriter<W> {
     line: Vec<u8>,
 }
 
-impl<W: Write> CompactWriter<W> {
+impl<W: Write> TapeWriter<W> {
     /// Begins a recording.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ fn number(mut number: u64, out: &mut Vec<u8>) {
 }
 
 /// Reads a recording.
-pub(crate) struct CompactReader {
+pub(crate) struct TapeReader {
     buffer: Vec<u8>,
     at: usize,
     before: Before,
@@ -145,7 +145,7 @@ pub(crate) struct CompactReader {
 /// Bytes that are read at a time.
 const BUFFER: usize = 64 << 10;
 
-impl CompactReader {
+impl TapeReader {
     pub fn new() -> Self {
         let (buffer, before) = (Vec::new(), Before::default());
         Self { buffer, at: 0, before, hash: FNV_START, count: 0, is_begun: false, is_over: false }
