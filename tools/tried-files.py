@@ -2,7 +2,7 @@
 """Counts which files of others are accepted: tools/tried-files.py FLASHKEEP FOLDER.. [--fio FIO] [--refused].
 
 Each FOLDER is a copy of a repository, or a part of one, under the name that the table shall have (`owner+name`); nothing is fetched. Job files of fio (`*.fio`) and
-descriptions of MQSim (XML) are tried by `flashkeep inspect`, device files by `flashkeep list schemes --drive`. With --fio, job files whose
+descriptions of MQSim (XML) are tried by `flashkeep inspect`, device files of MQSim, SimpleSSD and NVMeVirt by `flashkeep list schemes --drive`. With --fio, job files whose
 jobs are alone and of fixed size are run by that program with its null engine, and kinds and sizes of requests are compared; at a queue depth of 1, since fio's
 log has requests twice that its null engine puts off. The table is Markdown.
 """
@@ -37,6 +37,8 @@ def kind(file):
             return "devices"
         if "<MQSim_IO_Scenarios" in head:
             return "flows"
+    if (file.suffix == ".cfg" and "[pal]" in file.read_text(errors="replace")) or file.name == "ssd_config.h":
+        return "devices"
     return None
 
 

@@ -101,6 +101,10 @@ class Trace:
     until: Time | None = None
     skip: int | None = None
     first: int | None = None
+    then: Sequence[PathText] | None = None
+    beside: Sequence[PathText] | None = None
+    ranges: str | None = None
+    order: str | None = None
     columns: str | None = None
 
     def settings(self) -> dict[str, Any]:

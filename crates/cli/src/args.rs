@@ -130,7 +130,7 @@ pub enum Command {
     List {
         /// What to list; without it, the lists are listed
         what: Option<String>,
-        /// Of schemes: which run on this drive, a preset or a drive file ending in .toml
+        /// Of schemes: which run on this drive, a preset or a drive file
         #[arg(long, value_name = "NAME|FILE")]
         drive: Option<String>,
         /// One JSON document on stdout
@@ -224,6 +224,12 @@ pub struct PickOptions {
     /// Requests after which it ends
     #[arg(long, value_name = "N")]
     pub first: Option<String>,
+    /// A recording that follows the first; several follow each other (repeatable)
+    #[arg(long, value_name = "TRACE")]
+    pub then: Vec<OsString>,
+    /// A recording beside the first, merged with it by time (repeatable)
+    #[arg(long, value_name = "TRACE")]
+    pub beside: Vec<OsString>,
     /// Parameters of a foreign file that its own program does not know are an error
     #[arg(long)]
     pub strict: bool,
@@ -239,7 +245,11 @@ impl PickOptions {
             ("--skip", "trace.skip", &self.skip),
             ("--first", "trace.first", &self.first),
         ];
-        named.into_iter().filter_map(|(option, path, value)| Some((option.into(), path.into(), value.clone()?)))
+        let lists = [("--then", "trace.then", &self.then), ("--beside", "trace.beside", &self.beside)];
+        let joined =
+            lists.into_iter().flat_map(|(option, path, list)| list.iter().map(move |one| (option, path, lab::path_text(one))));
+        let named = named.into_iter().filter_map(|(option, path, value)| Some((option, path, value.clone()?)));
+        named.chain(joined).map(|(option, path, value)| (option.into(), path.into(), value))
     }
 }
 
@@ -287,7 +297,7 @@ pub struct Options {
     /// Schemes, separated by commas
     #[arg(long, visible_alias = "scheme", value_name = "A,B,C")]
     pub schemes: Option<String>,
-    /// Drive preset, or a drive file ending in .toml
+    /// Drive preset, or a drive file: .toml, or of MQSim, SimpleSSD, NVMeVirt or FEMU
     #[arg(long, value_name = "NAME|FILE")]
     pub drive: Option<OsString>,
     /// Directory of the report: index.html, results.json, experiment.toml

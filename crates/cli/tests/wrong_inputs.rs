@@ -1,4 +1,4 @@
-//! A hundred wrong inputs: each is refused with one clear line that has the place, what was found and what would be right.
+//! Two hundred wrong inputs: each is refused with one clear line that has the place, what was found and what would be right.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -79,13 +79,85 @@ fn write_files(here: &Path) {
                 .to_vec(),
         ),
     ];
-    for (name, bytes) in files {
+    let texts = TEXTS.iter().map(|(name, text)| (*name, text.as_bytes().to_vec()));
+    for (name, bytes) in files.into_iter().chain(texts) {
         std::fs::write(here.join(name), bytes).expect("written");
     }
     std::fs::create_dir(here.join("folder")).expect("made");
     std::fs::create_dir(here.join("foreign")).expect("made");
     std::fs::write(here.join("foreign/index.html"), "mine").expect("written");
 }
+
+/// Files of others with one wrong line each.
+const TEXTS: &[(&str, &str)] = &[
+    ("msr.csv", "128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372016382155,usr,0,Erase,1,2,3\n"),
+    ("tencent.csv", "1538323200,12910952,128,0,1063\n1538323200,6338688,8,7,1360\n"),
+    ("blk.txt", "8,16 1 1 0.000000000 7 D WS 8 + 16 [a]\n8,16 1 2 0.1 7 D WS many + 16 [a]\n"),
+    ("log.iolog", "fio version 3 iolog\n0 a add\n0 a open\n10 a write 0 4096\n20 a erase 0 4096\n"),
+    ("log1.iolog", "fio version 1 iolog\n"),
+    ("times.iolog", "fio version 3 iolog\nsoon a read 0 4096\n"),
+    ("large.csv", "0,R,0,512\n1,R,0,2147483648\n"),
+    ("far.csv", "0,R,0,512\n1,R,18446744073709551615,512\n"),
+    ("late.csv", "0,R,0,512\n9223372036854775807,R,0,512\n"),
+    ("good.csv", "0,R,0,512\n1,W,512,512\n"),
+    ("cut.tape", "\u{89}FKTAPE\u{2}"),
+    ("rw.fio", "[a]\nsize=1m\nrw=randwrit\n"),
+    ("depth.fio", "[a]\nsize=1m\niodepth=0\n"),
+    ("mix.fio", "[a]\nsize=1m\nrw=rw\nrwmixread=170\n"),
+    ("bssplit.fio", "[a]\nsize=1m\nbssplit=4k/60:8k/70\n"),
+    ("range.fio", "[a]\nsize=1m\nbsrange=8k-4k\n"),
+    ("zipf.fio", "[a]\nsize=1m\nrw=randread\nrandom_distribution=zipf:-1\n"),
+    ("parts.fio", "[a]\nsize=1m\nrw=randread\nrandom_distribution=zoned:60/10:60/90\n"),
+    ("name.fio", "[a\nsize=1m\n"),
+    ("early.fio", "size=1m\n[a]\n"),
+    ("none.fio", "[global]\nsize=1m\n"),
+    ("formula.fio", "[a]\nsize=(4*\n"),
+    ("machine.fio", "[a]\nsize=(4*$mb_memory)\n"),
+    ("iolog.fio", "[a]\nread_iolog=nowhere\n"),
+    ("table.fio", "[a]\nread_iolog=good.csv\n"),
+    ("clones.fio", "[a]\nsize=1m\nnumjobs=100000\n"),
+    ("time.fio", "[a]\nsize=1m\nrate_iops=5\nruntime=5 weeks\n"),
+    ("rate.fio", "[a]\nsize=1m\nrate_iops=fast\n"),
+    ("process.fio", "[a]\nsize=1m\nrate_iops=5\nrate_process=bursts\n"),
+    ("sync.fio", "[a]\nsize=1m\nrw=write\nsync=maybe\n"),
+    ("clones.xml", "<MQSim_IO_Scenarios><IO_Scenario></IO_Scenario></MQSim_IO_Scenarios>"),
+    (
+        "zones.xml",
+        "<Execution_Parameter_Set><Device_Parameter_Set>\n<Address_Mapping>ZONE_LEVEL</Address_Mapping>\n\
+     <Flash_Parameter_Set></Flash_Parameter_Set></Device_Parameter_Set></Execution_Parameter_Set>",
+    ),
+    (
+        "channels.xml",
+        "<Execution_Parameter_Set><Device_Parameter_Set>\n<Flash_Channel_Count>0</Flash_Channel_Count>\n\
+     <Flash_Parameter_Set></Flash_Parameter_Set></Device_Parameter_Set></Execution_Parameter_Set>",
+    ),
+    ("flash.xml", "<Execution_Parameter_Set><Device_Parameter_Set>\n</Device_Parameter_Set></Execution_Parameter_Set>"),
+    (
+        "cells.xml",
+        "<Execution_Parameter_Set><Device_Parameter_Set><Flash_Parameter_Set>\n<Flash_Technology>HLC</Flash_Technology>\n\
+     </Flash_Parameter_Set></Device_Parameter_Set></Execution_Parameter_Set>",
+    ),
+    ("pal.cfg", "[ftl]\nOverProvisioningRatio = 0.25\n"),
+    ("channel.cfg", "[pal]\nChannel = eight\n"),
+    ("line.cfg", "[pal]\nChannel 8\n"),
+    ("nand.cfg", "[pal]\nNANDType = 5\n"),
+    ("spare.cfg", "[pal]\nChannel = 8\n[ftl]\nOverProvisioningRatio = 1.5\n"),
+    ("victim.cfg", "[pal]\nChannel = 8\n[ftl]\nEvictPolicy = 9\n"),
+    ("models.h", "#if (BASE_SSD == ONE)\n#define NAND_CHANNELS 8\n#elif (BASE_SSD == TWO)\n#define NAND_CHANNELS 4\n#endif\n"),
+    ("optane.h", "#define CELL_MODE 0\n"),
+    ("constant.h", "#define NAND_CHANNELS (8 * MANY)\n"),
+    ("divided.h", "#define NAND_CHANNELS (8 / 0)\n"),
+    ("branch.h", "#else\n#define NAND_CHANNELS 8\n#endif\n"),
+    ("oneshot.h", "#define NAND_CHANNELS 8\n#define FLASH_PAGE_SIZE KB(32)\n#define ONESHOT_PAGE_SIZE KB(48)\n"),
+    ("device.sh", "qemu-system-x86_64 -device nvme\n"),
+    ("mode.sh", "qemu-system-x86_64 -device femu,femu_mode=2\n"),
+    ("nomode.sh", "qemu-system-x86_64 -device femu,nchs=8\n"),
+    ("size.sh", "nchs=1\nO=\"-device femu,femu_mode=1,devsz_mb=99999,nchs=${nchs}\"\n"),
+    ("map.sh", "qemu-system-x86_64 -device femu,femu_mode=1,mapping=hybrid\n"),
+    ("victims.sh", "qemu-system-x86_64 -device femu,femu_mode=1,gc_policy=hot\n"),
+    ("cells.sh", "qemu-system-x86_64 -device femu,femu_mode=1,nand_cell_type=4\n"),
+    ("shape.sh", "qemu-system-x86_64 -device femu,femu_mode=1,nchs=-1\n"),
+];
 
 /// What is typed, and what is said: parts of it.
 const WRONG: &[(&str, &[&str])] = &[
@@ -139,6 +211,85 @@ const WRONG: &[(&str, &[&str])] = &[
     ("compare --drive cut.xml", &["cut.xml:", "found no XML"]),
     ("compare --drive other.xml", &["other.xml:1:1", "Execution_Parameter_Set"]),
     ("compare --drive nowhere.xml", &["nowhere.xml cannot be read"]),
+    // Recordings.
+    ("inspect msr.csv", &["msr.csv, line 2, field `Type`", "found `Erase`"]),
+    ("inspect tencent.csv --format tencent", &["tencent.csv, line 2, field", "found `7`"]),
+    ("inspect blk.txt", &["blk.txt, line 2, field", "found `many`"]),
+    ("inspect log.iolog", &["log.iolog, line 5, field `action`: found `erase`", "read, write, trim"]),
+    ("inspect log1.iolog --format fio-iolog", &["log1.iolog, line 1, field `header`", "fio version 3 iolog"]),
+    ("inspect times.iolog", &["times.iolog, line 2, field `timestamp`: found `soon`"]),
+    ("inspect large.csv --columns time=us,op,lba=bytes,size=bytes", &["large.csv, line 2, field `size`", "at most 1GiB"]),
+    ("inspect far.csv --columns time=us,op,lba=bytes,size=bytes", &["far.csv, line 2, field `lba`", "below 2^63 bytes"]),
+    ("inspect late.csv --columns time=ns,op,lba=bytes,size=bytes", &["late.csv, line 2, field `time`", "73 years"]),
+    ("inspect good.csv --columns time=us,op,lba=bytes,size=acres", &["columns", "acres"]),
+    ("inspect good.csv --columns time=us,op,-,-", &["columns", "`lba` is missing"]),
+    ("inspect good.csv --columns time=weeks,op,lba=bytes,size=bytes", &["columns", "weeks"]),
+    ("inspect cut.tape --format tape", &["no recording of Flashkeep of version 1"]),
+    ("inspect pgbench --set trace.order=backwards", &["trace.order", "unknown", "sorted"]),
+    ("inspect pgbench --then", &["--then"]),
+    ("inspect pgbench --then absent", &["trace.then: unknown trace `absent`, and no such file"]),
+    ("inspect pgbench --beside uniform", &["trace.beside: `uniform` is no recording", "flashkeep convert"]),
+    ("inspect pgbench --beside job.fio", &["trace.beside: `job.fio` is no recording"]),
+    ("inspect uniform --then pgbench", &["trace.then: `uniform` is no recording"]),
+    ("compare pgbench --beside cut.spc", &["cut.spc, line 2"]),
+    ("inspect pgbench --set trace.ranges=mine", &["trace.ranges", "separate"]),
+    ("inspect pgbench --since tomorrow", &["--since tomorrow: trace.since"]),
+    ("inspect pgbench --first none", &["--first none: trace.first"]),
+    ("inspect pgbench --device one", &["--device one: trace.device"]),
+    ("inspect pgbench --since 2d", &["there is no request in it"]),
+    ("convert pgbench --to csv --out nowhere/a.csv", &["--out: nowhere/a.csv cannot be written"]),
+    ("convert pgbench --to csv --out good.csv", &["--out: good.csv cannot be written"]),
+    ("convert pgbench --to csv --set trace.addresses=fold", &["capacity.size=4GiB"]),
+    // More jobs of fio.
+    ("inspect rw.fio", &["rw.fio, line 3, option `rw`: found `randwrit`"]),
+    ("inspect depth.fio", &["depth.fio, line 3, option `iodepth`: found `0`"]),
+    ("inspect mix.fio", &["mix.fio, line 4, option `rwmixread`: found `170`"]),
+    ("inspect bssplit.fio", &["bssplit.fio, line 3, option `bssplit`", "up to 100 in all"]),
+    ("inspect range.fio", &["range.fio, line 3, option `bsrange`: found `8k-4k`"]),
+    ("inspect zipf.fio", &["zipf.fio, line 4, option `random_distribution`", "zipf:THETA"]),
+    ("inspect parts.fio", &["parts.fio, line 4, option `random_distribution`", "100 % in all"]),
+    ("inspect name.fio --format fio-job", &["name.fio, line 1", "a name in brackets"]),
+    ("inspect early.fio --format fio-job", &["early.fio, line 1, option `size`: no section is open"]),
+    ("inspect none.fio", &["none.fio: no request of format `fio-job`", "a job begins with its name"]),
+    ("inspect formula.fio", &["formula.fio, line 2, option `size`: found `(4*`"]),
+    ("inspect machine.fio", &["machine.fio, line 2, option `size`", "$mb_memory"]),
+    ("inspect iolog.fio", &["nowhere: cannot be opened"]),
+    ("inspect table.fio", &["good.csv", "fits no known trace format"]),
+    ("inspect clones.fio", &["clones.fio, line 3, option `numjobs`: found `100000`"]),
+    ("inspect time.fio", &["time.fio, line 4, option `runtime`: found `5 weeks`"]),
+    ("inspect rate.fio", &["rate.fio, line 3, option `rate_iops`: found `fast`"]),
+    ("inspect process.fio", &["process.fio, line 4, option `rate_process`", "linear or poisson"]),
+    ("inspect sync.fio", &["sync.fio, line 4, option `sync`: found `maybe`"]),
+    ("inspect -- --size=1m --iodepth", &["option `iodepth`"]),
+    ("inspect -- --size=1m --nosuch=1", &["option `nosuch`", "fio has no such option"]),
+    // Drives of other simulators.
+    ("inspect clones.xml", &["clones.xml:1:", "no flow"]),
+    ("list schemes --drive zones.xml", &["zones.xml:2:18: Address_Mapping: found `ZONE_LEVEL`", "map page by page"]),
+    ("list schemes --drive channels.xml", &["channels.xml:2:22: Flash_Channel_Count: found `0`"]),
+    ("list schemes --drive flash.xml", &["flash.xml:1:", "no element Flash_Parameter_Set"]),
+    ("list schemes --drive cells.xml", &["cells.xml:2:19: Flash_Technology: unknown value `HLC`", "SLC"]),
+    ("compare --drive pal.cfg", &["pal.cfg:1:1", "no section `[pal]`"]),
+    ("compare --drive channel.cfg", &["channel.cfg:2:11: Channel: found `eight`"]),
+    ("compare --drive line.cfg", &["line.cfg:2:1", "`Channel = 8`"]),
+    ("compare --drive nand.cfg", &["nand.cfg:2:12: NANDType: unknown value `5`"]),
+    ("compare --drive spare.cfg", &["spare.cfg:4:25: OverProvisioningRatio: found `1.5`"]),
+    ("compare --drive victim.cfg", &["victim.cfg:4:15: EvictPolicy: unknown value `9`"]),
+    ("compare --drive nowhere.cfg", &["nowhere.cfg cannot be read"]),
+    ("compare --drive models.h", &["models.h:1:1", "several models", "ONE, TWO"]),
+    ("compare --drive models.h#TOW", &["models.h:1:1", "unknown model of the header `TOW`", "known: ONE, TWO"]),
+    ("compare --drive optane.h", &["optane.h:1:1", "found no NAND_CHANNELS"]),
+    ("compare --drive constant.h", &["constant.h:1:23: NAND_CHANNELS: found `MANY`"]),
+    ("compare --drive divided.h", &["divided.h:1:23: NAND_CHANNELS: found a division by 0"]),
+    ("compare --drive branch.h", &["branch.h:1:1", "found no `#if` before it"]),
+    ("compare --drive oneshot.h", &["oneshot.h:3:27: ONESHOT_PAGE_SIZE: found `49152`"]),
+    ("compare --drive device.sh", &["device.sh:1:1", "found no `-device femu,..`"]),
+    ("compare --drive mode.sh", &["mode.sh:1:1: femu_mode: found `2`", "femu_mode=1"]),
+    ("compare --drive nomode.sh", &["nomode.sh:1:1", "lacks femu_mode"]),
+    ("compare --drive size.sh", &["size.sh:2:1: devsz_mb: found `99999`", "less than the flash"]),
+    ("compare --drive map.sh", &["map.sh:1:1: mapping: unknown value `hybrid`"]),
+    ("compare --drive victims.sh", &["victims.sh:1:1: gc_policy: unknown value `hot`"]),
+    ("compare --drive cells.sh", &["cells.sh:1:1: nand_cell_type", "pg_rd_lat"]),
+    ("compare --drive shape.sh", &["shape.sh:1:1: nchs: found `-1`"]),
     // Drives.
     ("compare --drive tcl", &["unknown drive `tcl`", "did you mean `tlc`"]),
     ("compare --drive nowhere.toml", &["nowhere.toml cannot be read"]),
@@ -247,10 +398,10 @@ const WRONG: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn a_hundred_wrong_inputs_are_refused_in_one_clear_line() {
+fn two_hundred_wrong_inputs_are_refused_in_one_clear_line() {
     let here = directory("all");
     write_files(&here);
-    assert!(WRONG.len() >= 100, "{}", WRONG.len());
+    assert!(WRONG.len() >= 200, "{}", WRONG.len());
     let (next, wrong) = (Mutex::new(0..WRONG.len()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..4 {

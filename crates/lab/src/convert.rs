@@ -6,7 +6,7 @@ use crate::textual::Size;
 use crate::workload::{left_out, tape, trace_problem};
 use std::collections::BTreeSet;
 use std::io::Write;
-use trace::{AddressMap, Footprint, Record};
+use trace::{AddressMap, Footprint, Record, TapeWriter};
 use vocab::{Bytes, Fua, HostOp, Lba, SECTOR_BYTES};
 
 /// What a workload can be written as.
@@ -14,6 +14,7 @@ pub const CONVERSIONS: &[(&str, &str)] = &[
     ("fio-iolog", "log of fio, version 3: times in whole microseconds"),
     ("mqsim", "ASCII of MQSim: times in ns, sectors; reads and writes alone"),
     ("blkparse", "text of blkparse: every request is issued (action D)"),
+    ("tape", "our own, binary: all that a recording here may have, in a few bytes a request"),
     ("csv", "read again with --columns time=ns,op,device,lba=bytes,size=bytes,stream"),
 ];
 
@@ -38,10 +39,12 @@ pub fn convert(experiment: &Experiment, to: &str, out: &mut dyn Write, progress:
     }
     let (tape, left_out) = (tape(experiment)?, left_out(experiment));
     let map = address_map(experiment, &tape)?;
-    let mut writer = Writer { to, out, opened: BTreeSet::new(), sequence: 0 };
     let mut converted = Converted::default();
     let failed = |error: std::io::Error| Problem::new("--out", format!("cannot be written: {error}"));
-    writer.head().map_err(failed)?;
+    let mut writer: Box<dyn Requests + '_> = match to {
+        "tape" => Box::new(TapeWriter::new(out).map_err(failed)?),
+        _ => Box::new(Lines::begin(to, out).map_err(failed)?),
+    };
     let read = tape.read(left_out, |records| -> Result<(), Problem> {
         for record in records {
             let record = record.map_err(|error| trace_problem(&error))?;
@@ -67,7 +70,7 @@ pub fn convert(experiment: &Experiment, to: &str, out: &mut dyn Write, progress:
         Ok(())
     });
     read.map_err(|error| trace_problem(&error))?.0?;
-    writer.out.flush().map_err(failed)?;
+    writer.end().map_err(failed)?;
     Ok(converted)
 }
 
@@ -93,7 +96,26 @@ fn address_map(experiment: &Experiment, tape: &trace::Tape) -> Result<Option<Add
     map.map(Some).map_err(|error| Problem::new("trace.addresses", error.to_string()))
 }
 
-struct Writer<'a> {
+/// Takes requests one by one.
+trait Requests {
+    /// Writes a request; false where the format has no word for it.
+    fn record(&mut self, record: &Record) -> std::io::Result<bool>;
+    /// Ends the file.
+    fn end(self: Box<Self>) -> std::io::Result<()>;
+}
+
+impl<W: Write> Requests for TapeWriter<W> {
+    fn record(&mut self, record: &Record) -> std::io::Result<bool> {
+        self.record(record).map(|()| true)
+    }
+
+    fn end(self: Box<Self>) -> std::io::Result<()> {
+        self.finish()
+    }
+}
+
+/// A format of lines.
+struct Lines<'a> {
     to: &'a str,
     out: &'a mut dyn Write,
     /// Devices that a log of fio has opened.
@@ -101,16 +123,22 @@ struct Writer<'a> {
     sequence: u64,
 }
 
-impl Writer<'_> {
-    fn head(&mut self) -> std::io::Result<()> {
-        match self.to {
-            "fio-iolog" => writeln!(self.out, "fio version 3 iolog"),
-            "csv" => writeln!(self.out, "time,op,device,lba,size,stream"),
-            _ => Ok(()),
+impl<'a> Lines<'a> {
+    fn begin(to: &'a str, out: &'a mut dyn Write) -> std::io::Result<Self> {
+        match to {
+            "fio-iolog" => writeln!(out, "fio version 3 iolog")?,
+            "csv" => writeln!(out, "time,op,device,lba,size,stream")?,
+            _ => {}
         }
+        Ok(Self { to, out, opened: BTreeSet::new(), sequence: 0 })
+    }
+}
+
+impl Requests for Lines<'_> {
+    fn end(self: Box<Self>) -> std::io::Result<()> {
+        self.out.flush()
     }
 
-    /// Writes a request; false where the format has no word for it.
     fn record(&mut self, record: &Record) -> std::io::Result<bool> {
         let Record { at, device, op, lba, sectors, stream } = *record;
         let (first, bytes) = (lba.0 * SECTOR_BYTES, u64::from(sectors) * SECTOR_BYTES);
@@ -195,7 +223,7 @@ mod tests {
         let tape = tape(&experiment).expect("a tape");
         let original: Vec<Record> = tape.records(left_out(&experiment)).expect("opens").collect::<Result<_, _>>().expect("read");
         assert_eq!(original.len(), 3000);
-        for (to, format) in [("csv", "csv"), ("blkparse", "blkparse")] {
+        for (to, format) in [("csv", "csv"), ("blkparse", "blkparse"), ("tape", "tape"), ("tape", "auto")] {
             assert_eq!(read(written(&experiment, to).0, format), original, "{to}");
         }
         let micros = |record: &Record| Record { at: vocab::SimTime(record.at.0 / 1000 * 1000), op: plain(record.op), ..*record };

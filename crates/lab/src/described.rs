@@ -9,6 +9,7 @@ use crate::textual::Size;
 use crate::workload::{STANDARD_INPUT, is_name, standard_input, trace_problem};
 use std::io::Read;
 use std::path::Path;
+use trace::TraceSource;
 use trace::flows::fio_job::Around;
 use trace::flows::{Flows, fio_job};
 use vocab::Bytes;
@@ -40,7 +41,8 @@ fn read_job(experiment: &Experiment, name: &str, text: &str) -> Result<Flows, Pr
     let folder = path_of(&experiment.trace.source).parent().map(Path::to_path_buf).unwrap_or_default();
     let file = |path: &str| read_text(&folder.join(path), SETTINGS_MAX).map_err(|error| format!("cannot be read: {error}"));
     let variable = |name: &str| std::env::var(name).ok();
-    let around = Around { drive: drive_size(experiment).0, variable: &variable, file: &file };
+    let log = |path: &str| TraceSource::path(folder.join(path));
+    let around = Around { drive: drive_size(experiment).0, variable: &variable, file: &file, log: &log };
     fio_job::parse(name, text, &around).map_err(|error| trace_problem(&error))
 }
 
@@ -97,6 +99,13 @@ pub(crate) fn settle(experiment: &mut Experiment) {
     }
 }
 
+/// True where the file of this name describes a workload.
+pub(crate) fn is_file_of_one(name: &str) -> bool {
+    let head = read_text(&path_of(name), SETTINGS_MAX).unwrap_or_default();
+    let head = &head.as_bytes()[..head.len().min(HEAD as usize)];
+    DESCRIPTIONS.iter().any(|known| (known.looks_like)(head))
+}
+
 /// Refuses a drive or a workload whose file has parameters that its own program does not know.
 ///
 /// # Errors
@@ -104,7 +113,7 @@ pub(crate) fn settle(experiment: &mut Experiment) {
 pub fn refuse_unknown(experiment: &Experiment) -> Result<(), Problem> {
     let flows = flows(experiment)?;
     let notes = experiment.left_out.iter().chain(flows.iter().flat_map(|flows| &flows.notes));
-    match notes.into_iter().find(|note| note.contains(mqsim::UNKNOWN)) {
+    match notes.into_iter().find(|note| note.contains(crate::parameters::UNKNOWN)) {
         Some(note) => Err(Problem::new("", format!("{note} (`--strict` refuses it)"))),
         None => Ok(()),
     }

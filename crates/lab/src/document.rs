@@ -217,6 +217,20 @@ impl Document {
         }
     }
 
+    /// Changes the texts of the list at `path`, keeping their places, where `change` has others.
+    pub(crate) fn map_texts(&mut self, path: &str, change: impl Fn(&str) -> Option<String>) {
+        let Some(Node { value: Value::List(list), .. }) = self.root.find_mut(&path.split('.').collect::<Vec<_>>()) else {
+            return;
+        };
+        for node in list {
+            if let Value::Text(text) = &mut node.value
+                && let Some(changed) = change(text)
+            {
+                *text = changed;
+            }
+        }
+    }
+
     /// Removes every key of the table at `path` but `kept`.
     pub(crate) fn keep_only(&mut self, path: &str, kept: &str) {
         if let Some(Node { value: Value::Table(table), .. }) = self.root.find_mut(&path.split('.').collect::<Vec<_>>()) {
@@ -275,6 +289,22 @@ impl Document {
         let node = |text: &str| Node { value: Value::Text(text.into()), origin: origin.clone() };
         let list = Value::List(texts.map(node).collect());
         self.put(path, Node { value: list, origin: origin.clone() }, &origin)
+    }
+
+    /// Adds a text, typed as a command line option, to the list at `path`.
+    ///
+    /// # Errors
+    /// A path through something that holds no keys.
+    pub(crate) fn add_text(&mut self, argument: &str, path: &str, text: &str) -> Result<(), Problem> {
+        let origin = Self::argument(argument);
+        let node = Node { value: Value::Text(text.into()), origin: origin.clone() };
+        match self.root.find_mut(&path.split('.').collect::<Vec<_>>()) {
+            Some(Node { value: Value::List(list), .. }) => {
+                list.push(node);
+                Ok(())
+            }
+            _ => self.put(path, Node { value: Value::List(vec![node]), origin: origin.clone() }, &origin),
+        }
     }
 
     /// A problem with what was typed as `argument`.

@@ -71,7 +71,7 @@ impl<'a> Found<'a> {
         (share > BACK).then(|| {
             format!(
                 "{} of {} requests come earlier than one before them, by more than a second, and are moved to its time: several \
-                 recordings one after the other, it seems. Sort the file by time, or take one device (`--set trace.device=0`)",
+                 recordings one after the other, it seems. `--set trace.order=sorted` sorts by time, `--device 0` takes one device",
                 grouped(self.clamped),
                 grouped(self.requests)
             )
@@ -163,7 +163,7 @@ pub(crate) fn met(met: &Met) -> Vec<String> {
 /// What the columns of a recording are, as `--columns` writes them.
 pub(crate) fn columns<'a>(tape: &Tape, format: &str, given: Option<&'a str>) -> &'a str {
     match tape {
-        Tape::Recorded(_) => {
+        Tape::Recorded(_) | Tape::Joined(_) => {
             given.unwrap_or_else(|| trace::FORMATS.iter().find(|one| one.name == format).map_or("", |one| one.columns))
         }
         _ => "",

@@ -4,6 +4,7 @@ use crate::document::Document;
 use crate::input_file::{SETTINGS_MAX, read_settings, read_text};
 use crate::paths::path_of;
 use crate::problem::Problem;
+use crate::simulators;
 
 /// A drive preset.
 #[derive(Clone, Copy, Debug)]
@@ -51,13 +52,16 @@ pub const DEFAULT_DRIVE: &str = "tlc";
 /// experiment says nothing of that table.
 const USUAL: &[&str] = &["buffer", "ecc", "errors"];
 
-/// The same of a device of MQSim: its file says more than what flash is.
+/// The same of a device of another simulator: its file says more than what flash is.
 const USUAL_OF_DEVICES: &[&str] = &["buffer", "capacity", "gc", "precondition", "wear"];
 
-/// Whether a drive is a device file of MQSim.
+/// True where a drive is a file of another simulator.
 pub(crate) fn is_device(name: &str) -> bool {
-    name.ends_with(".xml")
+    name.ends_with(MQSIM) || simulators::is_device(name)
 }
+
+/// Device files of MQSim end so.
+const MQSIM: &str = ".xml";
 
 /// Whether a drive is a file.
 pub(crate) fn is_file(name: &str) -> bool {
@@ -119,14 +123,18 @@ pub(crate) fn load(name: &str) -> Result<(Document, Vec<String>), Problem> {
     }
     let fail = |e| Problem::new(FIELD, format!("drive file {name} cannot be read: {e}"));
     if is_device(name) {
-        return crate::mqsim::drive(name, &read_text(&path_of(name), SETTINGS_MAX).map_err(fail)?);
+        let text = read_text(&path_of(simulators::path(name)), SETTINGS_MAX).map_err(fail)?;
+        return if name.ends_with(MQSIM) { crate::mqsim::drive(name, &text) } else { simulators::drive(name, &text) };
     }
     if is_file(name) {
         return Ok((Document::parse(name, &read_settings(&path_of(name)).map_err(fail)?)?, Vec::new()));
     }
     let known: Vec<&str> = DRIVES.iter().map(|d| d.name).collect();
     let mut problem = Problem::unknown(FIELD, "drive", name, &known);
-    problem.known.push("or the path of a drive file ending in .toml, or of a device of MQSim ending in .xml".into());
+    problem.known.push(
+        "or the path of a drive file ending in .toml, or of another simulator: MQSim .xml, SimpleSSD .cfg, NVMeVirt .h, FEMU .sh"
+            .into(),
+    );
     Err(problem)
 }
 

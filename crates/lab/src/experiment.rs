@@ -64,6 +64,8 @@
 //! With `equal-raw`, all schemes get the same raw flash, so redundancy is paid for out of the
 //! spare. With `equal-spare`, each scheme gets raw flash for its redundancy on top.
 
+mod trace_spec;
+
 use crate::buffer::BufferSpec;
 use crate::check;
 use crate::document::Document;
@@ -72,7 +74,7 @@ use crate::generate::GenerateSpec;
 use crate::input_file::read_settings;
 use crate::paths::{path_of, path_text};
 use crate::problem::Problem;
-use crate::textual::{Arrival, OptionText, Size, Warmup};
+use crate::textual::{OptionText, Size, Warmup};
 use serde::{Deserialize, Serialize};
 use ssd::ftl::{GcConfig, WearConfig};
 use ssd::nand::{Energy, Timing};
@@ -83,6 +85,8 @@ use ssd::{
 };
 use std::collections::BTreeMap;
 use std::path::Path;
+use trace_spec::LISTS;
+pub use trace_spec::{Addresses, Order, RangesSpec, TraceSpec};
 use vocab::{Bytes, Geometry, Nanos, PeCycles};
 
 /// Options by name.
@@ -159,60 +163,6 @@ pub struct Experiment {
     /// a drive's file has no counterpart. The effective experiment has what is left.
     #[serde(skip)]
     pub left_out: Vec<String>,
-}
-
-/// What the host asks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct TraceSpec {
-    /// A bundled trace, a generator, the path of a trace, or a command line of fio, such as `fio --rw=randread --size=1g`.
-    pub source: String,
-    /// Format of a trace file by registry name, or `auto`.
-    pub format: String,
-    /// Which action of a blkparse file counts as the request: `Q`, `D` or `C`.
-    pub blk_action: String,
-    /// Times the trace is repeated.
-    pub loops: u32,
-    /// How requests arrive.
-    pub arrival: Arrival,
-    /// How recorded addresses become addresses of the drive.
-    pub addresses: Addresses,
-    /// Gaps between two requests of a trace that are longer are clipped to this; `None`: they stay.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_gap: Option<Nanos>,
-    /// Share of a recording's writes that is kept, spread evenly over it; `None`: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub keep_writes: Option<f64>,
-    /// One device alone, by its number in the order of appearance, from 0; `None`: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub device: Option<u32>,
-    /// Requests from this time on, counted from the first of all; `None`: from the first.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub since: Option<Nanos>,
-    /// Requests before this time, counted from the first of all; `None`: to the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub until: Option<Nanos>,
-    /// Requests that are left out at the start.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub skip: u64,
-    /// Requests after which the workload ends; `None`: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub first: Option<u64>,
-    /// What the columns of a CSV file are, in their order, such as `time=us,op=0:read,1:write,lba=bytes,size=bytes`; `None`: the format says.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub columns: Option<String>,
-}
-
-/// How recorded addresses become addresses of the drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Addresses {
-    /// Compact where the capacity follows the trace, else fold.
-    Auto,
-    /// The touched pages side by side, in order of address.
-    Compact,
-    /// As recorded, modulo the user capacity.
-    Fold,
 }
 
 /// User capacity and spare.
@@ -342,11 +292,6 @@ fn is_once(seeds: &u32) -> bool {
     *seeds == 1
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
 fn default_payload() -> PayloadKind {
     PayloadKind::Tag
 }
@@ -362,27 +307,6 @@ fn default_scheduler() -> Scheduler {
 
 fn no_preset() -> String {
     "none".into()
-}
-
-impl Default for TraceSpec {
-    fn default() -> Self {
-        Self {
-            source: "pgbench".into(),
-            format: "auto".into(),
-            blk_action: "D".into(),
-            loops: 1,
-            arrival: Arrival::Auto,
-            addresses: Addresses::Auto,
-            max_gap: None,
-            keep_writes: None,
-            device: None,
-            since: None,
-            until: None,
-            skip: 0,
-            first: None,
-            columns: None,
-        }
-    }
 }
 
 impl Default for CapacitySpec {
@@ -467,7 +391,9 @@ impl Overrides {
             if crate::load::set(document, option, value)? {
                 continue;
             }
-            if ["seed", "seeds", "trace.loops", "trace.device", "trace.skip", "trace.first"].contains(&path.as_str()) {
+            if LISTS.contains(&path.as_str()) {
+                document.add_text(&format!("{option} {value}"), path, value)?;
+            } else if ["seed", "seeds", "trace.loops", "trace.device", "trace.skip", "trace.first"].contains(&path.as_str()) {
                 document.set(&format!("{option} {value}"), &format!("{path}={value}"))?;
             } else {
                 document.set_text(&format!("{option} {value}"), path, value)?;
@@ -538,12 +464,7 @@ impl Experiment {
         experiment.left_out.extend(drive_notes);
         crate::load::check(&experiment, overrides).map_err(|problem| document.locate(problem))?;
         check::experiment(&experiment).map_err(|problem| document.locate(problem))?;
-        if !crate::workload::is_name(&experiment.trace.source)
-            && let Ok(path) = std::path::absolute(path_of(&experiment.trace.source))
-        {
-            // The effective experiment may be run from anywhere.
-            experiment.trace.source = path_text(path);
-        }
+        experiment.trace.settle_paths();
         experiment.drive.preset = no_preset();
         if preset.is_some_and(|p| p.name == experiment.drive.name && p.drive() != experiment.drive.drive()) {
             experiment.drive.name.push_str(" (changed)");
@@ -674,10 +595,12 @@ pub(crate) fn resolve_paths(document: &mut Document, directory: &Path) {
         let is_relative_file = drives::is_file(preset) && Path::new(preset).is_relative();
         is_relative_file.then(|| path_text(directory.join(path_of(preset))))
     });
-    document.map_text("trace.source", |source| {
+    let moved = |source: &str| {
         let is_relative_file = !crate::workload::is_name(source) && Path::new(source).is_relative();
         is_relative_file.then(|| path_text(directory.join(path_of(source))))
-    });
+    };
+    document.map_text("trace.source", moved);
+    LISTS.iter().for_each(|list| document.map_texts(list, moved));
 }
 
 /// Puts the preset under the drive's fields; returns the preset where it is complete in itself, and what of its file has no

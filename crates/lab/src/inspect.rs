@@ -51,7 +51,7 @@ fn notes_of(experiment: &Experiment, tape: &Tape, profile: &Profile, met: &Met) 
     let extent = profile.footprint().extents().iter().max().copied().unwrap_or(0) * SLOT.0;
     let columns = doubt::columns(tape, met.format, experiment.trace.columns.as_deref());
     let mut notes = Vec::new();
-    if matches!(tape, Tape::Recorded(_)) {
+    if matches!(tape, Tape::Recorded(_) | Tape::Joined(_)) {
         notes.extend(
             Found::new(columns, profile.footprint().counts(), extent, met)
                 .doubts()

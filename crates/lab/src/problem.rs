@@ -100,6 +100,13 @@ impl Problem {
         }
     }
 
+    /// With what else is to be said.
+    #[must_use]
+    pub(crate) fn and(mut self, more: &str) -> Self {
+        self.message = format!("{}; {more}", self.message);
+        self
+    }
+
     /// The same problem at a place.
     #[must_use]
     pub fn at(mut self, place: Place) -> Self {

@@ -8,7 +8,12 @@ use crate::problem::Problem;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-const OWN: [&str; 3] = [include_str!("buffer.rs"), include_str!("experiment.rs"), include_str!("generate.rs")];
+const OWN: [&str; 4] = [
+    include_str!("buffer.rs"),
+    include_str!("experiment.rs"),
+    include_str!("experiment/trace_spec.rs"),
+    include_str!("generate.rs"),
+];
 /// A link to `docs/spec/inputs.md`, so that packages of this crate have it, too.
 const BOUNDS: &str = include_str!("../assets/inputs.txt");
 

@@ -2,7 +2,7 @@
 
 use crate::described::{self, DESCRIPTIONS, is_described};
 use crate::doubt::{self, Found};
-use crate::experiment::{Addresses, Experiment, TraceSpec};
+use crate::experiment::{Addresses, Experiment, Order, RangesSpec, TraceSpec};
 use crate::generate::GenerateSpec;
 use crate::paths::path_of;
 use crate::problem::{Problem, RecordPlace};
@@ -10,8 +10,11 @@ use crate::textual::Size;
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use trace::Tape;
 use trace::generate::{GENERATORS, GeneratorKind};
-use trace::{AddressMap, BlkAction, Columns, Footprint, HostCommands, LeftOut, Met, Pick, ReadOptions, Record, Scanned, Tape};
+use trace::{
+    AddressMap, BlkAction, Columns, Footprint, HostCommands, Joined, LeftOut, Met, Pick, Ranges, ReadOptions, Record, Scanned,
+};
 use trace::{TimeScale, TraceError, TraceSource};
 use vocab::{Bytes, HostCommand, Nanos};
 
@@ -145,7 +148,30 @@ pub(crate) fn check(experiment: &Experiment) -> Result<(), Problem> {
             Err(Problem { known: known.iter().map(ToString::to_string).collect(), ..Problem::new("generate", message) })
         }
         (None, None) => check_source(&spec.source),
+    }?;
+    check_joined(experiment)
+}
+
+/// Recordings are joined with recordings.
+fn check_joined(experiment: &Experiment) -> Result<(), Problem> {
+    let spec = &experiment.trace;
+    let lists = [("trace.then", &spec.then), ("trace.beside", &spec.beside)];
+    let Some((path, _)) = lists.iter().find(|(_, list)| !list.is_empty()) else { return Ok(()) };
+    let recordings = "recordings are joined with recordings: `flashkeep convert` makes one of a workload";
+    if is_drawn(experiment) {
+        let message = format!("`{}` is no recording; {recordings}", crate::problem::printable(&spec.source));
+        return Err(Problem::new(*path, message));
     }
+    if spec.then.len() + spec.beside.len() >= trace::JOINED_LIMIT {
+        return Err(Problem::new(*path, format!("found more than {} recordings in all", trace::JOINED_LIMIT)));
+    }
+    for (path, name) in lists.iter().flat_map(|(path, list)| list.iter().map(move |name| (path, name))) {
+        if generator(name).is_some() || trace::flows::fio_job::is_command(name) || described::is_file_of_one(name) {
+            return Err(Problem::new(*path, format!("`{}` is no recording; {recordings}", crate::problem::printable(name))));
+        }
+        check_source(name).map_err(|problem| Problem { field: (*path).to_owned(), ..problem })?;
+    }
+    Ok(())
 }
 
 fn columns(text: &str) -> Result<Columns, Problem> {
@@ -214,13 +240,29 @@ pub(crate) fn tape(experiment: &Experiment) -> Result<Tape, Problem> {
     if let Some(flows) = described::flows(experiment)? {
         return Ok(Tape::Described { flows: Box::new(flows), seed: experiment.seed });
     }
-    let is_bundled = trace::BUNDLED.iter().any(|b| b.name == spec.source);
+    let first = recording(spec, &spec.source)?;
+    if spec.then.is_empty() && spec.beside.is_empty() {
+        return Ok(Tape::Recorded(first));
+    }
+    let others = |list: &[String]| list.iter().map(|one| recording(spec, one)).collect::<Result<Vec<_>, _>>();
+    let sequence = [vec![first], others(&spec.then)?].concat();
+    let ranges = match spec.ranges {
+        RangesSpec::Auto => Ranges::Auto,
+        RangesSpec::Separate => Ranges::Separate,
+        RangesSpec::Same => Ranges::Same,
+    };
+    Ok(Tape::Joined(Joined { sequence, beside: others(&spec.beside)?, ranges }))
+}
+
+/// One recording, read as the experiment says.
+fn recording(spec: &TraceSpec, name: &str) -> Result<TraceSource, Problem> {
+    let is_bundled = trace::BUNDLED.iter().any(|b| b.name == name);
     let mut source = if is_bundled {
-        TraceSource::bundled(&spec.source).map_err(|e| trace_problem(&e))?
-    } else if spec.source == STANDARD_INPUT {
+        TraceSource::bundled(name).map_err(|e| trace_problem(&e))?
+    } else if name == STANDARD_INPUT {
         TraceSource::bytes("standard input", standard_input()?)
     } else {
-        TraceSource::path(path_of(&spec.source))
+        TraceSource::path(path_of(name))
     };
     let columns = spec.columns.as_deref().map(columns).transpose()?;
     if columns.is_some() && spec.format == "auto" {
@@ -229,7 +271,8 @@ pub(crate) fn tape(experiment: &Experiment) -> Result<Tape, Problem> {
         source = source.with_format(&spec.format).map_err(|e| trace_problem(&e))?;
     }
     let blk_action = spec.blk_action.parse().map_err(|message: String| Problem::new("trace.blk_action", message))?;
-    Ok(Tape::Recorded(source.with_options(ReadOptions { blk_action, columns, ..ReadOptions::default() })))
+    let is_sorted = spec.order == Order::Sorted;
+    Ok(source.with_options(ReadOptions { blk_action, columns, is_sorted, ..ReadOptions::default() }))
 }
 
 /// What of it is left out.
@@ -257,10 +300,10 @@ impl Workload {
             // A generator means its whole range, whether or not each slot was drawn.
             Tape::Generated { workload, .. } => workload.slots,
             Tape::Described { .. } => footprint.extents().iter().sum(),
-            Tape::Recorded(_) => footprint.slots(),
+            Tape::Recorded(_) | Tape::Joined(_) => footprint.slots(),
         };
         let mut facts = facts(experiment, &scanned);
-        if matches!(tape, Tape::Recorded(_)) {
+        if matches!(tape, Tape::Recorded(_) | Tape::Joined(_)) {
             let columns = doubt::columns(&tape, scanned.format, experiment.trace.columns.as_deref());
             let extent = footprint.extents().iter().max().copied().unwrap_or(0).saturating_mul(slot_size.0);
             let met = Met { read: scanned.read, clip: scanned.clip, format: scanned.format };
@@ -411,7 +454,9 @@ impl Workload {
     pub(crate) fn period(&self) -> u64 {
         match &self.tape {
             Tape::Generated { .. } => 0,
-            Tape::Recorded(_) | Tape::Described { .. } => self.facts.written_bytes / self.footprint.slot_size().0,
+            Tape::Recorded(_) | Tape::Joined(_) | Tape::Described { .. } => {
+                self.facts.written_bytes / self.footprint.slot_size().0
+            }
         }
     }
 
@@ -440,12 +485,15 @@ impl Workload {
 
 fn facts(experiment: &Experiment, scanned: &Scanned) -> TraceFacts {
     let Scanned { footprint, read, clip, .. } = scanned;
-    let (counts, source) = (footprint.counts(), &experiment.trace.source);
+    let (counts, spec) = (footprint.counts(), &experiment.trace);
+    let short = |source: &String| match Path::new(source).file_name() {
+        Some(name) if !is_name(source) => name.to_string_lossy().into(),
+        _ => source.clone(),
+    };
+    let then = spec.then.iter().map(|source| format!(", then {}", short(source)));
+    let beside = spec.beside.iter().map(|source| format!(", beside {}", short(source)));
     TraceFacts {
-        name: match Path::new(source).file_name() {
-            Some(name) if !is_name(source) => name.to_string_lossy().into(),
-            _ => source.clone(),
-        },
+        name: [short(&spec.source)].into_iter().chain(then).chain(beside).collect(),
         format: scanned.format.to_owned(),
         loops: experiment.trace.loops,
         requests: counts.requests,

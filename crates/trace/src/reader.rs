@@ -15,6 +15,9 @@ pub const DEVICES_LIMIT: usize = 4096;
 /// Most requests the reorder window may hold, whatever the options say.
 const REORDER_LIMIT: usize = 1 << 20;
 
+/// Most requests that are sorted as a whole: 48 bytes each.
+pub const SORTED_LIMIT: usize = 1 << 22;
+
 /// How to read a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
@@ -24,6 +27,8 @@ pub struct ReadOptions {
     pub reorder_window: Nanos,
     /// At most this many requests are held back for sorting.
     pub reorder_records: usize,
+    /// All requests are sorted by time, those of the same time as they stand; more than [`SORTED_LIMIT`] are refused.
+    pub is_sorted: bool,
     /// What the columns of a file of format `csv` are.
     pub columns: Option<Columns>,
 }
@@ -31,7 +36,13 @@ pub struct ReadOptions {
 impl Default for ReadOptions {
     /// Issued requests; a window of 1 s or 4096 requests.
     fn default() -> Self {
-        Self { blk_action: BlkAction::default(), reorder_window: Nanos(1_000_000_000), reorder_records: 4096, columns: None }
+        Self {
+            blk_action: BlkAction::default(),
+            reorder_window: Nanos(1_000_000_000),
+            reorder_records: 4096,
+            is_sorted: false,
+            columns: None,
+        }
     }
 }
 
@@ -76,12 +87,15 @@ enum State {
 
 impl TraceReader {
     pub(crate) fn new(lines: Lines, format: &'static Format, options: &ReadOptions) -> Self {
-        let records = options.reorder_records.min(REORDER_LIMIT);
+        let (window, records) = match options.is_sorted {
+            true => (u64::MAX, usize::MAX),
+            false => (options.reorder_window.0, options.reorder_records.min(REORDER_LIMIT)),
+        };
         Self {
             lines,
             format,
             parser: (format.open)(options),
-            reorder: Reorder::new(options.reorder_window.0, records),
+            reorder: Reorder::new(window, records),
             state: State::Reading,
             fresh: Vec::new(),
             anchor: None,
@@ -126,6 +140,10 @@ impl TraceReader {
             self.check_span(raw)?;
             self.check_size(raw)?;
             self.check_device(raw)?;
+            if self.reorder.len() == SORTED_LIMIT {
+                let wanted = format!("at most {SORTED_LIMIT} requests, which is what is sorted as a whole");
+                return Err(self.field("time", "more requests".to_owned(), &wanted));
+            }
             self.reorder.push(raw);
         }
         Ok(true)

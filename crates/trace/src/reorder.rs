@@ -57,6 +57,11 @@ impl Reorder {
         self.sequence += 1;
     }
 
+    /// Requests that are held back.
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
     /// The earliest request, once it has left the window.
     pub fn pop_due(&mut self) -> Option<Raw> {
         let earliest = self.heap.peek()?.0.raw.at;

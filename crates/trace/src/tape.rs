@@ -8,7 +8,7 @@ pub use left_out::{Clip, LeftOut, Pick};
 
 use crate::flows::Flows;
 use crate::generate::{GenerateError, Generator, GeneratorKind, Workload};
-use crate::{AddressMap, FNV_START, Footprint, MappedRecords, ReadCounts, Record, TimeScale, TraceError, TraceSource};
+use crate::{AddressMap, FNV_START, Footprint, Joined, MappedRecords, ReadCounts, Record, TimeScale, TraceError, TraceSource};
 use crate::{digest, looped};
 use left_out::Edit;
 use vocab::{Bytes, HostCommand, Streams};
@@ -17,6 +17,8 @@ use vocab::{Bytes, HostCommand, Streams};
 pub enum Tape {
     /// A recording.
     Recorded(TraceSource),
+    /// Several recordings.
+    Joined(Joined),
     /// A generator, which was found to take these options: [`Tape::generated`].
     Generated {
         /// Which one.
@@ -105,6 +107,7 @@ impl Tape {
     pub fn records(&self, left_out: LeftOut) -> Result<Records<'_>, TraceError> {
         let records: Records<'_> = match self {
             Self::Recorded(source) => Box::new(source.open()?),
+            Self::Joined(joined) => Box::new(joined.open()?),
             Self::Described { flows, seed } => Box::new(flows.records(*seed)),
             Self::Generated { kind, workload, seed } => Box::new(recorded(kind, workload, *seed)),
         };
@@ -132,6 +135,10 @@ impl Tape {
             Self::Recorded(source) => {
                 let mut reader = source.open()?;
                 (edited(&mut reader), reader.counts(), reader.format().name)
+            }
+            Self::Joined(joined) => {
+                let mut reader = joined.open()?;
+                (edited(&mut reader), reader.counts(), reader.format())
             }
             Self::Generated { kind, workload, seed } => {
                 (edited(&mut recorded(kind, workload, *seed)), ReadCounts::default(), "generated")

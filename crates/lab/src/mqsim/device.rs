@@ -1,7 +1,8 @@
 //! A device of MQSim as a drive.
 
-use super::{Fields, element, parse};
+use super::{element, fields, parse, without_late_declaration};
 use crate::document::{Document, Foreign};
+use crate::parameters::{Fields, Writing};
 use crate::problem::Problem;
 
 /// Power of a die at work, in nanojoules a nanosecond: MQSim has no energy, so 3.3 V and 25 mA as in the preset `mlc-mqsim`.
@@ -41,28 +42,16 @@ const TIME: (u64, u64) = (0, 1_000_000_000);
 /// What a whole number of the shape may be; the bounds of a drive are tighter.
 const COUNT: (u64, u64) = (1, 1 << 24);
 
-/// A drive that is being written down: each setting has the place of the parameter it comes from.
-struct Writing<'a> {
-    file: &'a Foreign,
-    document: Document,
-}
-
-impl Writing<'_> {
-    fn set(&mut self, from: &Fields<'_>, name: &str, path: &str, toml: &str) -> Result<(), Problem> {
-        let span = from.fields.get(name).map_or_else(|| from.span.clone(), |field| field.span.clone());
-        self.document.set_from(self.file, &span, path, toml)
-    }
-}
-
 /// The drive of a device file: its fields, and under `usual` what such a device has besides; and as notes what of the file has
 /// no counterpart.
 pub(crate) fn drive(name: &str, text: &str) -> Result<(Document, Vec<String>), Problem> {
     let file = Foreign::new(name, text);
-    let xml = parse(&file, text)?;
+    let text = without_late_declaration(text);
+    let xml = parse(&file, &text)?;
     let root = element(&file, xml.root(), "Execution_Parameter_Set")?;
     let node = element(&file, root, "Device_Parameter_Set")?;
-    let device = Fields::of(&file, "Device_Parameter_Set", node, DEVICE, &["Flash_Parameter_Set"])?;
-    let flash = Fields::of(&file, "Flash_Parameter_Set", element(&file, node, "Flash_Parameter_Set")?, FLASH, &[])?;
+    let device = fields(&file, "Device_Parameter_Set", node, DEVICE, &["Flash_Parameter_Set"]);
+    let flash = fields(&file, "Flash_Parameter_Set", element(&file, node, "Flash_Parameter_Set")?, FLASH, &[]);
     refuse(&device)?;
     let mut writing = Writing { file: &file, document: Document::new() };
     about(&mut writing, &device)?;
@@ -73,7 +62,7 @@ pub(crate) fn drive(name: &str, text: &str) -> Result<(Document, Vec<String>), P
     without.extend(flash.unread());
     let mut about_fields: Vec<String> = device.notes().into_iter().chain(flash.notes()).collect();
     if let Some(node) = root.children().find(|child| child.has_tag_name("Host_Parameter_Set")) {
-        let host = Fields::of(&file, "Host_Parameter_Set", node, HOST, &[])?;
+        let host = fields(&file, "Host_Parameter_Set", node, HOST, &[]);
         without.extend(host.unread());
         about_fields.extend(host.notes());
     }
@@ -90,8 +79,12 @@ pub(crate) fn drive(name: &str, text: &str) -> Result<(Document, Vec<String>), P
 fn refuse(device: &Fields<'_>) -> Result<(), Problem> {
     device.choice("Memory_Type", &[("FLASH", ())])?;
     device.choice("HostInterface_Type", &[("NVME", ()), ("SATA", ())])?;
-    // A hybrid mapping writes whole blocks anew: no drive here does.
-    device.choice("Address_Mapping", &[("PAGE_LEVEL", ())])?;
+    let mapped = device.choice("Address_Mapping", &[("PAGE_LEVEL", true), ("HYBRID", false), ("ZONE_LEVEL", false)])?;
+    if mapped == Some(false) {
+        return Err(
+            device.bad("Address_Mapping", "PAGE_LEVEL: drives here map page by page, zones and hybrid maps are not modelled")
+        );
+    }
     device.choice("Flash_Comm_Protocol", &[("NVDDR2", ())])?;
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! Flows of MQSim as a workload.
 
-use super::{Fields, UNKNOWN, element, parse};
+use super::{element, fields, parse, without_late_declaration};
 use crate::document::Foreign;
 use crate::experiment::Experiment;
+use crate::parameters::{Fields, UNKNOWN};
 use crate::paths::path_of;
 use crate::problem::Problem;
 use crate::workload::trace_problem;
@@ -52,7 +53,8 @@ type Spot = (u64, u64, u64, u64);
 /// What is wrong with it, with its place.
 pub(crate) fn read(experiment: &Experiment, name: &str, text: &str) -> Result<Flows, Problem> {
     let file = Foreign::new(name, text);
-    let xml = parse(&file, text)?;
+    let text = without_late_declaration(text);
+    let xml = parse(&file, &text)?;
     let root = element(&file, xml.root(), "MQSim_IO_Scenarios")?;
     let scenario = element(&file, root, "IO_Scenario")?;
     let scenarios = root.children().filter(|child| child.has_tag_name("IO_Scenario")).count();
@@ -66,7 +68,7 @@ pub(crate) fn read(experiment: &Experiment, name: &str, text: &str) -> Result<Fl
     let (nodes, others): (Vec<Node<'_, '_>>, Vec<_>) = all.partition(|node| FLOWS.contains(&node.tag_name().name()));
     if !others.is_empty() && !nodes.is_empty() {
         let names: Vec<String> = others.iter().map(|node| crate::problem::printable(node.tag_name().name())).collect();
-        notes.push(format!("IO_Scenario: {UNKNOWN}{}", names.join(", ")));
+        notes.push(format!("IO_Scenario: MQSim{UNKNOWN}{}", names.join(", ")));
     }
     // A scenario without a flow that is known says which are.
     let nodes = if nodes.is_empty() { others } else { nodes };
@@ -106,10 +108,10 @@ pub(crate) fn read(experiment: &Experiment, name: &str, text: &str) -> Result<Fl
 }
 
 fn set<'a>(file: &'a Foreign, node: Node<'a, 'a>) -> Result<(bool, Fields<'a>), Problem> {
-    let read = |set, own: &str| Fields::of(file, set, node, &format!("{COMMON} {own}"), &[]);
+    let read = |set, own: &str| fields(file, set, node, &format!("{COMMON} {own}"), &[]);
     match node.tag_name().name() {
-        "IO_Flow_Parameter_Set_Synthetic" => Ok((true, read("IO_Flow_Parameter_Set_Synthetic", SYNTHETIC)?)),
-        "IO_Flow_Parameter_Set_Trace_Based" => Ok((false, read("IO_Flow_Parameter_Set_Trace_Based", RECORDED)?)),
+        "IO_Flow_Parameter_Set_Synthetic" => Ok((true, read("IO_Flow_Parameter_Set_Synthetic", SYNTHETIC))),
+        "IO_Flow_Parameter_Set_Trace_Based" => Ok((false, read("IO_Flow_Parameter_Set_Trace_Based", RECORDED))),
         other => Err(Problem::unknown("", "element of a scenario", other, FLOWS).at(file.place(&node.range()))),
     }
 }
@@ -247,7 +249,7 @@ fn pace(fields: &Fields<'_>, mean: u64, notes: &mut Vec<String>) -> Result<(Paci
 }
 
 fn recorded(fields: &Fields<'_>, name: &str) -> Result<Requests, Problem> {
-    let path = fields.get("File_Path").ok_or_else(|| fields.missing("File_Path"))?.value;
+    let path = &*fields.get("File_Path").ok_or_else(|| fields.missing("File_Path"))?.value;
     let beside = path_of(name).parent().unwrap_or(Path::new("")).join(path_of(path));
     // MQSim opens the path from where it is run.
     let path = if beside.is_file() || !path_of(path).is_file() { beside } else { path_of(path) };
@@ -268,5 +270,5 @@ fn recorded(fields: &Fields<'_>, name: &str) -> Result<Requests, Problem> {
             (count * percent / 100).max(1)
         }
     };
-    Ok(Requests::Recorded { source, requests, times })
+    Ok(Requests::Recorded { source, requests, times, depth: None })
 }

@@ -171,6 +171,8 @@ pub enum Requests {
         requests: u64,
         /// Times.
         times: u64,
+        /// Requests that are unanswered at most, where its times do not count.
+        depth: Option<u32>,
     },
 }
 
@@ -257,7 +259,7 @@ impl Flow {
                 Pacing::Queue(depth) => Some(depth),
                 _ => None,
             },
-            Requests::Recorded { .. } => None,
+            Requests::Recorded { depth, .. } => *depth,
         }
     }
 }
@@ -304,10 +306,12 @@ impl Playing<'_> {
             Player::Recorded(records) => match records.next() {
                 None => None,
                 Some(record) => {
-                    let Record { at, op, lba, sectors, stream, .. } = record?;
-                    let at = self.start.saturating_add(at.0);
+                    let Record { at, device, op, lba, sectors, stream } = record?;
+                    let at = if self.depth.is_some() { self.start } else { self.start.saturating_add(at.0) };
+                    // All devices of a recording are one where the flow has one file.
+                    let file = if self.devices.len() > 1 { device } else { 0 };
                     self.end = self.end.max(at);
-                    Some(Asked { at, file: 0, op, lba: lba.0, sectors, stream })
+                    Some(Asked { at, file, op, lba: lba.0, sectors, stream })
                 }
             },
         };
@@ -353,7 +357,7 @@ impl<'a> FlowRecords<'a> {
                     let own = synthetic.seed.map_or(streams, Streams::new);
                     Player::Drawn(Box::new(Passes::new(synthetic, own, index as u64, start)))
                 }
-                Requests::Recorded { source, requests, times } => {
+                Requests::Recorded { source, requests, times, .. } => {
                     let requests = usize::try_from(*requests).unwrap_or(usize::MAX);
                     let open = move || Ok(source.open()?.take(requests));
                     Player::Recorded(Box::new(crate::looped(open, *times)))

@@ -1,7 +1,9 @@
 //! Recordings that are no text. Their records are written as lines of a format that is, so that one parser reads both, and an error names
 //! the record by the number of its line.
 
-use super::{Bytes, Format, blkparse, spc, vscsi};
+use super::{Bytes, Format, blkparse, columns, spc, vscsi};
+use crate::ReadOptions;
+use crate::tape_file::{MAGIC, TapeReader};
 use std::io::{Cursor, ErrorKind, Read, Result};
 
 /// Binary output of blktrace (blktrace_api.h, `struct blk_io_trace`), as blkparse would print it.
@@ -46,10 +48,46 @@ pub(super) const VSCSI_2: Format = Format {
     ..vscsi::FORMAT
 };
 
+/// Written by `flashkeep convert --to tape`.
+pub(super) const TAPE: Format = Format {
+    name: "tape",
+    about: "Flashkeep's own binary recordings (docs/traces.md)",
+    time: "times in ns",
+    ranges: "addresses and sizes in sectors",
+    columns: "",
+    detect: |_| false,
+    open: |options| {
+        let columns = "time=ns,op,device,lba=sectors,size=sectors,stream".parse().expect("these are known");
+        (columns::FORMAT.open)(&ReadOptions { columns: Some(columns), ..options.clone() })
+    },
+    binary: Some(|bytes| lines(bytes, TapeReader::new())),
+};
+
+impl Records for TapeReader {
+    fn next(&mut self, bytes: &mut Bytes, line: &mut Vec<u8>) -> Result<bool> {
+        use vocab::{Fua, HostOp};
+        let Some(record) = Self::next(self, bytes)? else { return Ok(false) };
+        let op = match record.op {
+            HostOp::Read => "R",
+            HostOp::Write(Fua::No) => "W",
+            HostOp::Write(Fua::Yes) => "WF",
+            HostOp::Discard => "D",
+            HostOp::Flush => "F",
+        };
+        let (at, device, first, sectors, stream) = (record.at.0, record.device, record.lba.0, record.sectors, record.stream.0);
+        line.extend_from_slice(format!("{at},{op},{device},{first},{sectors},{stream}\n").as_bytes());
+        Ok(true)
+    }
+}
+
 /// Which binary format the first bytes of a file are.
 pub(crate) fn sniff(prefix: &[u8]) -> Option<&'static Format> {
     /// Records that are looked at: chance does not repeat itself so often.
     const LOOKED: usize = 4;
+    // Another version is told from other files, too.
+    if prefix.starts_with(&MAGIC[..MAGIC.len() - 1]) {
+        return super::FORMATS.iter().find(|format| format.name == TAPE.name);
+    }
     if Order::of(prefix).is_some() {
         return super::FORMATS.iter().find(|format| format.name == BLKTRACE.name);
     }

@@ -88,6 +88,7 @@ pub const FORMATS: &[Format] = &[
     binary::VSCSI_1,
     binary::VSCSI_2,
     columns::FORMAT,
+    binary::TAPE,
 ];
 
 /// What a line turned out to be.

@@ -6,6 +6,8 @@
 mod command;
 mod extent;
 mod follow;
+mod formula;
+mod iolog;
 mod job;
 mod options;
 mod pace;
@@ -15,7 +17,7 @@ mod variables;
 pub use command::{COMMAND, command_of, is_command, job_text};
 
 use super::{FLOWS_LIMIT, Flow, Flows};
-use crate::{DEVICES_LIMIT, TraceError};
+use crate::{DEVICES_LIMIT, TraceError, TraceSource};
 use job::Job;
 use section::{File, Section, Sections, Values, sections};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,13 +52,16 @@ pub struct Around<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The text of a file that is included, or why it cannot be read.
     pub file: &'a dyn Fn(&str) -> Result<String, String>,
+    /// The recording of a path.
+    pub log: &'a dyn Fn(&str) -> TraceSource,
 }
 
 impl Around<'_> {
     /// A drive, and nothing else.
     #[must_use]
     pub fn drive(bytes: u64) -> Self {
-        Self { drive: bytes, variable: &|_| None, file: &|_| Err("cannot be read: there are no files here".into()) }
+        let file = &|_: &str| Err("cannot be read: there are no files here".into());
+        Self { drive: bytes, variable: &|_| None, file, log: &|path| TraceSource::path(path) }
     }
 }
 
@@ -75,7 +80,7 @@ pub fn parse(name: &str, text: &str, around: &Around<'_>) -> Result<Flows, Trace
     let share = drive_share(file, &found.jobs, around.drive, &mut flows.notes)?;
     let mut building = Building { file, flows, devices: BTreeMap::new(), stages: BTreeMap::new(), stage: 0, last: 0 };
     for (index, section) in found.jobs.iter().enumerate() {
-        building.job(index, Values { file, section }, share)?;
+        building.job(index, Values { file, section }, (share, around))?;
     }
     let mut flows = building.flows;
     one_clock(file, &found.jobs, &flows)?;
@@ -98,6 +103,13 @@ fn drive_share(file: File<'_>, jobs: &[Section], drive: u64, notes: &mut Vec<Str
     Ok(share)
 }
 
+/// Requests of a clone of a job, the files that they go to with the end of each, and what is to be said about it.
+struct Asked {
+    requests: super::Requests,
+    files: Vec<(String, u64)>,
+    notes: Vec<String>,
+}
+
 /// Flows that are being made of jobs.
 struct Building<'a> {
     file: File<'a>,
@@ -111,7 +123,7 @@ struct Building<'a> {
 }
 
 impl<'a> Building<'a> {
-    fn job(&mut self, index: usize, values: Values<'a>, share: u64) -> Result<(), TraceError> {
+    fn job(&mut self, index: usize, values: Values<'a>, (share, around): (u64, &Around<'_>)) -> Result<(), TraceError> {
         let (file, section) = (self.file, values.section);
         if index > 0 && values.flag("stonewall")? {
             self.stage = self.last + 1;
@@ -133,19 +145,21 @@ impl<'a> Building<'a> {
             if self.flows.flows.len() == FLOWS_LIMIT {
                 return Err(file.wrong(section.line, &section.name, format!("more than {FLOWS_LIMIT} jobs in all")));
             }
-            let (requests, notes) = job.requests(clone, share)?;
-            notes.iter().chain(&job.notes).for_each(|note| note_once(&mut self.flows.notes, note));
-            let end = requests.range.0 + requests.range.1;
-            let devices = job.devices(clone).into_iter().map(|name| self.device(name, end)).collect::<Option<Vec<u32>>>();
+            let asked = match iolog::read(values, clone, around)? {
+                Some(log) => log,
+                None => {
+                    let (requests, notes) = job.requests(clone, share)?;
+                    let end = requests.range.0 + requests.range.1;
+                    let files = job.devices(clone).into_iter().map(|name| (name, end)).collect();
+                    Asked { requests: super::Requests::Synthetic(Box::new(requests)), files, notes }
+                }
+            };
+            asked.notes.iter().chain(&job.notes).for_each(|note| note_once(&mut self.flows.notes, note));
+            let devices = asked.files.into_iter().map(|(name, end)| self.device(name, end)).collect::<Option<Vec<u32>>>();
             let devices = devices
                 .ok_or_else(|| file.wrong(section.line, &section.name, format!("more than {DEVICES_LIMIT} files in all")))?;
-            self.flows.flows.push(Flow {
-                name: section.name.clone(),
-                devices,
-                stage,
-                delay: job.delay,
-                requests: super::Requests::Synthetic(Box::new(requests)),
-            });
+            let (name, delay) = (section.name.clone(), job.delay);
+            self.flows.flows.push(Flow { name, devices, stage, delay, requests: asked.requests });
         }
         Ok(())
     }

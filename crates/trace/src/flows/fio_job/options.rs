@@ -63,6 +63,9 @@ const READ: &[&str] = &[
     "rate",
     "rate_iops",
     "rate_process",
+    "read_iolog",
+    "replay_no_stall",
+    "replay_redirect",
     "runtime",
     "rw",
     "rw_sequencer",
@@ -90,7 +93,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("opendir", "files of a folder are not looked up; give `filename`, and `size` or `filesize`"),
     ("percentage_sequential", "give `percentage_random`, which is the rest up to 100"),
     ("profile", "a profile brings options of its own; write them into the job"),
-    ("read_iolog", "the log has all requests: replay it itself, `flashkeep compare LOG`"),
     ("sprandom", "drives are preconditioned by the experiment: `precondition.*` of `flashkeep settings`"),
     ("zonemode", "zones of fio are not drawn here; `random_distribution=zoned:..` gives parts of a range their shares"),
 ];

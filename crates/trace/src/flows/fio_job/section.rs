@@ -1,6 +1,7 @@
 //! Sections of a job file, and the values of their options.
 
 use super::Around;
+use super::formula;
 use super::options::{Use, known, names};
 use super::variables::{self, Variables};
 use crate::TraceError;
@@ -225,6 +226,13 @@ impl<'a> Values<'a> {
     pub fn time(&self, name: &str, unit: u64) -> Result<Option<u64>, TraceError> {
         let most = crate::SPAN_LIMIT.0;
         self.parsed(name, "a time such as 500us, 20ms, 60s, 5m or 1h, up to 73 years", |text| {
+            if formula::is_formula(text) {
+                let (value, has_units) = formula::value(text, true)?;
+                let micros = if has_units || unit < SECOND { value } else { value.checked_mul(1_000_000)? };
+                // Options in seconds keep whole ones.
+                let micros = if unit < SECOND { micros } else { micros / 1_000_000 * 1_000_000 };
+                return micros.checked_mul(1000).filter(|time| *time <= most);
+            }
             let (digits, suffix) = split(text);
             let unit = match suffix.as_str() {
                 "" => unit,
@@ -254,6 +262,9 @@ impl<'a> Values<'a> {
 
     /// Bytes: with `kb_base=1024`, the default, `k` is 1024 and `ki` 1000.
     pub fn bytes(&self, text: &str) -> Option<u64> {
+        if formula::is_formula(text) {
+            return formula::value(text, false).map(|(value, _)| value).filter(|bytes| *bytes < 1 << 63);
+        }
         let is_true = self.get("kb_base").and_then(|setting| setting.value.as_deref()) == Some("1000");
         let is_hexadecimal = text.get(..2).is_some_and(|prefix| prefix.eq_ignore_ascii_case("0x"));
         let end = if is_hexadecimal {
@@ -294,6 +305,9 @@ impl<'a> Values<'a> {
         })
     }
 }
+
+/// Nanoseconds of a second, which options in seconds have as their unit.
+const SECOND: u64 = 1_000_000_000;
 
 pub(super) const SIZE: &str = "a size such as 4k, 128m or 1g";
 

@@ -30,11 +30,11 @@ pub(super) fn expanded(value: &str, option: &str, around: &Around<'_>, used: &mu
     }
     text += rest;
     // Names of files are text; anywhere else these stand for numbers.
-    let is_text = ["description", "directory", "filename", "filename_format", "ioengine"].contains(&option);
-    if !is_text && text.contains(['$', '(']) {
+    let is_text = ["description", "directory", "filename", "filename_format", "ioengine", "read_iolog", "replay_redirect"]
+        .contains(&option);
+    if !is_text && text.contains('$') {
         return Err(format!(
-            "found `{}`, wanted a plain value: formulas, and what depends on the machine (`$mb_memory`, `$ncpus`, `$pagesize`), are not \
-             computed here",
+            "found `{}`, wanted a value that does not depend on the machine (`$mb_memory`, `$ncpus`, `$pagesize`)",
             crate::error::shown(text.as_bytes())
         ));
     }

@@ -1,0 +1,150 @@
+//! The workload of an experiment: where it comes from, what of it is taken, and when its requests come.
+
+use crate::paths::{path_of, path_text};
+use crate::textual::Arrival;
+use serde::{Deserialize, Serialize};
+use vocab::Nanos;
+
+/// Settings that are lists of recordings.
+pub(super) const LISTS: [&str; 2] = ["trace.then", "trace.beside"];
+
+/// What the host asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TraceSpec {
+    /// A bundled trace, a generator, the path of a trace, or a command line of fio, such as `fio --rw=randread --size=1g`.
+    pub source: String,
+    /// Format of a trace file by registry name, or `auto`.
+    pub format: String,
+    /// Which action of a blkparse file counts as the request: `Q`, `D` or `C`.
+    pub blk_action: String,
+    /// Times the trace is repeated.
+    pub loops: u32,
+    /// How requests arrive.
+    pub arrival: Arrival,
+    /// How recorded addresses become addresses of the drive.
+    pub addresses: Addresses,
+    /// Gaps between two requests of a trace that are longer are clipped to this; `None`: they stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_gap: Option<Nanos>,
+    /// Share of a recording's writes that is kept, spread evenly over it; `None`: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_writes: Option<f64>,
+    /// One device alone, by its number in the order of appearance, from 0; `None`: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<u32>,
+    /// Requests from this time on, counted from the first of all; `None`: from the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Nanos>,
+    /// Requests before this time, counted from the first of all; `None`: to the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Nanos>,
+    /// Requests that are left out at the start.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub skip: u64,
+    /// Requests after which the workload ends; `None`: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<u64>,
+    /// Recordings that follow the first, one after the other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub then: Vec<String>,
+    /// Recordings beside the first, from its start on, merged by time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<String>,
+    /// Whose places the addresses of several recordings are.
+    #[serde(skip_serializing_if = "is_auto")]
+    pub ranges: RangesSpec,
+    /// In which order the requests of a recording come.
+    #[serde(skip_serializing_if = "is_recorded")]
+    pub order: Order,
+    /// What the columns of a CSV file are, in their order, such as `time=us,op=0:read,1:write,lba=bytes,size=bytes`; `None`: the format says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<String>,
+}
+
+/// How recorded addresses become addresses of the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Addresses {
+    /// Compact where the capacity follows the trace, else fold.
+    Auto,
+    /// The touched pages side by side, in order of address.
+    Compact,
+    /// As recorded, modulo the user capacity.
+    Fold,
+}
+
+/// Whose places the addresses of several recordings are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RangesSpec {
+    /// Recordings that follow the first are of its devices, those beside it of their own.
+    Auto,
+    /// Each recording has devices of its own.
+    Separate,
+    /// All are of the devices of the first.
+    Same,
+}
+
+/// In which order the requests of a recording come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// As they are written: what is up to a second late is sorted, what is later is moved to the time of the one before it.
+    Recorded,
+    /// All by their times, in memory: four million requests at most.
+    Sorted,
+}
+
+impl Default for TraceSpec {
+    fn default() -> Self {
+        Self {
+            source: "pgbench".into(),
+            format: "auto".into(),
+            blk_action: "D".into(),
+            loops: 1,
+            arrival: Arrival::Auto,
+            addresses: Addresses::Auto,
+            max_gap: None,
+            keep_writes: None,
+            device: None,
+            since: None,
+            until: None,
+            skip: 0,
+            first: None,
+            then: Vec::new(),
+            beside: Vec::new(),
+            ranges: RangesSpec::Auto,
+            order: Order::Recorded,
+            columns: None,
+        }
+    }
+}
+
+impl TraceSpec {
+    /// Makes paths absolute: the effective experiment may be run from anywhere.
+    pub(super) fn settle_paths(&mut self) {
+        for source in [&mut self.source].into_iter().chain(&mut self.then).chain(&mut self.beside) {
+            if !crate::workload::is_name(source)
+                && let Ok(path) = std::path::absolute(path_of(source))
+            {
+                *source = path_text(path);
+            }
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_auto(ranges: &RangesSpec) -> bool {
+    *ranges == RangesSpec::Auto
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_recorded(order: &Order) -> bool {
+    *order == Order::Recorded
+}
