@@ -15,6 +15,7 @@ pub mod contents;
 pub mod decode;
 pub mod ecc;
 pub mod facts;
+pub mod flows;
 pub mod failed;
 pub mod image;
 pub mod ladder;

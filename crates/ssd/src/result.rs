@@ -1,7 +1,9 @@
 //! What one run of one scheme gave, as documented in `docs/spec/results.md`.
 
+pub(crate) mod flows;
 pub(crate) mod series;
 
+pub use flows::FlowResult;
 use device::batches::Mark;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -388,6 +390,9 @@ pub struct RunResult {
     /// Where the time of responses went; `None` where nobody asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<WaitsResult>,
+    /// What each flow of requests gave; empty where there is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowResult>,
 }
 
 impl RunResult {
