@@ -64,12 +64,15 @@
 //! With `equal-raw`, all schemes get the same raw flash, so redundancy is paid for out of the
 //! spare. With `equal-spare`, each scheme gets raw flash for its redundancy on top.
 
+mod reading;
+
+pub(crate) use reading::{read, resolve_paths};
+
 use crate::buffer::BufferSpec;
 use crate::check;
 use crate::document::Document;
-use crate::drives;
+use crate::flows::{FlowSpec, FlowsBy};
 use crate::generate::GenerateSpec;
-use crate::input_file::read_settings;
 use crate::paths::{path_of, path_text};
 use crate::problem::Problem;
 use crate::textual::{Arrival, OptionText, Size, Warmup};
@@ -120,6 +123,12 @@ pub struct Experiment {
     /// Options of the generator, where `trace.source` is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generate: Option<GenerateSpec>,
+    /// Generators that share the drive, each a flow with a queue or times of its own: in place of `trace.source`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flow: Vec<FlowSpec>,
+    /// Whether each flow of a workload of several also runs alone on the same drive: what it loses to the others, and how fairly.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub alone: bool,
     /// User capacity and spare.
     #[serde(default)]
     pub capacity: CapacitySpec,
@@ -201,6 +210,9 @@ pub struct TraceSpec {
     /// What the columns of a CSV file are, in their order, such as `time=us,op=0:read,1:write,lba=bytes,size=bytes`; `None`: the format says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<String>,
+    /// Flows of a recording, each with figures of its own: `one`, one for each `device`, or one for each `stream` that writes name.
+    #[serde(skip_serializing_if = "FlowsBy::is_one")]
+    pub flows: FlowsBy,
 }
 
 /// How recorded addresses become addresses of the drive.
@@ -347,6 +359,11 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
 fn default_payload() -> PayloadKind {
     PayloadKind::Tag
 }
@@ -380,6 +397,7 @@ impl Default for TraceSpec {
             skip: 0,
             first: None,
             columns: None,
+            flows: FlowsBy::One,
         }
     }
 }
@@ -466,7 +484,7 @@ impl Overrides {
             if crate::load::set(document, option, value)? {
                 continue;
             }
-            if ["seed", "seeds", "trace.loops", "trace.device", "trace.skip", "trace.first"].contains(&path.as_str()) {
+            if ["seed", "seeds", "alone", "trace.loops", "trace.device", "trace.skip", "trace.first"].contains(&path.as_str()) {
                 document.set(&format!("{option} {value}"), &format!("{path}={value}"))?;
             } else {
                 document.set_text(&format!("{option} {value}"), path, value)?;
@@ -526,7 +544,7 @@ impl Experiment {
 
     fn from_document_with(mut document: Document, overrides: &Overrides, own: Own) -> Result<Self, Problem> {
         overrides.apply(&mut document)?;
-        let (preset, drive_notes) = expand_drive(&mut document)?;
+        let (preset, drive_notes) = reading::expand_drive(&mut document)?;
         overrides.set(&mut document, inside_drive)?;
         let mut experiment: Self = document.read()?;
         crate::described::settle(&mut experiment);
@@ -649,49 +667,6 @@ pub fn scheme_and_policy(label: &str) -> (&str, Option<&str>) {
 pub(crate) fn options_of(name: &str) -> Option<&'static [(&'static str, &'static str, &'static str)]> {
     let scheme = SCHEMES.iter().find(|entry| entry.name == name).map(|entry| entry.options);
     scheme.or_else(|| ADDITIONS.iter().find(|entry| entry.name == name).map(|entry| entry.options))
-}
-
-/// The document of an experiment file.
-pub(crate) fn read(path: &Path) -> Result<Document, Problem> {
-    let name = path.display().to_string();
-    let hint = match path.extension().and_then(std::ffi::OsStr::to_str) {
-        Some("toml") => "",
-        _ if !path.exists() => "",
-        _ => "; `flashkeep compare` replays a trace, `flashkeep inspect` says what is in one",
-    };
-    let text = read_settings(path).map_err(|e| Problem::new("", format!("experiment file {name} cannot be read: {e}{hint}")))?;
-    let mut document = Document::parse(&name, &text)?;
-    if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
-        resolve_paths(&mut document, directory);
-    }
-    Ok(document)
-}
-
-/// Paths in an experiment file count from the file's directory.
-pub(crate) fn resolve_paths(document: &mut Document, directory: &Path) {
-    document.map_text("drive.preset", |preset| {
-        let is_relative_file = drives::is_file(preset) && Path::new(preset).is_relative();
-        is_relative_file.then(|| path_text(directory.join(path_of(preset))))
-    });
-    document.map_text("trace.source", |source| {
-        let is_relative_file = !crate::workload::is_name(source) && Path::new(source).is_relative();
-        is_relative_file.then(|| path_text(directory.join(path_of(source))))
-    });
-}
-
-/// Puts the preset under the drive's fields; returns the preset where it is complete in itself, and what of its file has no
-/// counterpart.
-fn expand_drive(document: &mut Document) -> Result<(Option<DriveSpec>, Vec<String>), Problem> {
-    let preset = document.text("drive.preset")?.unwrap_or(drives::DEFAULT_DRIVE).to_owned();
-    let (mut base, notes) = drives::load(&preset).map_err(|problem| document.locate(problem))?;
-    if preset != "none" {
-        let label = Path::new(&preset).file_stem().map_or(preset.clone(), |stem| stem.to_string_lossy().into());
-        base.default_text("name", &label)?;
-    }
-    drives::take_usual(&preset, &mut base, document)?;
-    let complete = base.read().ok();
-    document.rebase("drive", base)?;
-    Ok((complete, notes))
 }
 
 #[cfg(test)]

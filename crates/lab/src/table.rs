@@ -272,7 +272,10 @@ impl Comparison {
         }
         rows.rows.splice(1..1, self.reasons());
         let [table, waits] = [&rows.rows, &waits].map(|rows| aligned(rows));
-        format!("{}\n\n{}\n{waits}\n{table}\n{}", self.title(), self.verdict_text(), self.remarks())
+        let flows = crate::flows::table(self);
+        let flows: Vec<Row> = flows.into_iter().map(|cells| Row { label: cells[0].clone(), cells: cells[1..].to_vec() }).collect();
+        let flows = if flows.is_empty() { String::new() } else { format!("{}\n", aligned(&flows)) };
+        format!("{}\n\n{}\n{flows}{waits}\n{table}\n{}", self.title(), self.verdict_text(), self.remarks())
     }
 
     /// A scheme with a mark where its run cannot be compared.

@@ -2,6 +2,7 @@
 
 use crate::described::{self, DESCRIPTIONS, is_described};
 use crate::doubt::{self, Found};
+use crate::flows::{self, Flow};
 use crate::experiment::{Addresses, Experiment, TraceSpec};
 use crate::paths::path_of;
 use crate::problem::{Problem, RecordPlace};
@@ -28,6 +29,8 @@ pub struct Workload {
     touched: u64,
     kept: Option<Arc<Vec<Record>>>,
     facts: TraceFacts,
+    /// Its flows; none where one order and one clock is all there is.
+    flows: Vec<Flow>,
 }
 
 /// What is known about a workload; requests and bytes are those of one loop.
@@ -87,7 +90,7 @@ const STANDARD_INPUT_MAX: u64 = 1 << 30;
 
 /// Whether `source` names a bundled trace, a generator or standard input rather than a path.
 pub(crate) fn is_name(source: &str) -> bool {
-    let is_standard = source == STANDARD_INPUT || trace::flows::fio_job::is_command(source);
+    let is_standard = source == STANDARD_INPUT || source == flows::NAME || trace::flows::fio_job::is_command(source);
     is_standard || trace::BUNDLED.iter().any(|b| b.name == source) || GENERATORS.iter().any(|g| g.name == source)
 }
 
@@ -204,7 +207,7 @@ pub(crate) fn tape(experiment: &Experiment) -> Result<Tape, Problem> {
         let workload = options.workload(experiment.drive.geometry.slot_size);
         return generated(kind, workload, experiment.seed);
     }
-    if let Some(flows) = described::flows(experiment)? {
+    if let Some(flows) = described::described(experiment)? {
         return Ok(Tape::Described { flows: Box::new(flows), seed: experiment.seed });
     }
     let is_bundled = trace::BUNDLED.iter().any(|b| b.name == spec.source);
@@ -261,9 +264,10 @@ impl Workload {
             facts.doubts = Found::new(columns, footprint.counts(), extent, &met).doubts_but_gaps();
         }
         let loops = u64::from(experiment.trace.loops);
+        let flows = flows::of(experiment, &tape, &scanned)?;
         let Scanned { footprint, kept, .. } = scanned;
         let (footprint, kept) = (Arc::new(footprint), kept.map(Arc::new));
-        let workload = Self { tape, left_out, loops, footprint, touched, kept, facts };
+        let workload = Self { tape, left_out, loops, footprint, touched, kept, facts, flows };
         workload.check_span(1.0).map_err(|years| match loops {
             1 => Problem::new("trace.source", years),
             _ => Problem::new("trace.loops", format!("found {loops}: {years}")),
@@ -298,6 +302,24 @@ impl Workload {
     #[must_use]
     pub fn depth(&self) -> Option<u32> {
         if let Tape::Described { flows, .. } = &self.tape { flows.depth() } else { None }
+    }
+
+    /// Its flows, each with a clock of its own; none where one order and one clock is all there is.
+    #[must_use]
+    pub fn flows(&self) -> &[Flow] {
+        &self.flows
+    }
+
+    /// Whether a flow has a queue: then the drive sets its pace, whatever times others have.
+    #[must_use]
+    pub fn has_queue(&self) -> bool {
+        self.flows.iter().any(|flow| flow.clock != trace::flows::FlowClock::Times)
+    }
+
+    /// Whether how many requests it has depends on the drive: a flow with a queue ends in time.
+    #[must_use]
+    pub fn ends_in_time(&self) -> bool {
+        matches!(&self.tape, Tape::Described { flows, .. } if flows.ends_in_time())
     }
 
     /// Slots it needs of a drive.
@@ -381,6 +403,22 @@ impl Workload {
         Ok(CommandStream(match &self.kept {
             Some(kept) => HostCommands::of_kept(kept, self.loops, map, scale),
             None => HostCommands::of_tape(&self.tape, self.left_out, self.loops, map, scale),
+        }))
+    }
+}
+
+impl Workload {
+    /// The commands of a flow, all loops, their times multiplied by `factor`.
+    ///
+    /// # Errors
+    /// As [`Self::commands`].
+    pub(crate) fn commands_of(&self, flow: &Flow, map: &AddressMap, factor: f64) -> Result<CommandStream<'_>, Problem> {
+        self.check_span(factor).map_err(|years| Problem::new("trace.arrival", format!("times x {factor}: {years}")))?;
+        let scaled = || TimeScale::factor(factor).map_err(|e| Problem::new("trace.arrival", e.to_string()));
+        let scale = if factor == 1.0 { None } else { Some(scaled()?) };
+        Ok(CommandStream(match (&self.kept, &self.tape) {
+            (Some(kept), Tape::Recorded(_)) => HostCommands::of_kept_part(kept, flow.part, self.loops, map, scale),
+            _ => HostCommands::of_part(&self.tape, flow.part, (self.left_out, self.loops), map, scale),
         }))
     }
 }
