@@ -68,7 +68,7 @@ pub use disk::{disk_setup, one_drive};
 pub use document::Document;
 pub use drives::{DRIVES, DriveEntry};
 pub use experiment::{Addresses, CapacitySpec, DriveSpec, Experiment, Fairness, Options, Overrides, Own, TraceSpec};
-pub use flows::{Flow, FlowOutcome, FlowSpec, FlowsBy, fairness};
+pub use flows::{Flow, FlowOutcome, FlowSpec, FlowsBy, fairness, picture as flow_picture};
 pub use generate::{ArrivalsSpec, GenerateSpec, PlacementSpec};
 pub use input_file::{SETTINGS_MAX, read_text};
 pub use inspect::inspect;

@@ -609,7 +609,6 @@ const WRONG: &[(&str, &str)] = &[
     ("[a]\nsize=${SIZE}\n", "line 2, option `size`: the variable `SIZE` is not set"),
     ("[a]\nsize=4*$mb_memory\n", "line 2, option `size`: found `4*$mb_memory`, wanted a plain value"),
     ("[a]\nsize=1m\nrw=randrw\nrate_iops=5,\n", "line 4, option `rate_iops`: found `5,`, wanted a rate for each kind"),
-    ("[a]\nsize=1m\nrate_iops=5\n[b]\nsize=1m\n", "line 4, option `b`: found a job without `rate`"),
     (
         "[a]\nsize=1m\nrw=randread\nrandom_distribution=zipf\n",
         "line 4, option `random_distribution`: found `zipf`, wanted random",

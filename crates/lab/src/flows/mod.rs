@@ -4,12 +4,14 @@
 //! A workload that is one flow is played as one order by one clock, and nothing is said of flows.
 
 mod outcome;
+mod picture;
 mod played;
 mod shown;
 mod spec;
 
 pub use outcome::{FlowOutcome, fairness};
 pub(crate) use outcome::{cautions, ends_apart};
+pub use picture::picture;
 pub(crate) use played::{Playing, played, played_alone};
 pub(crate) use shown::{keys, row_keys, table};
 pub(crate) use spec::{NAME, described};
