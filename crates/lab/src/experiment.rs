@@ -182,7 +182,8 @@ pub struct TraceSpec {
     pub blk_action: String,
     /// Times the trace is repeated.
     pub loops: u32,
-    /// How requests arrive.
+    /// How requests arrive: `auto`, `half-busy`, `recorded`, `scaled=FACTOR` or `closed=QUEUE_DEPTH`. `auto` and `half-busy` multiply times by
+    /// one factor, so that the drives are not overloaded; a load that is set wants `recorded`.
     pub arrival: Arrival,
     /// How recorded addresses become addresses of the drive.
     pub addresses: Addresses,

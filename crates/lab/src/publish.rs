@@ -108,8 +108,7 @@ pub fn write_report(comparison: &Comparison, directory: &Path) -> Result<PathBuf
 /// A file that cannot be written.
 pub fn write_headline(comparison: &Comparison, command: &str, file: &Path) -> Result<(), Problem> {
     let picture = crate::flows::picture(comparison).unwrap_or_else(|| report::headline(comparison, command));
-    std::fs::write(file, picture)
-        .map_err(|e| Problem::new("--plot", format!("{} cannot be written: {e}", file.display())))
+    std::fs::write(file, picture).map_err(|e| Problem::new("--plot", format!("{} cannot be written: {e}", file.display())))
 }
 
 /// Writes a study as one HTML file.

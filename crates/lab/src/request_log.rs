@@ -252,7 +252,9 @@ fn joined(path: &Path, parts: &[((u64, usize), PathBuf)]) -> Result<(), ParquetE
     };
     // Every run is of the same workload.
     let has_flows = match parts.first() {
-        Some((_, first)) => opened(first)?.1.metadata().file_metadata().schema().get_fields().iter().any(|one| one.name() == FLOW),
+        Some((_, first)) => {
+            opened(first)?.1.metadata().file_metadata().schema().get_fields().iter().any(|one| one.name() == FLOW)
+        }
         None => false,
     };
     let mut whole = new_file(File::create(path)?, has_flows)?;

@@ -273,7 +273,8 @@ impl Comparison {
         rows.rows.splice(1..1, self.reasons());
         let [table, waits] = [&rows.rows, &waits].map(|rows| aligned(rows));
         let flows = crate::flows::table(self);
-        let flows: Vec<Row> = flows.into_iter().map(|cells| Row { label: cells[0].clone(), cells: cells[1..].to_vec() }).collect();
+        let flows: Vec<Row> =
+            flows.into_iter().map(|cells| Row { label: cells[0].clone(), cells: cells[1..].to_vec() }).collect();
         let flows = if flows.is_empty() { String::new() } else { format!("{}\n", aligned(&flows)) };
         format!("{}\n\n{}\n{flows}{waits}\n{table}\n{}", self.title(), self.verdict_text(), self.remarks())
     }

@@ -2,8 +2,8 @@
 
 use crate::described::{self, DESCRIPTIONS, is_described};
 use crate::doubt::{self, Found};
-use crate::flows::{self, Flow};
 use crate::experiment::{Addresses, Experiment, TraceSpec};
+use crate::flows::{self, Flow};
 use crate::paths::path_of;
 use crate::problem::{Problem, RecordPlace};
 use crate::textual::Size;

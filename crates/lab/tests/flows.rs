@@ -67,7 +67,10 @@ fn a_reader_beside_a_writer_has_a_clock_and_figures_of_its_own() {
     let rows = comparison.rows();
     assert_eq!(rows[0]["flow_log_writer_requests"], 300.0);
     let text = comparison.to_table();
-    assert!(text.lines().any(|line| line.starts_with("raid5") && line.contains("log writer") && line.contains("times")), "{text}");
+    assert!(
+        text.lines().any(|line| line.starts_with("raid5") && line.contains("log writer") && line.contains("times")),
+        "{text}"
+    );
     assert!(comparison.series[0].column("flow_1_response_p99_us").is_some());
 }
 
@@ -79,8 +82,10 @@ fn alone_is_what_an_experiment_of_the_flow_alone_gives() {
     // The drive is as large, and was warmed up by nobody: the reader alone has no writes to warm it up with.
     let only = pair("warmup = \"none\"").split("[[flow]]\nname = \"log writer\"").next().expect("two").to_owned();
     let both_cold = compared(&experiment(&pair("alone = true\nwarmup = \"none\"")));
-    let mut reader = experiment(&format!("{only}[[flow]]\nname = \"idle\"\nsource = \"uniform\"\nspace = \"table\"\ndepth = 1\n\
-        until = \"1ns\"\ngenerate = {{ requests = 1, range = \"8MiB\", read_fraction = 1.0 }}\n"));
+    let mut reader = experiment(&format!(
+        "{only}[[flow]]\nname = \"idle\"\nsource = \"uniform\"\nspace = \"table\"\ndepth = 1\n\
+        until = \"1ns\"\ngenerate = {{ requests = 1, range = \"8MiB\", read_fraction = 1.0 }}\n"
+    ));
     reader.seed = 1;
     let alone = compared(&reader);
     for (outcome, other) in both_cold.outcomes.iter().zip(&alone.outcomes) {
@@ -120,10 +125,14 @@ fn the_log_says_whose_a_request_is_where_there_are_several() {
         let mut counts = BTreeMap::<String, usize>::new();
         for row in reader.get_row_iter(None).expect("rows") {
             let row = row.expect("a row");
-            let flow = row.get_column_iter().find(|(name, _)| *name == "flow").map_or("no column".to_owned(), |(_, field)| match field {
-                Field::Str(name) => name.clone(),
-                other => other.to_string(),
-            });
+            let flow =
+                row.get_column_iter().find(|(name, _)| *name == "flow").map_or(
+                    "no column".to_owned(),
+                    |(_, field)| match field {
+                        Field::Str(name) => name.clone(),
+                        other => other.to_string(),
+                    },
+                );
             *counts.entry(flow).or_default() += 1;
         }
         counts
@@ -136,7 +145,9 @@ fn the_log_says_whose_a_request_is_where_there_are_several() {
 
 #[test]
 fn one_flow_is_said_nothing_of() {
-    let one = format!("schemes = [\"none\"]\nalone = true\n[trace]\nsource = \"uniform\"\n[generate]\nrequests = 500\nrange = \"8MiB\"\n{DRIVE}");
+    let one = format!(
+        "schemes = [\"none\"]\nalone = true\n[trace]\nsource = \"uniform\"\n[generate]\nrequests = 500\nrange = \"8MiB\"\n{DRIVE}"
+    );
     let comparison = compared(&experiment(&one));
     let json = comparison.to_json();
     assert!(json["schemes"][0].get("flows").is_none() && !comparison.clock.is_each);
@@ -168,7 +179,10 @@ fn devices_of_a_recording_are_flows_where_that_is_asked_for() {
     let lines: String = (0..400).map(|i| format!("{} {} {} 8 {}\n", i * 1_000_000, i % 3, i * 8, i % 2)).collect();
     let path = written("devices.trace", &lines);
     let text = |flows: &str| {
-        format!("schemes = [\"none\"]\n[trace]\nformat = \"disksim-ns-sectors\"\nsource = {:?}\narrival = \"recorded\"\n{flows}\n{DRIVE}", path.display().to_string())
+        format!(
+            "schemes = [\"none\"]\n[trace]\nformat = \"disksim-ns-sectors\"\nsource = {:?}\narrival = \"recorded\"\n{flows}\n{DRIVE}",
+            path.display().to_string()
+        )
     };
     let (plain, by) = (compared(&experiment(&text(""))), compared(&experiment(&text("flows = \"device\""))));
     let names: Vec<&str> = by.outcomes[0].flows.iter().map(|flow| flow.name.as_str()).collect();
@@ -185,7 +199,8 @@ fn flows_that_cannot_be_are_refused() {
     let with = |change: (&str, &str)| {
         let text = pair("");
         assert!(text.contains(change.0), "{}", change.0);
-        let read = Experiment::parse("test.toml", &text.replacen(change.0, change.1, 1)).map_err(|problem| problem.to_string())?;
+        let read =
+            Experiment::parse("test.toml", &text.replacen(change.0, change.1, 1)).map_err(|problem| problem.to_string())?;
         Workload::open(&read, &|_| {}).map(drop).map_err(|problem| problem.to_string())
     };
     for (change, said) in [

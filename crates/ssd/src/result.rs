@@ -3,8 +3,8 @@
 pub(crate) mod flows;
 pub(crate) mod series;
 
-pub use flows::FlowResult;
 use device::batches::Mark;
+pub use flows::FlowResult;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

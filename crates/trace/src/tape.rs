@@ -143,7 +143,9 @@ impl Tape {
     /// The requests that a part is among: of a description those of the flow, at times from the start of its stage.
     fn records_of(&self, part: Part, left_out: LeftOut) -> Result<Records<'_>, TraceError> {
         match (self, part) {
-            (Self::Described { flows, seed }, Part::Flow(index)) => Ok(edited(Box::new(flows.records_of(index, *seed)), left_out)),
+            (Self::Described { flows, seed }, Part::Flow(index)) => {
+                Ok(edited(Box::new(flows.records_of(index, *seed)), left_out))
+            }
             _ => self.records(left_out),
         }
     }
@@ -184,7 +186,8 @@ impl Tape {
         keep_at_most: usize,
         progress: &dyn Fn(u64),
     ) -> Result<Scanned, TraceError> {
-        let mut reel = Reel { digest: FNV_START, streams: BTreeSet::new(), count: 0, kept: Some(Vec::new()), keep_at_most, progress };
+        let mut reel =
+            Reel { digest: FNV_START, streams: BTreeSet::new(), count: 0, kept: Some(Vec::new()), keep_at_most, progress };
         let (footprint, met) =
             self.read(left_out, |records| Footprint::scan(records.inspect(|item| reel.hear(item)), slot_size))?;
         let footprint = match self {
@@ -247,7 +250,13 @@ impl<'a> HostCommands<'a> {
 
     /// The commands of a part of a tape that is repeated.
     #[must_use]
-    pub fn of_part(tape: &'a Tape, part: Part, (left_out, times): (LeftOut, u64), map: &AddressMap, scale: Option<TimeScale>) -> Self {
+    pub fn of_part(
+        tape: &'a Tape,
+        part: Part,
+        (left_out, times): (LeftOut, u64),
+        map: &AddressMap,
+        scale: Option<TimeScale>,
+    ) -> Self {
         let is_of = move |item: &Result<Record, TraceError>| item.as_ref().map_or(true, |record| part.has(record));
         Self::of(looped(move || tape.records_of(part, left_out), times).filter(is_of), map, scale)
     }

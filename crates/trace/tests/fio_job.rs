@@ -245,7 +245,11 @@ fn a_job_that_is_time_based_has_no_end_of_its_own() {
 /// The null engine answers at once: fio pauses behind so many requests, whatever the queue depth.
 #[test]
 fn pauses_are_where_fio_makes_them() {
-    for (job, every) in [("iodepth=1\nthinktime=40ms", 1), ("iodepth=1\nthinktime=40ms\nthinktime_blocks=3", 3), ("iodepth=4\nthinktime=40ms\nthinktime_blocks=3", 3)] {
+    for (job, every) in [
+        ("iodepth=1\nthinktime=40ms", 1),
+        ("iodepth=1\nthinktime=40ms\nthinktime_blocks=3", 3),
+        ("iodepth=4\nthinktime=40ms\nthinktime_blocks=3", 3),
+    ] {
         let FlowClock::Queue { pauses: Some(pauses), .. } = clock(job) else { panic!("{job} pauses") };
         assert_eq!(pauses, Pauses { pause: Nanos(40_000_000), every });
         let Some(mut theirs) = sent("pauses", &format!("{HEAD}[a]\nrw=read\nsize=28k\nbs=4k\n{job}\n")) else { return };

@@ -14,8 +14,8 @@ pub(crate) use outcome::{cautions, ends_apart};
 pub use picture::picture;
 pub(crate) use played::{Playing, played, played_alone};
 pub(crate) use shown::{keys, row_keys, table};
-pub(crate) use spec::{NAME, described};
 pub use spec::{FlowSpec, FlowsBy};
+pub(crate) use spec::{NAME, described};
 
 use crate::experiment::Experiment;
 use crate::problem::Problem;
@@ -77,7 +77,9 @@ fn all_of(experiment: &Experiment, tape: &Tape, scanned: &Scanned) -> Result<Vec
         (_, FlowsBy::One) => Ok(Vec::new()),
         (_, by) => Err(Problem::new(
             "trace.flows",
-            format!("found {by}, but the workload is no recording: jobs of fio, flows of MQSim and `[[flow]]` are flows by themselves"),
+            format!(
+                "found {by}, but the workload is no recording: jobs of fio, flows of MQSim and `[[flow]]` are flows by themselves"
+            ),
         )),
     }
 }
@@ -90,12 +92,14 @@ fn described_flows(experiment: &Experiment, flows: &trace::flows::Flows) -> Resu
     let names = names(flows.flows.iter().map(|flow| flow.name.as_str()));
     let is_picked = |flow: &trace::flows::Flow| spec.device.is_none_or(|device| flow.devices.contains(&device));
     let all = flows.flows.iter().zip(names).enumerate().filter(|(_, (flow, _))| is_picked(flow));
-    let found: Vec<Flow> = all
-        .map(|(index, (flow, name))| Flow { name, clock: flow.clock(), stage: flow.stage, part: Part::Flow(index) })
-        .collect();
+    let found: Vec<Flow> =
+        all.map(|(index, (flow, name))| Flow { name, clock: flow.clock(), stage: flow.stage, part: Part::Flow(index) }).collect();
     let stages = found.iter().map(|flow| flow.stage).max().unwrap_or(0);
     if spec.loops > 1 && stages > 0 {
-        return Err(Problem::new("trace.loops", format!("found {}, but the flows of the workload follow each other", spec.loops)));
+        return Err(Problem::new(
+            "trace.loops",
+            format!("found {}, but the flows of the workload follow each other", spec.loops),
+        ));
     }
     let parts = [
         ("trace.since", spec.since.is_some()),
@@ -140,9 +144,7 @@ fn names<'a>(all: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
 pub(crate) fn host_clock(flow: &Flow, arrival: Arrival) -> ssd::FlowClock {
     let think = |pauses: Option<Pauses>| pauses.map(|Pauses { pause, every }| ssd::Think { pause, every });
     match (flow.clock, arrival) {
-        (FlowClock::Times, Arrival::Closed(depth)) => {
-            ssd::FlowClock::Queue { depth, delay: Nanos(0), until: None, think: None }
-        }
+        (FlowClock::Times, Arrival::Closed(depth)) => ssd::FlowClock::Queue { depth, delay: Nanos(0), until: None, think: None },
         (FlowClock::Times, _) => ssd::FlowClock::Times,
         (FlowClock::Queue { delay, until, pauses, .. }, Arrival::Closed(depth)) => {
             ssd::FlowClock::Queue { depth, delay, until, think: think(pauses) }

@@ -1,8 +1,8 @@
 //! What each flow got, and what it lost to the others.
 
 use crate::caution::{Caution, Level};
-use crate::flows::{Flow, clock_words, host_clock};
 use crate::compare::Outcome;
+use crate::flows::{Flow, clock_words, host_clock};
 use crate::table::grouped;
 use crate::textual::Arrival;
 use crate::workload::Workload;
@@ -53,8 +53,7 @@ pub fn fairness(flows: &[FlowOutcome]) -> Option<f64> {
 
 /// What a reader must know of the flows of a scheme.
 pub(crate) fn cautions(scheme: &str, run: &RunResult, flows: &[FlowOutcome]) -> Vec<Caution> {
-    let behind: Vec<String> =
-        flows.iter().filter(|flow| flow.result.saturated).map(|flow| format!("`{}`", flow.name)).collect();
+    let behind: Vec<String> = flows.iter().filter(|flow| flow.result.saturated).map(|flow| format!("`{}`", flow.name)).collect();
     if behind.is_empty() || run.replay.saturated {
         return Vec::new();
     }

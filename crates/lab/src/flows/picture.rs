@@ -29,8 +29,7 @@ fn means(flow: &FlowOutcome) -> [Option<f64>; 2] {
 #[must_use]
 pub fn picture(comparison: &Comparison) -> Option<String> {
     let outcomes = &comparison.outcomes;
-    let all: Vec<f64> =
-        outcomes.iter().flat_map(|one| &one.flows).flat_map(means).flatten().filter(|us| *us > 0.0).collect();
+    let all: Vec<f64> = outcomes.iter().flat_map(|one| &one.flows).flat_map(means).flatten().filter(|us| *us > 0.0).collect();
     let (least, most) = all.iter().fold((f64::INFINITY, 0.0f64), |(least, most), &us| (least.min(us), most.max(us)));
     if all.is_empty() {
         return None;
@@ -54,7 +53,8 @@ pub fn picture(comparison: &Comparison) -> Option<String> {
     let mut y = 24.0;
     for outcome in outcomes {
         let fair = fairness(&outcome.flows).map(|share| format!(": fairness {}", short(share))).unwrap_or_default();
-        let _ = writeln!(svg, "<text x=\"8\" y=\"{:.1}\" font-weight=\"bold\">{}{fair}</text>", y + 17.0, escaped(&outcome.label));
+        let _ =
+            writeln!(svg, "<text x=\"8\" y=\"{:.1}\" font-weight=\"bold\">{}{fair}</text>", y + 17.0, escaped(&outcome.label));
         y += HEAD;
         for flow in outcome.flows.iter().take(DRAWN) {
             let _ = writeln!(svg, "<text x=\"20\" y=\"{:.1}\">{}</text>", y + 15.0, escaped(&flow.name));

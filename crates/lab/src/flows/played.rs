@@ -80,4 +80,3 @@ pub(crate) fn played_alone(playing: Playing<'_>, session: &Session) -> Result<Ve
     };
     playing.workload.flows().iter().map(alone).collect()
 }
-

@@ -101,9 +101,11 @@ const TITLES: [&str; 3] = ["scheme", "flow", "clock"];
 /// The flows of a comparison as a table, titles first; over several seeds means with their intervals. Empty where there is one flow.
 pub(crate) fn table(comparison: &Comparison) -> Vec<Vec<String>> {
     let Some(first) = comparison.outcomes.first().filter(|outcome| !outcome.flows.is_empty()) else { return Vec::new() };
-    let has = |figure: &Figure| comparison.outcomes.iter().flat_map(|outcome| &outcome.flows).any(|flow| figure.3(flow).is_some());
+    let has =
+        |figure: &Figure| comparison.outcomes.iter().flat_map(|outcome| &outcome.flows).any(|flow| figure.3(flow).is_some());
     let figures: Vec<&Figure> = FIGURES.iter().filter(|figure| has(figure)).collect();
-    let mut rows: Vec<Vec<String>> = vec![TITLES.iter().copied().chain(figures.iter().map(|figure| figure.1)).map(str::to_owned).collect()];
+    let mut rows: Vec<Vec<String>> =
+        vec![TITLES.iter().copied().chain(figures.iter().map(|figure| figure.1)).map(str::to_owned).collect()];
     for (index, outcome) in comparison.outcomes.iter().enumerate() {
         let runs = comparison.runs_of(index);
         for flow in 0..first.flows.len().min(SHOWN) {
@@ -121,7 +123,8 @@ pub(crate) fn table(comparison: &Comparison) -> Vec<Vec<String>> {
 
 fn cell((_, _, quantity, of): &Figure, runs: &[&Outcome], flow: usize) -> String {
     let values: Option<Vec<f64>> = runs.iter().map(|run| of(run.flows.get(flow)?)).collect();
-    let mark = if runs.iter().any(|run| run.flows[flow].result.saturated) && matches!(quantity, Quantity::Micros) { " !" } else { "" };
+    let mark =
+        if runs.iter().any(|run| run.flows[flow].result.saturated) && matches!(quantity, Quantity::Micros) { " !" } else { "" };
     match values.as_deref() {
         Some([value]) => quantity.show(*value) + mark,
         Some(values) => Interval::of(values).map_or("-".into(), |interval| quantity.show_interval(&interval) + mark),

@@ -72,7 +72,8 @@ pub(crate) fn described(experiment: &Experiment) -> Result<Flows, Problem> {
     let mut flows = Flows { format: NAME, ..Flows::default() };
     let mut spaces = BTreeMap::<&str, u32>::new();
     for (index, spec) in experiment.flow.iter().enumerate() {
-        let bad = |field: &str, message: String| Problem::new(format!("flow.{field}"), format!("of flow `{}`: {message}", spec.name));
+        let bad =
+            |field: &str, message: String| Problem::new(format!("flow.{field}"), format!("of flow `{}`: {message}", spec.name));
         if spec.name.is_empty() || experiment.flow[..index].iter().any(|other| other.name == spec.name) {
             return Err(bad("name", "each flow needs a name of its own".into()));
         }

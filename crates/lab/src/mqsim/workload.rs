@@ -232,7 +232,9 @@ fn pace(fields: &Fields<'_>, mean: u64, notes: &mut Vec<String>) -> Result<(Paci
     if stop == 0 {
         return Ok((Pacing::Queue(depth), Amount { requests: Some(total), ..Amount::default() }));
     }
-    notes.push("Stop_Time: how many requests come until then depends on the drive; sums of the workload are those of 100 000".into());
+    notes.push(
+        "Stop_Time: how many requests come until then depends on the drive; sums of the workload are those of 100 000".into(),
+    );
     Ok((Pacing::Queue(depth), Amount { until: Some(Nanos(stop)), ..Amount::default() }))
 }
 

@@ -3,7 +3,7 @@
 
 use crate::common::{MIX, Mix, drive, run, setup, ssd, workload};
 use ssd::{AnsweredRequest, Buffer, FlowClock, HostFlow, Pace, RunResult, Session, Setup, Think};
-use vocab::{HostCommand, HostOp, Lba, Nanos, SimTime, StreamId, Stream, Streams};
+use vocab::{HostCommand, HostOp, Lba, Nanos, SimTime, Stream, StreamId, Streams};
 
 /// A tick, and how many of them an answer takes.
 const TICK: u64 = 1_000;
@@ -159,9 +159,8 @@ fn one_flow_and_flows_with_times_are_what_one_order_is() {
     for scheme in ["none", "raid5", "ds-raid"] {
         let setup = Setup { seed: 3, ..setup(scheme, drive(5, 12, 4, 1), 0.5) };
         let (one, other) = (random(1, &setup), random(2, &setup));
-        let of_flows = |flows: Vec<HostFlow<'_>>| {
-            Session::new(&setup).expect("a valid drive").run_flows(flows, false, &mut |_| {}, None)
-        };
+        let of_flows =
+            |flows: Vec<HostFlow<'_>>| Session::new(&setup).expect("a valid drive").run_flows(flows, false, &mut |_| {}, None);
         let of_one = |commands: &[HostCommand], pace| run(&mut Session::new(&setup).expect("a valid drive"), commands, pace);
         let same = |flows: RunResult, one: RunResult, what: &str| {
             assert_eq!(RunResult { flows: Vec::new(), ..flows }, one, "{scheme}: {what}");

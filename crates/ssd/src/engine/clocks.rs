@@ -76,7 +76,9 @@ impl Playing<'_> {
         let command = self.next.as_ref()?;
         match self.flow.clock {
             FlowClock::Times => Some(self.from + Nanos(command.at.0)),
-            FlowClock::Queue { depth, .. } => (self.from > now && host.unanswered(index) < depth).then_some(self.from.min(self.end)),
+            FlowClock::Queue { depth, .. } => {
+                (self.from > now && host.unanswered(index) < depth).then_some(self.from.min(self.end))
+            }
         }
     }
 

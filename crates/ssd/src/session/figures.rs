@@ -7,8 +7,9 @@ use crate::engine::clocks::FlowClock;
 use crate::host::explain::{Explained, Explanations, WaitFolds};
 use crate::host::requests::Requests;
 use crate::result::{
-    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, FlowResult, HostResult, LadderResult, Life, OracleResult, PreconditionResult,
-    RedundancyResult, ReplayResult, Response, RunResult, SlcResult, StreamResult, WaitsResult, WarmUpResult, WearResult,
+    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, FlowResult, HostResult, LadderResult, Life, OracleResult,
+    PreconditionResult, RedundancyResult, ReplayResult, Response, RunResult, SlcResult, StreamResult, WaitsResult, WarmUpResult,
+    WearResult,
 };
 use crate::session::Prepared;
 use device::facts::{Folds, LadderFolds, RequestKind, SlcFolds, Step, StreamWork};

@@ -285,12 +285,7 @@ impl<P: SessionPayload> Prepared<P> {
         Ok(())
     }
 
-    fn run_explained(
-        &mut self,
-        asked: Asked<'_>,
-        progress: &mut dyn FnMut(u64),
-        mut log: Option<RequestLog<'_>>,
-    ) -> RunResult {
+    fn run_explained(&mut self, asked: Asked<'_>, progress: &mut dyn FnMut(u64), mut log: Option<RequestLog<'_>>) -> RunResult {
         self.engine.core.keep_ledgers();
         let (is_logged, before) = (log.is_some(), self.engine.host.requests.arrived);
         self.engine.host.explanations = Some(Box::new(Explanations::new(is_logged, before)));

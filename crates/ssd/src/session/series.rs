@@ -74,7 +74,8 @@ impl RunSeries {
         SeriesResult {
             bin_s: width_s,
             time_s: (0..self.bins()).map(|bin| (self.width() * bin as u64).as_secs_f64()).collect(),
-            columns: [self.host(width_s), self.responses(), self.flash(width_s), self.state(), self.dies(), self.flows(width_s)].concat(),
+            columns: [self.host(width_s), self.responses(), self.flash(width_s), self.state(), self.dies(), self.flows(width_s)]
+                .concat(),
             dies: self.dies().len() as u32,
         }
     }

@@ -336,8 +336,10 @@ impl Flow {
             Requests::Generated { kind, workload, until, .. } => {
                 room.requests = until.filter(|_| depth.is_some()).map(|_| LOOKED_AT);
                 let end = until.filter(|_| depth.is_none()).map_or(u64::MAX, |until| until.0);
-                let drawn = kind.generate(workload, streams.stream_of("generate", index as u64)).expect("it was found to take them");
-                let record = |c: HostCommand| Record { at: c.at, device: 0, op: c.op, lba: c.lba, sectors: c.sectors, stream: c.stream };
+                let drawn =
+                    kind.generate(workload, streams.stream_of("generate", index as u64)).expect("it was found to take them");
+                let record =
+                    |c: HostCommand| Record { at: c.at, device: 0, op: c.op, lba: c.lba, sectors: c.sectors, stream: c.stream };
                 Player::Recorded(Box::new(drawn.take_while(move |c| c.at.0 < end).map(move |c| Ok(record(c)))))
             }
             Requests::Recorded { source, requests, times } => {

@@ -126,7 +126,9 @@ fn amount(
         bytes = None;
     }
     if until.is_some() && matches!(one.pacing, Pacing::Queue(_)) {
-        notes.push("runtime: how many requests it holds depends on the drive; sums of the workload are those of its `size`".into());
+        notes.push(
+            "runtime: how many requests it holds depends on the drive; sums of the workload are those of its `size`".into(),
+        );
     }
     one.manner.pass = Some(pass.max(1));
     one.amount = Amount { bytes, is_exact, requests: values.number("number_ios", 1, 1 << 40)?, until };
