@@ -418,6 +418,17 @@ class Grid:
         return _toml.dumps({**self.experiment.to_settings(), "sweep": {"axes": axes}})
 
 
+def _short(settings: Any) -> str:
+    """What is given, without what is not."""
+    given = ((f.name, getattr(settings, f.name)) for f in fields(settings))
+    told = ", ".join(f"{name}={value!r}" for name, value in given if value is not None and value != {})
+    return f"{type(settings).__name__}({told})"
+
+
+for _settings in [one for one in globals().values() if is_dataclass(one) and isinstance(one, type)]:
+    _settings.__repr__ = _short  # type: ignore[method-assign]
+
+
 def _plain(value: Any, without: Sequence[str] = ()) -> Any:
     """Dataclasses as tables of what is given, paths as texts."""
     if is_dataclass(value) and not isinstance(value, type):

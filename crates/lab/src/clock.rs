@@ -29,7 +29,7 @@ pub struct Clock {
     pub factor: f64,
     /// The choice in words.
     pub said: String,
-    /// Whether each flow has a clock of its own.
+    /// True if each flow has a clock of its own.
     pub is_each: bool,
 }
 

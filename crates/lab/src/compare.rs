@@ -72,7 +72,7 @@ pub struct Outcome {
     pub planned: PlannedDrive,
     /// What the run gave.
     pub result: RunResult,
-    /// What each flow of the workload got; nothing where there is one.
+    /// Figures of each flow of the workload; nothing where there is one.
     pub flows: Vec<FlowOutcome>,
     /// What the drive would survive at the end of the run.
     pub standing: Standing,

@@ -126,7 +126,7 @@ pub struct Experiment {
     /// Generators that share the drive, each a flow with a queue or times of its own: in place of `trace.source`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flow: Vec<FlowSpec>,
-    /// Whether each flow of a workload of several also runs alone on the same drive: what it loses to the others, and how fairly.
+    /// True if each flow of a workload of several also runs alone on the same drive: what it loses to the others, and how fairly.
     #[serde(default, skip_serializing_if = "is_false")]
     pub alone: bool,
     /// User capacity and spare.

@@ -310,13 +310,13 @@ impl Workload {
         &self.flows
     }
 
-    /// Whether a flow has a queue: then the drive sets its pace, whatever times others have.
+    /// True if a flow has a queue: then the drive sets its pace, whatever times others have.
     #[must_use]
     pub fn has_queue(&self) -> bool {
         self.flows.iter().any(|flow| flow.clock != trace::flows::FlowClock::Times)
     }
 
-    /// Whether how many requests it has depends on the drive: a flow with a queue ends in time.
+    /// True if how many requests it has depends on the drive: a flow with a queue ends in time.
     #[must_use]
     pub fn ends_in_time(&self) -> bool {
         matches!(&self.tape, Tape::Described { flows, .. } if flows.ends_in_time())

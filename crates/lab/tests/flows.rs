@@ -74,12 +74,12 @@ fn a_reader_beside_a_writer_has_a_clock_and_figures_of_its_own() {
     assert!(comparison.series[0].column("flow_1_response_p99_us").is_some());
 }
 
-/// What a flow is alone is what it is in an experiment of its own on the same drive: fails if alone it finds another drive, other
+/// A flow alone has the figures of an experiment of its own on the same drive: fails if alone it finds another drive, other
 /// requests or another clock.
 #[test]
 fn alone_is_what_an_experiment_of_the_flow_alone_gives() {
     let both = compared(&experiment(&pair("alone = true")));
-    // The drive is as large, and was warmed up by nobody: the reader alone has no writes to warm it up with.
+    // The drive is as large, without a warm-up: the reader alone has no writes for one.
     let only = pair("warmup = \"none\"").split("[[flow]]\nname = \"log writer\"").next().expect("two").to_owned();
     let both_cold = compared(&experiment(&pair("alone = true\nwarmup = \"none\"")));
     let mut reader = experiment(&format!(
@@ -107,7 +107,7 @@ fn alone_is_what_an_experiment_of_the_flow_alone_gives() {
         assert!(slow[0] > 1.0, "reads wait for writes: {slow:?}");
         let fair = slow[0].min(slow[1]) / slow[0].max(slow[1]);
         assert_eq!(fairness(&outcome.flows), Some(fair));
-        assert!(outcome.flows[0].alone.as_ref().expect("asked for").response_us.max < 200.0, "a read alone meets nobody");
+        assert!(outcome.flows[0].alone.as_ref().expect("asked for").response_us.max < 200.0, "a read alone waits for no other");
     }
     let row = &both.rows()[0];
     assert!(row["flow_reader_slowdown"].as_f64() > Some(1.0) && row["flow_fairness"].is_f64(), "{row:?}");

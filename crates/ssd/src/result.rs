@@ -390,7 +390,7 @@ pub struct RunResult {
     /// Where the time of responses went; `None` where nobody asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<WaitsResult>,
-    /// What each flow of requests gave; empty where there is one.
+    /// Figures of each flow of requests; empty where there is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowResult>,
 }

@@ -66,7 +66,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// Whether a request of a recording is of it.
+    /// True if a request of a recording is of it.
     fn has(self, record: &Record) -> bool {
         match self {
             Self::Flow(_) => true,

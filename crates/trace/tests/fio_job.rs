@@ -242,7 +242,7 @@ fn a_job_that_is_time_based_has_no_end_of_its_own() {
     assert_eq!(flows("[a]\nbs=4k\nsize=16k\nruntime=1\n").records_of(0, 1).take(1000).count(), 4, "it also ends with its size");
 }
 
-/// The null engine answers at once: fio pauses behind so many requests, whatever the queue depth.
+/// The null engine answers at once: fio pauses behind each `every` requests, whatever the queue depth.
 #[test]
 fn pauses_are_where_fio_makes_them() {
     for (job, every) in [

@@ -1,4 +1,4 @@
-//! What each flow got, and what it lost to the others.
+//! Figures of each flow, and its loss to the others.
 
 use crate::caution::{Caution, Level};
 use crate::compare::Outcome;
@@ -8,7 +8,7 @@ use crate::textual::Arrival;
 use crate::workload::Workload;
 use ssd::{FlowResult, RunResult};
 
-/// What a flow got of a drive.
+/// Figures of a flow on a drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowOutcome {
     /// Its name.
@@ -51,7 +51,7 @@ pub fn fairness(flows: &[FlowOutcome]) -> Option<f64> {
     Some(least / most)
 }
 
-/// What a reader must know of the flows of a scheme.
+/// Cautions about the flows of a scheme.
 pub(crate) fn cautions(scheme: &str, run: &RunResult, flows: &[FlowOutcome]) -> Vec<Caution> {
     let behind: Vec<String> = flows.iter().filter(|flow| flow.result.saturated).map(|flow| format!("`{}`", flow.name)).collect();
     if behind.is_empty() || run.replay.saturated {

@@ -1,4 +1,4 @@
-//! What flows get of a drive as a picture: the mean response of each, alone and beside the others, under each scheme.
+//! Flows as a picture: the mean response of each, alone and beside the others, under each scheme.
 
 use crate::compare::Comparison;
 use crate::flows::{FlowOutcome, fairness};

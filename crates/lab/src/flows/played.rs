@@ -9,13 +9,13 @@ use std::cell::RefCell;
 use trace::AddressMap;
 use vocab::HostCommand;
 
-/// What a run of flows is made of.
+/// All that a run of flows needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Playing<'a> {
     pub workload: &'a Workload,
     pub map: &'a AddressMap,
     pub arrival: Arrival,
-    /// What times are multiplied by.
+    /// Factor of all times.
     pub factor: f64,
 }
 

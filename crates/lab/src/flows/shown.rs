@@ -34,7 +34,7 @@ fn of_result(result: &FlowResult) -> Map<String, Value> {
     keys
 }
 
-/// What a scheme's results say of flows; nothing where there is one.
+/// Keys of the flows in a scheme's results; nothing where there is one.
 pub(crate) fn keys(flows: &[FlowOutcome]) -> Option<[(&'static str, Value); 2]> {
     if flows.is_empty() {
         return None;

@@ -26,7 +26,7 @@ pub enum FlowsBy {
 }
 
 impl FlowsBy {
-    /// Whether nothing was said.
+    /// True if nothing was said.
     pub(crate) fn is_one(&self) -> bool {
         *self == Self::One
     }
@@ -46,7 +46,7 @@ impl std::fmt::Display for FlowsBy {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowSpec {
-    /// What results call it.
+    /// Its name in results.
     pub name: String,
     /// A generator.
     pub source: String,
@@ -67,7 +67,7 @@ pub struct FlowSpec {
 /// The workload of `[[flow]]`.
 ///
 /// # Errors
-/// What is wrong with a flow.
+/// A flow with a setting that is refused.
 pub(crate) fn described(experiment: &Experiment) -> Result<Flows, Problem> {
     let mut flows = Flows { format: NAME, ..Flows::default() };
     let mut spaces = BTreeMap::<&str, u32>::new();

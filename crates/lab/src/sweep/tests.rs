@@ -233,9 +233,18 @@ fn a_run_that_cannot_be_run_is_named_and_the_others_are_kept() {
     let text =
         GRID.replace("generate.read_fraction", "capacity.spare").replace("[0, 0.5]", "[0.01, 0.5]").replace("4MiB", "256MiB");
     let (grid, directory) = (grid(&text), scratch.open());
-    let problem = swept(&grid, &directory, 2).unwrap_err().to_string();
+    let summary = swept(&grid, &directory, 2).unwrap();
+    let [(0, problem), (1, _), (2, _)] = &summary.refused[..] else { panic!("{:?}", summary.refused) };
     assert!(problem.contains("run 0 (capacity.spare = 0.01, age = \"fresh\")"), "{problem}");
     assert_eq!(scratch.runs().len(), 3, "those that could be run");
+    // One row for the corner, which has its axes, and all rows of the others.
+    let table = std::fs::read_to_string(scratch.0.join("results.csv")).unwrap();
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.len() - 1, summary.rows);
+    assert!(lines[0].split(',').any(|name| name == "problem") && lines[1].contains("0.01"), "{}", lines[1]);
+    assert_eq!(lines.iter().filter(|line| line.contains("run 0 (")).count(), 1);
+    let again = swept(&grid, &directory, 2).unwrap();
+    assert_eq!((again.found, again.refused), (3, summary.refused), "it is tried again");
 }
 
 #[test]

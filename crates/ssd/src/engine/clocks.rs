@@ -26,7 +26,7 @@ pub struct HostFlow<'a> {
 pub enum FlowClock {
     /// At their own times, whatever the drive does.
     Times,
-    /// As soon as fewer than so many of the flow are unanswered; times are ignored.
+    /// As soon as fewer than `depth` of the flow are unanswered; times are ignored.
     Queue {
         /// Queue depth.
         depth: u32,
@@ -39,7 +39,7 @@ pub enum FlowClock {
     },
 }
 
-/// A flow pauses: behind so many answers it waits for all that it has asked, and then for a time.
+/// A flow pauses: behind a number of answers it waits for all that it has asked, and then for a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Think {
     /// So long.
@@ -82,7 +82,7 @@ impl Playing<'_> {
         }
     }
 
-    /// Whether a queue sends its next request now.
+    /// True if a queue sends its next request now.
     fn may_send(&mut self, index: usize, now: SimTime, host: &HostFlows) -> bool {
         let FlowClock::Queue { depth, think, .. } = self.flow.clock else { return false };
         if now >= self.end {
@@ -107,9 +107,9 @@ struct Clocks<'a> {
     flows: Vec<Playing<'a>>,
     /// The stage that is being played.
     stage: u32,
-    /// What has arrived.
+    /// Requests that have arrived.
     arrived: u64,
-    /// Whether a time has come since it was last looked what may be sent.
+    /// True if a time has come since it was last looked what may be sent.
     stirred: bool,
 }
 

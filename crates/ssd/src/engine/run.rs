@@ -17,7 +17,7 @@ pub(super) trait Arrivals<P: HostPayload, A: FlashArray<P>> {
     fn let_arrive(&mut self, engine: &mut Engine<P, A>, each: BeforeEach<'_, P, A>);
     /// The time that was scheduled has come.
     fn due(&mut self, engine: &mut Engine<P, A>, each: BeforeEach<'_, P, A>);
-    /// Whether all have arrived.
+    /// True if all have arrived.
     fn is_over(&self) -> bool;
 }
 

@@ -1,22 +1,22 @@
 //! Requests of several flows: how many of each are unanswered, where there are several.
 
-/// What is known of one flow.
+/// Counts of one flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct HostFlow {
     unanswered: u32,
     answered: u64,
 }
 
-/// What is known of each flow; nothing where there is one.
+/// Counts of each flow; nothing where there is one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HostFlows {
     each: Vec<HostFlow>,
-    /// Whether a request was answered since somebody last asked: then another may come.
+    /// True if a request was answered since this was last asked: then another may come.
     stirred: bool,
 }
 
 impl HostFlows {
-    /// A run of so many flows begins.
+    /// A run of `count` flows begins.
     pub fn begin(&mut self, count: usize) {
         *self = Self { each: vec![HostFlow::default(); count], stirred: true };
     }
@@ -26,13 +26,13 @@ impl HostFlows {
         self.each.clear();
     }
 
-    /// Whether flows are told apart.
+    /// True if flows are told apart.
     #[inline]
     pub fn are_told_apart(&self) -> bool {
         !self.each.is_empty()
     }
 
-    /// Whether a request was answered since this was last asked.
+    /// True if a request was answered since this was last asked.
     pub fn take_stirred(&mut self) -> bool {
         std::mem::take(&mut self.stirred)
     }

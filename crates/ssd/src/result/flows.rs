@@ -1,10 +1,10 @@
-//! What one of several flows of requests gave in one run.
+//! Figures of one of several flows of requests in one run.
 
 use crate::result::{Response, WaitsResult};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What one of several flows of requests gave in one run.
+/// Figures of one of several flows of requests in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowResult {
     /// Requests answered, by kind.
@@ -17,7 +17,7 @@ pub struct FlowResult {
     pub began_s: Option<f64>,
     /// From its first request to its last answer, in seconds.
     pub simulated_s: f64,
-    /// Whether its requests have times and piled up faster than the drive answered.
+    /// True if its requests have times and piled up faster than the drive answered.
     pub saturated: bool,
     /// Response times of reads and writes.
     pub response_us: Response,

@@ -106,7 +106,7 @@ pub(crate) enum Clocks {
 }
 
 impl Clocks {
-    /// Whether all come at times of their own.
+    /// True if all come at times of their own.
     fn are_times(&self) -> bool {
         match self {
             Self::One(pace) => *pace == Pace::Open,
@@ -212,7 +212,7 @@ impl OfRun<'_> {
         (reads.iter().sum::<u64>() + ladder.further_sensings).saturating_sub(in_register + in_gathering)
     }
 
-    /// What each of several flows gave.
+    /// Figures of each of several flows.
     fn flows(&self, clocks: &Clocks, explanations: Option<&Explanations>) -> Vec<FlowResult> {
         let Clocks::Each(clocks) = clocks else { return Vec::new() };
         let none = FlowFolds::default();
@@ -335,7 +335,7 @@ fn by_kind(requests: &[u64; 4]) -> BTreeMap<String, u64> {
     by_name(RequestKind::ALL.iter().map(|&(kind, name)| (name, requests[kind as usize])).collect())
 }
 
-/// Whether answers took noticeably longer than requests came, in seconds.
+/// True if answers took noticeably longer than requests came, in seconds.
 fn is_behind(answered: f64, sent: f64) -> bool {
     answered - sent > 0.05 * sent.max(1e-3)
 }

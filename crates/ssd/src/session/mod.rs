@@ -244,7 +244,7 @@ impl Session {
     }
 }
 
-/// What a host asks in a run.
+/// The requests of a run.
 pub(crate) enum Asked<'a> {
     /// Commands in one order, by one clock.
     One(&'a mut dyn Iterator<Item = HostCommand>, Pace),

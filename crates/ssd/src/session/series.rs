@@ -165,7 +165,7 @@ impl RunSeries {
         ]
     }
 
-    /// What each flow was told, where there are several.
+    /// Answers to each flow, where there are several.
     fn flows(&self, width_s: f64) -> Vec<SeriesColumn> {
         let flows = self.series.bins().iter().map(|bin| bin.flows.len()).max().unwrap_or(0);
         let of = |bin: &Bin, flow: usize| {

@@ -110,7 +110,7 @@ pub enum Pacing {
     All(Rate),
 }
 
-/// Pauses of a flow with a queue: behind so many answers it waits for all that it has asked, and then for a time.
+/// Pauses of a flow with a queue: behind a number of answers it waits for all that it has asked, and then for a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pauses {
     /// The time.
@@ -124,7 +124,7 @@ pub struct Pauses {
 pub enum FlowClock {
     /// At times of their own.
     Times,
-    /// As soon as fewer than so many of the flow are unanswered.
+    /// As soon as fewer than `depth` of the flow are unanswered.
     Queue {
         /// Queue depth.
         depth: u32,
@@ -237,7 +237,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Whether all requests come at times of their own.
+    /// True if all requests come at times of their own.
     #[must_use]
     pub fn is_timed(&self) -> bool {
         self.flows.iter().all(Flow::is_timed)
@@ -250,7 +250,7 @@ impl Flows {
         (!self.is_timed()).then_some(most)
     }
 
-    /// Whether it takes more than one order and one clock to play it: several flows, or one that pauses, begins later or ends in time.
+    /// True if it takes more than one order and one clock to play it: several flows, or one that pauses, begins later or ends in time.
     #[must_use]
     pub fn has_clocks(&self) -> bool {
         let is_plain = |flow: &Flow| match flow.clock() {
@@ -260,7 +260,7 @@ impl Flows {
         self.flows.len() > 1 || !self.flows.iter().all(is_plain)
     }
 
-    /// Whether a flow ends in time and has a queue: how many requests that holds depends on the drive.
+    /// True if a flow ends in time and has a queue: how many requests that holds depends on the drive.
     #[must_use]
     pub fn ends_in_time(&self) -> bool {
         self.flows.iter().any(|flow| matches!(flow.clock(), FlowClock::Queue { until: Some(_), .. }))
@@ -460,7 +460,7 @@ impl Playing<'_> {
         Ok(asked.filter(|asked| self.room.takes(asked.sectors)))
     }
 
-    /// What orders its next request among those of other flows: its time where all have times, else how many of its queue's lengths it has
+    /// Place of its next request among those of other flows: its time where all have times, else how many of its queue's lengths it has
     /// taken.
     fn key(&self, asked: &Asked, are_timed: bool) -> u64 {
         if are_timed {
