@@ -117,18 +117,18 @@ pub struct Experiment {
     /// `10s`. A recording is repeated, a generator is drawn further.
     #[serde(default, skip_serializing_if = "Warmup::is_auto")]
     pub warmup: Warmup,
+    /// True if each flow of a workload of several also runs alone on the same drive: what it loses to the others, and how fairly.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub alone: bool,
+    /// Generators that share the drive, each a flow with a queue or times of its own: in place of `trace.source`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flow: Vec<FlowSpec>,
     /// What the host asks.
     #[serde(default)]
     pub trace: TraceSpec,
     /// Options of the generator, where `trace.source` is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generate: Option<GenerateSpec>,
-    /// Generators that share the drive, each a flow with a queue or times of its own: in place of `trace.source`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub flow: Vec<FlowSpec>,
-    /// True if each flow of a workload of several also runs alone on the same drive: what it loses to the others, and how fairly.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub alone: bool,
     /// User capacity and spare.
     #[serde(default)]
     pub capacity: CapacitySpec,
