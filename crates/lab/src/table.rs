@@ -272,11 +272,15 @@ impl Comparison {
         }
         rows.rows.splice(1..1, self.reasons());
         let [table, waits] = [&rows.rows, &waits].map(|rows| aligned(rows));
-        let flows = crate::flows::table(self);
-        let flows: Vec<Row> =
-            flows.into_iter().map(|cells| Row { label: cells[0].clone(), cells: cells[1..].to_vec() }).collect();
-        let flows = if flows.is_empty() { String::new() } else { format!("{}\n", aligned(&flows)) };
+        let flows = self.flows_text();
         format!("{}\n\n{}\n{flows}{waits}\n{table}\n{}", self.title(), self.verdict_text(), self.remarks())
+    }
+
+    /// The table of flows; nothing where there is one flow.
+    fn flows_text(&self) -> String {
+        let row = |cells: Vec<String>| Row { label: cells[0].clone(), cells: cells[1..].to_vec() };
+        let rows: Vec<Row> = crate::flows::table(self).into_iter().map(row).collect();
+        if rows.is_empty() { String::new() } else { format!("{}\n", aligned(&rows)) }
     }
 
     /// A scheme with a mark where its run cannot be compared.
