@@ -22,7 +22,7 @@ from flashkeep.campaigns import Campaign, torture
 from flashkeep.disks import Answer, Control, Disk, Happened
 from flashkeep.errors import BadInput, CheckFailed, DiskFailed, FlashkeepError
 from flashkeep.policies import PageEcc
-from flashkeep.results import Result, run
+from flashkeep.results import FlowResult, Result, run
 from flashkeep.settings import (
     Age,
     Axis,
@@ -35,6 +35,8 @@ from flashkeep.settings import (
     Errors,
     Experiment,
     Faults,
+    Flow,
+    Flows,
     Geometry,
     Grid,
     Precondition,
@@ -68,6 +70,9 @@ __all__ = [
     "Experiment",
     "Faults",
     "FlashkeepError",
+    "Flow",
+    "FlowResult",
+    "Flows",
     "Frame",
     "Geometry",
     "Grid",

@@ -29,6 +29,18 @@ class Framed(ABC):
         """What the values of each column are: ``text``, ``whole number``, ``number`` or ``truth value``; any may be None."""
         return self.frame.types
 
+    def filter(self, **wanted: Any) -> _native.Frame:
+        """The rows whose columns have these values, or, where a list, tuple or set is given, one of them."""
+        return self.frame.filter(**wanted)
+
+    def to_polars(self) -> Any:
+        """The rows as a frame of polars."""
+        return self.frame.to_polars()
+
+    def to_pandas(self) -> Any:
+        """The rows as a frame of pandas."""
+        return self.frame.to_pandas()
+
     def __len__(self) -> int:
         return len(self.frame)
 

@@ -50,6 +50,16 @@ class Frame:
         """The values of a column."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+    def filter(self, **wanted: Any) -> Frame:
+        """The rows whose columns have these values, or, where a list, tuple or set is given, one of them:
+        ``frame.filter(scheme="raid5", seed=[1, 2])``."""
+
+    def to_polars(self) -> Any:
+        """The rows as a frame of polars."""
+
+    def to_pandas(self) -> Any:
+        """The rows as a frame of pandas."""
+
     def to_parquet(self) -> bytes:
         """The rows as a Parquet file, the same that ``flashkeep sweep`` writes."""
 

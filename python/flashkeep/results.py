@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import json
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Union
@@ -14,6 +16,45 @@ from flashkeep._framed import Framed
 from flashkeep._progress import Progress, bar
 from flashkeep.errors import CheckFailed
 from flashkeep.settings import Experiment, PathText
+
+
+@dataclass(frozen=True)
+class FlowResult:
+    """What one of several flows of requests got of a drive (docs/flows.md); times in microseconds, ``None`` where
+    there were no such requests."""
+
+    name: str
+    #: By what its requests came: ``"queue 4"``, ``"times"``.
+    clock: str
+    #: Requests answered.
+    requests: int
+    requests_per_s: float | None
+    mb_per_s: float | None
+    response_us_mean: float | None
+    read_response_us_mean: float | None
+    read_response_us_p99: float | None
+    write_response_us_mean: float | None
+    write_response_us_p99: float | None
+    #: Its mean response over that of the flow alone; ``None`` without ``Experiment(alone=True)``.
+    slowdown: float | None
+    #: The flow alone on the same drive.
+    alone: FlowResult | None
+    #: All keys of the flow (docs/spec/results.md, "Flows").
+    keys: Mapping[str, Any] = field(repr=False)
+
+    @classmethod
+    def of(cls, keys: Mapping[str, Any], name: str, clock: str) -> FlowResult:
+        """From the keys of results."""
+        taken = [f.name for f in fields(cls) if f.name not in ("name", "clock", "slowdown", "alone", "keys")]
+        alone = keys.get("alone")
+        return cls(
+            name=name,
+            clock=clock,
+            slowdown=keys.get("slowdown"),
+            alone=None if alone is None else cls.of(alone, name, clock),
+            keys=keys,
+            **{key: keys[key] for key in taken},
+        )
 
 
 class Result(Framed):
@@ -91,6 +132,14 @@ class Result(Framed):
             if found["scheme"] == scheme:
                 return dict(found)
         raise KeyError(f"no scheme is called {scheme}; there are {', '.join(self.schemes)}")
+
+    def flows(self, scheme: str) -> list[FlowResult]:
+        """What each flow got under a scheme, where the workload has several; over several seeds, under the first."""
+        return [FlowResult.of(flow, flow["flow"], flow["clock"]) for flow in self.of(scheme).get("flows", [])]
+
+    def flow_fairness(self, scheme: str) -> float | None:
+        """The least slowdown of its flows over the greatest; ``None`` without ``Experiment(alone=True)``."""
+        return self.of(scheme).get("flow_fairness")
 
     @property
     def verdict(self) -> dict[str, Any]:

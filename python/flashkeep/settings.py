@@ -106,6 +106,7 @@ class Trace:
     ranges: str | None = None
     order: str | None = None
     columns: str | None = None
+    flows: str | None = None
 
     def settings(self) -> dict[str, Any]:
         """Sections of the experiment."""
@@ -144,6 +145,52 @@ class Workload:
         of_trace = ("loops", "arrival", "addresses", "max_gap", "keep_writes")
         trace.update({key: generate.pop(key) for key in of_trace if key in generate})
         return {"trace": trace, "generate": generate}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow:
+    """One of several generators that share the drive, with a queue or times of its own."""
+
+    #: What results call it.
+    name: str
+    #: Its generator.
+    generator: str
+    #: Requests of it that are unanswered at most; none: they come at the times that ``arrivals`` of ``generate`` says.
+    depth: int | None = None
+    #: It ends at this time behind its first request, or with ``requests`` of ``generate``.
+    until: Time | None = None
+    #: Flows that name the same space share their addresses.
+    space: str | None = None
+    #: Options of the generator, as of :class:`Workload`.
+    generate: Mapping[str, Any] = field(default_factory=dict)
+
+    def settings(self) -> dict[str, Any]:
+        """The table of the flow."""
+        given = _plain(self, without=("generator", "generate"))
+        given["source"] = self.generator
+        if self.generate:
+            given["generate"] = _plain(dict(self.generate))
+        return given
+
+
+@dataclass(frozen=True)
+class Flows:
+    """A workload of several generators, each with a clock of its own."""
+
+    flows: tuple[Flow, ...]
+    #: How requests of all of them arrive, in place of their own clocks: ``"closed=8"``, ``"scaled=2"``.
+    arrival: str | None = None
+
+    def __init__(self, *flows: Flow, arrival: str | None = None) -> None:
+        object.__setattr__(self, "flows", flows)
+        object.__setattr__(self, "arrival", arrival)
+
+    def settings(self) -> dict[str, Any]:
+        """Sections of the experiment."""
+        given: dict[str, Any] = {"flow": [flow.settings() for flow in self.flows]}
+        if self.arrival is not None:
+            given["trace"] = {"arrival": self.arrival}
+        return given
 
 
 @documented("capacity")
@@ -285,7 +332,7 @@ class Experiment:
     name, such as ``{"gc.policy": "fifo"}``."""
 
     schemes: Sequence[Scheme | str] | None = None
-    trace: Trace | Workload | None = None
+    trace: Trace | Workload | Flows | None = None
     drive: Drive | None = None
     capacity: Capacity | None = None
     gc: Collection | None = None
@@ -304,6 +351,8 @@ class Experiment:
     scheduler: str | None = None
     #: How much of the workload is replayed before it is measured: ``"auto"``, ``"none"``, a number of requests, or a time.
     warmup: str | int | None = None
+    #: Whether each flow of a workload of several also runs alone: slowdown and fairness.
+    alone: bool | None = None
     settings: Settings = field(default_factory=dict)
 
     def to_settings(self) -> dict[str, Any]:
@@ -371,6 +420,17 @@ class Grid:
             )
         axes = [axis.to_settings() for axis in self.axes]
         return _toml.dumps({**self.experiment.to_settings(), "sweep": {"axes": axes}})
+
+
+def _short(settings: Any) -> str:
+    """What is given, without what is not."""
+    given = ((f.name, getattr(settings, f.name)) for f in fields(settings))
+    told = ", ".join(f"{name}={value!r}" for name, value in given if value is not None and value != {})
+    return f"{type(settings).__name__}({told})"
+
+
+for _settings in [one for one in globals().values() if is_dataclass(one) and isinstance(one, type)]:
+    _settings.__repr__ = _short  # type: ignore[method-assign]
 
 
 def _plain(value: Any, without: Sequence[str] = ()) -> Any:

@@ -51,7 +51,7 @@ def test_an_ecc_policy_of_python_decides_as_the_same_one_of_the_engine(writes):
     [
         (lambda candidates: 1 / 0, ZeroDivisionError, "division"),
         (lambda candidates: len(candidates), ValueError, "gc.policy: gave .*, and there are"),
-        (lambda candidates: "first", TypeError, "str"),
+        (lambda candidates: "first", TypeError, "gc.policy: gave 'first', wanted the place"),
     ],
 )
 def test_what_a_policy_raises_ends_the_run(writes, policy, raised, says):

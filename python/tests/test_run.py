@@ -92,6 +92,24 @@ def test_a_frame_outlives_what_it_came_from(small):
     assert frame["scheme"].to_list() == ["none", "raid5"]
 
 
+def test_frames_are_filtered_by_values_and_handed_to_libraries(small):
+    result = fk.run(small)
+    scheme = result.schemes[0]
+    one = result.filter(scheme=scheme)
+    assert (len(one), one["scheme"], one["waf"]) == (1, [scheme], [result["waf"][0]])
+    assert result.filter(scheme=[scheme, "nothing"]).columns == result.columns
+    assert len(result.filter(scheme={"nothing"})) == 0 and len(result.filter(scheme=scheme, seed=-1)) == 0
+    with pytest.raises(KeyError, match="no column is called sceme"):
+        result.filter(sceme=scheme)
+    assert pytest.importorskip("polars").DataFrame(one).equals(one.to_polars())
+    assert one.to_pandas()["scheme"].tolist() == [scheme]
+
+
+def test_what_is_not_given_is_not_in_the_short_form():
+    experiment = fk.Experiment(trace=fk.Workload(generator="zipf", theta=0.5), seed=3)
+    assert repr(experiment) == "Experiment(trace=Workload(generator='zipf', theta=0.5), seed=3)"
+
+
 def test_pandas_takes_it(small):
     pandas = pytest.importorskip("pandas")
     if not hasattr(pandas.DataFrame, "from_arrow"):
@@ -106,6 +124,7 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
         schemes=["none"],
         seeds=2,  # left out where it is 1
         warmup="none",  # left out where it is "auto"
+        alone=True,  # left out where it is false
         # Left out where they are not given.
         trace=fk.Workload(
             generator="uniform", requests=10, range="4MiB", max_gap="1h", keep_writes=0.5, mobile={"zones": 3},
@@ -129,8 +148,8 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
         "ecc": fk.Ecc, "drive": fk.Drive, "trace": fk.Trace,
     }  # fmt: skip
     for section, dataclass in sections.items():
-        # No CSV is read here, nor several recordings.
-        recordings = {"columns", "then", "beside", "ranges", "order"}
+        # No CSV is read here, nor several recordings, and there is one flow.
+        recordings = {"columns", "then", "beside", "ranges", "order", "flows"}
         optional = {"ecc": {"options"}, "trace": recordings}.get(section, set())
         assert {f.name for f in fields(dataclass)} - optional == set(effective[section]), section
     for section, dataclass in {"geometry": fk.Geometry, "energy": fk.Energy}.items():
@@ -139,6 +158,31 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
     assert generate == set(effective["generate"])
     known = {f.name for f in fields(fk.Experiment)} - {"settings"}
     assert known == (set(effective) | {"scheme"}) - {"generate", "scheme"}
+
+
+def test_flows_have_clocks_and_figures_of_their_own():
+    options = {"requests": 400, "range": "8MiB", "read_fraction": 1.0}
+    paced = {"requests": 100, "range": "8MiB", "arrivals": {"every": "2ms"}}
+    experiment = fk.Experiment(
+        schemes=["none", "raid5"],
+        drive=fk.Drive(preset="mlc-2014"),
+        buffer=fk.Buffer(kind="off"),
+        trace=fk.Flows(
+            fk.Flow(name="reader", generator="uniform", depth=2, generate=options),
+            fk.Flow(name="log", generator="sequential", generate=paced),
+        ),
+        alone=True,
+    )
+    result = fk.run(experiment)
+    reader, writer = result.flows("raid5")
+    assert (reader.name, reader.clock, reader.requests) == ("reader", "queue 2", 400)
+    assert (writer.name, writer.clock, writer.requests) == ("log", "times", 100)
+    assert reader.write_response_us_mean is None and writer.read_response_us_mean is None
+    assert reader.slowdown == reader.response_us_mean / reader.alone.response_us_mean > 1
+    slowdowns = [flow.slowdown for flow in (reader, writer)]
+    assert result.flow_fairness("raid5") == min(slowdowns) / max(slowdowns)
+    assert result["flow_reader_requests"] == [400, 400]
+    assert reader.keys["read_waits_us"]["sensing"] > 0
 
 
 def test_settings_of_every_kind_reach_the_engine(tmp_path):

@@ -315,7 +315,7 @@ pub struct Options {
     /// One JSON document on stdout instead of the table
     #[arg(long)]
     pub json: bool,
-    /// Also draw response, write amplification and energy as one static picture
+    /// Also draw response, write amplification and energy as one static picture; of several flows what each gets
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
     /// Also write every request with its waits as a Parquet file
@@ -330,6 +330,9 @@ pub struct Options {
     /// Repeat with so many seeds, that of --seed and those that follow it: means with 95 % confidence intervals [default: 1]
     #[arg(long, value_name = "N")]
     pub seeds: Option<String>,
+    /// Run each flow of a workload of several alone on the same drive, too: slowdown and fairness
+    #[arg(long)]
+    pub alone: bool,
     /// What pages carry: none, tag or page
     #[arg(long)]
     pub payload: Option<String>,
@@ -379,10 +382,12 @@ impl Options {
     #[must_use]
     pub fn overrides(&self, trace: Option<&OsStr>) -> lab::Overrides {
         let drive = self.drive.as_ref().map(lab::path_text);
+        let alone = self.alone.then(|| "true".to_owned());
         let named = [
             ("--drive", "drive.preset", &drive),
             ("--seed", "seed", &self.seed),
             ("--seeds", "seeds", &self.seeds),
+            ("--alone", "alone", &alone),
             ("--payload", "payload", &self.payload),
             ("--ecc", "ecc.policy", &self.ecc),
             ("--errors", "errors.model", &self.errors),

@@ -52,7 +52,7 @@ fn words(text: &str) -> BTreeSet<&str> {
 }
 
 fn tell(summary: &Summary, directory: &Directory, wanted: &Wanted) -> ExitCode {
-    let Summary { runs, found, others, rows, failed } = summary;
+    let Summary { runs, found, others, rows, failed, refused } = summary;
     if *found > 0 {
         say(&format!("{found} of {runs} runs were there already"));
     }
@@ -60,6 +60,12 @@ fn tell(summary: &Summary, directory: &Directory, wanted: &Wanted) -> ExitCode {
         say(&format!("{others} parts in {} belong to other grids and are left alone", directory.folder().display()));
     }
     print(&format!("{runs} runs, {rows} rows: {}\n", directory.results().display()));
+    if let Some((run, problem)) = refused.first() {
+        say(&format!(
+            "{} of {runs} runs cannot be run, as the column `problem` says of each; run {run}: {problem}",
+            refused.len()
+        ));
+    }
     if failed.is_empty() {
         return ExitCode::SUCCESS;
     }

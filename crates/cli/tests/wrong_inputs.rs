@@ -70,7 +70,6 @@ fn write_files(here: &Path) {
         ("device.xml", b"<?xml version=\"1.0\"?><Execution_Parameter_Set></Execution_Parameter_Set>".to_vec()),
         ("numbers.csv", b"time,op,lba,size\n0,0,0,512\n".to_vec()),
         ("value.fio", b"[a]\nsize=1m\nbs=1000\n".to_vec()),
-        ("clock.fio", b"[a]\nsize=1m\nrate_iops=5\n[b]\nsize=1m\n".to_vec()),
         ("cut.xml", b"<Execution_Parameter_Set>\n<Device_Parameter_Set>\n".to_vec()),
         ("other.xml", b"<a></a>\n".to_vec()),
         (
@@ -204,7 +203,6 @@ const WRONG: &[(&str, &[&str])] = &[
     ("inspect -- --rw=reed", &["option `rw`: found `reed`"]),
     ("inspect -- job.fio", &["found `job.fio`, wanted options"]),
     ("compare value.fio", &["value.fio, line 3, option `bs`: found `1000`"]),
-    ("compare clock.fio", &["clock.fio, line 4", "one clock"]),
     ("compare words --format fio-job", &["words, line 1"]),
     ("compare load.xml", &["load.xml:3:", "unknown element of a scenario `Flow`"]),
     ("compare words --format mqsim", &["words:1:"]),

@@ -2,6 +2,7 @@
 //! report is a fold over these records, so two reports cannot disagree.
 
 use crate::batches::{Batches, Mark};
+use crate::flows::FlowFolds;
 use crate::series::Series;
 use hdrhistogram::Histogram;
 use vocab::{Cause, DieId, Nanos, SimTime, StreamId};
@@ -93,6 +94,26 @@ pub enum Fact {
     },
     /// A host request was answered.
     Answered {
+        /// What it was.
+        kind: RequestKind,
+        /// How long it took.
+        response: Nanos,
+    },
+    /// A host request of one of several flows arrived.
+    FlowArrived {
+        /// The flow.
+        flow: u16,
+        /// What it is.
+        kind: RequestKind,
+        /// Its length.
+        sectors: u32,
+        /// When it was sent.
+        sent: SimTime,
+    },
+    /// A host request of one of several flows was answered.
+    FlowAnswered {
+        /// The flow.
+        flow: u16,
         /// What it was.
         kind: RequestKind,
         /// How long it took.
@@ -399,6 +420,8 @@ pub struct Folds {
     pub digest: u64,
     /// The same by time, where somebody asks for it: nothing else depends on it.
     pub(crate) series: Option<Box<Series>>,
+    /// Each flow of requests, where there are several.
+    pub flows: Vec<FlowFolds>,
     /// When the open bin of the series is over: never without one.
     pub(crate) bin_end: SimTime,
     slots_per_page: u32,
@@ -449,6 +472,7 @@ impl Folds {
             astray: 0,
             digest: 0,
             series: None,
+            flows: Vec::new(),
             bin_end: SimTime(u64::MAX),
             slots_per_page,
         }
@@ -503,6 +527,8 @@ impl Folds {
             // No part of the digest: the workload says when requests arrive.
             Fact::Arrived { kind } => self.arrived(at, kind),
             Fact::Answered { kind, response } => self.answered(at, kind, response),
+            // No part of the digest: that has the same of all requests.
+            Fact::FlowArrived { flow, .. } | Fact::FlowAnswered { flow, .. } => self.of_flow(flow, at, fact),
             Fact::Pages { kind, pages } => self.pages[kind as usize] += u64::from(pages),
             Fact::OfStream { stream, work, pages } => self.of_stream(stream, work, pages),
             // Whether a read can be checked depends on what pages carry: no part of the digest.
@@ -544,6 +570,18 @@ impl Folds {
                 self.digest(at, 7, (which as u64) << 8 | u64::from(retries));
             }
             _ => {}
+        }
+    }
+
+    /// Out of line: most runs have one flow.
+    #[inline(never)]
+    fn of_flow(&mut self, flow: u16, at: SimTime, fact: Fact) {
+        if self.flows.len() <= flow as usize {
+            self.flows.resize_with(flow as usize + 1, FlowFolds::default);
+        }
+        self.flows[flow as usize].record(at, fact);
+        if let Some(series) = &mut self.series {
+            series.of_flow(flow, fact);
         }
     }
 

@@ -16,6 +16,7 @@ pub mod decode;
 pub mod ecc;
 pub mod facts;
 pub mod failed;
+pub mod flows;
 pub mod image;
 pub mod ladder;
 mod ldpc;

@@ -16,6 +16,9 @@ pub const BINS_MAX: usize = 512;
 /// Width of the bins at first.
 pub const FIRST_WIDTH: Nanos = Nanos(1_000_000);
 
+/// Flows of a run that have a series of their own.
+pub const FLOWS_SHOWN: usize = 64;
+
 /// Sub-buckets of a power of two, as a power of two: a response time is known to 1/32.
 const SUB_BITS: u32 = 5;
 const SUB: u64 = 1 << SUB_BITS;
@@ -181,6 +184,8 @@ pub struct Bin {
     pub outstanding_ns: u128,
     /// At the end of the bin.
     pub gauges: Gauges,
+    /// Response times of reads and writes of each flow, where there are several.
+    pub flows: Vec<[Responses; 2]>,
 }
 
 impl Bin {
@@ -189,6 +194,10 @@ impl Bin {
         self.counts = self.counts.with(&later.counts, |one, other| one + other);
         self.responses.iter_mut().zip(&later.responses).for_each(|(into, from)| into.add(from));
         self.outstanding_ns += later.outstanding_ns;
+        if self.flows.len() < later.flows.len() {
+            self.flows.resize_with(later.flows.len(), Default::default);
+        }
+        self.flows.iter_mut().flatten().zip(later.flows.iter().flatten()).for_each(|(into, from)| into.add(from));
         self.gauges = Gauges {
             free_blocks: later.gauges.free_blocks,
             buffered_most: self.gauges.buffered_most.max(later.gauges.buffered_most),
@@ -215,6 +224,7 @@ pub struct Series {
     end: SimTime,
     open_busy: Vec<Nanos>,
     open_responses: [OpenResponses; 2],
+    open_flows: Vec<[OpenResponses; 2]>,
 }
 
 impl Series {
@@ -232,6 +242,7 @@ impl Series {
             end: now + FIRST_WIDTH,
             open_busy: vec![Nanos(0); dies as usize],
             open_responses: [OpenResponses::new(), OpenResponses::new()],
+            open_flows: Vec::new(),
         }
     }
 
@@ -263,7 +274,8 @@ impl Series {
         let [reads, writes] = &mut self.open_responses;
         let responses = [reads.close(), writes.close()];
         let outstanding_ns = self.outstanding_ns(&counts, [folds.arrival_times, folds.answer_times]);
-        self.bins.push(Bin { counts, responses, outstanding_ns, gauges });
+        let flows = self.open_flows.iter_mut().map(|[reads, writes]| [reads.close(), writes.close()]).collect();
+        self.bins.push(Bin { counts, responses, outstanding_ns, gauges, flows });
         self.busy.extend_from_slice(&self.open_busy);
         self.open_busy.fill(Nanos(0));
         (self.start, self.end) = (self.end, self.end + self.width);
@@ -363,6 +375,20 @@ impl Series {
             if start <= since.0 {
                 return;
             }
+        }
+    }
+
+    /// Takes in a fact of one of several flows. Beyond [`FLOWS_SHOWN`] there is no series of a flow.
+    pub(crate) fn of_flow(&mut self, flow: u16, fact: Fact) {
+        let (flow, Fact::FlowAnswered { kind, response, .. }) = (flow as usize, fact) else { return };
+        if flow >= FLOWS_SHOWN {
+            return;
+        }
+        if self.open_flows.len() <= flow {
+            self.open_flows.resize_with(flow + 1, || [OpenResponses::new(), OpenResponses::new()]);
+        }
+        if let Some(responses) = self.open_flows[flow].get_mut(kind as usize) {
+            responses.record(response.0);
         }
     }
 

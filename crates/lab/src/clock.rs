@@ -3,9 +3,10 @@
 use crate::caution::{Caution, Level, late_share};
 use crate::compare::Outcome;
 use crate::experiment::Experiment;
+use crate::flows;
 use crate::quantity::{percent, seconds};
 use crate::textual::Arrival;
-use crate::workload::TraceFacts;
+use crate::workload::{TraceFacts, Workload};
 use ssd::{Demand, Pace};
 
 /// Share of time in which `none` keeps its dies (or channels) busy at most, under
@@ -28,6 +29,8 @@ pub struct Clock {
     pub factor: f64,
     /// The choice in words.
     pub said: String,
+    /// True if each flow has a clock of its own.
+    pub is_each: bool,
 }
 
 /// The factor by which `duration_s` must grow so that a drive that needs `least_s` is busy for
@@ -57,8 +60,8 @@ pub fn clock(
     none: Option<Demand>,
     schemes: &[(String, Demand)],
 ) -> Clock {
-    let open = |factor, said: String| Clock { pace: Pace::Open, factor, said };
-    let closed = |depth, said: String| Clock { pace: Pace::Closed { depth }, factor: 1.0, said };
+    let open = |factor, said: String| Clock { pace: Pace::Open, factor, said, is_each: false };
+    let closed = |depth, said: String| Clock { pace: Pace::Closed { depth }, factor: 1.0, said, is_each: false };
     match arrival {
         Arrival::Recorded => open(1.0, "at recorded times".into()),
         Arrival::Scaled(factor) => open(factor, format!("at recorded times x {factor}")),
@@ -91,6 +94,19 @@ pub fn clock(
             open(for_none, half_busy(for_none))
         }
     }
+}
+
+/// The clock of a workload of several flows: that of one, where all have times, else each its own.
+pub(crate) fn of_flows(workload: &Workload, arrival: Arrival, one: Clock) -> Clock {
+    if workload.flows().is_empty() {
+        return one;
+    }
+    let (pace, factor) = match arrival {
+        Arrival::Scaled(factor) => (one.pace, factor),
+        _ if workload.has_queue() => (Pace::Closed { depth: workload.depth().unwrap_or(1) }, 1.0),
+        _ => (one.pace, one.factor),
+    };
+    Clock { pace, factor, said: flows::said(workload.flows(), arrival, factor), is_each: true }
 }
 
 fn half_busy(factor: f64) -> String {
@@ -207,7 +223,7 @@ mod tests {
             let text = format!("[trace]\nsource = \"{source}\"\narrival = \"{arrival}\"\n{generate}");
             Experiment::parse("test.toml", &text).unwrap_or_else(|e| panic!("{e}"))
         };
-        let slowed = |factor| Clock { pace: Pace::Open, factor, said: String::new() };
+        let slowed = |factor| Clock { pace: Pace::Open, factor, said: String::new(), is_each: false };
         let said = rescaled(&with("auto", "uniform"), &slowed(4.07)).expect("a flat load axis").text;
         assert!(said.contains("multiplied by 4.07"), "{said}");
         assert!(rescaled(&with("auto", "uniform"), &slowed(1.0)).is_none());

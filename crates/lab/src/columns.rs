@@ -149,6 +149,22 @@ impl Columns {
         self.rows
     }
 
+    /// The same columns of some of the rows: those that `keep` says so of.
+    #[must_use]
+    pub fn some(&self, keep: &[bool]) -> Self {
+        fn kept<T: Clone>(values: &[Option<T>], keep: &[bool]) -> Vec<Option<T>> {
+            values.iter().zip(keep).filter(|(_, keep)| **keep).map(|(value, _)| value.clone()).collect()
+        }
+        let values = |values: &Values| match values {
+            Values::Text(v) => Values::Text(kept(v, keep)),
+            Values::Whole(v) => Values::Whole(kept(v, keep)),
+            Values::Number(v) => Values::Number(kept(v, keep)),
+            Values::Flag(v) => Values::Flag(kept(v, keep)),
+        };
+        let columns = self.columns.iter().map(|one| Column { name: one.name.clone(), values: values(&one.values) });
+        Self { columns: columns.collect(), rows: keep.iter().filter(|keep| **keep).count() }
+    }
+
     /// The columns.
     #[must_use]
     pub fn columns(&self) -> &[Column] {

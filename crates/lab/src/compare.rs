@@ -4,6 +4,7 @@ use crate::capacity::{Plan, PlannedDrive, plan, refused};
 use crate::caution::Caution;
 use crate::clock::{Clock, clock, needs_demand};
 use crate::experiment::{Experiment, Fairness};
+use crate::flows::{self, FlowOutcome, Playing};
 use crate::forks::Drives;
 use crate::problem::Problem;
 use crate::request_log::RequestLog;
@@ -71,6 +72,8 @@ pub struct Outcome {
     pub planned: PlannedDrive,
     /// What the run gave.
     pub result: RunResult,
+    /// Figures of each flow of the workload; nothing where there is one.
+    pub flows: Vec<FlowOutcome>,
     /// What the drive would survive at the end of the run.
     pub standing: Standing,
     /// Wall-clock seconds of preconditioning and ageing.
@@ -192,7 +195,8 @@ pub(crate) fn compare_on(
     let (outcomes, series): (Vec<Outcome>, Vec<_>) = ran.next().expect("there is a first repetition").1.into_iter().unzip();
     let first = Experiment { seeds: 1, ..experiment.clone() };
     let one = |experiment: Experiment, trace: TraceFacts, outcomes: Vec<Outcome>| {
-        let cautions = cautions(&experiment, (&trace, plan.user_slots), &clock, &outcomes);
+        let mut cautions = cautions(&experiment, (&trace, plan.user_slots), &clock, &outcomes);
+        cautions.extend(flows::ends_apart(&workload, &outcomes));
         Comparison {
             fairness: fairness(&experiment, &plan, &clock, &outcomes),
             notes: notes(&experiment, &workload, &plan, &outcomes),
@@ -280,7 +284,7 @@ impl Runs<'_> {
     }
 
     fn needs_demand(&self) -> bool {
-        needs_demand(self.experiment.trace.arrival, self.workload.duration_s())
+        needs_demand(self.experiment.trace.arrival, self.workload.duration_s()) && !self.workload.has_queue()
     }
 
     fn demand(&self, session: &Session) -> Result<Demand, Problem> {
@@ -367,7 +371,9 @@ impl Runs<'_> {
             None => None,
         };
         let demands: Vec<_> = prepared.iter().filter_map(|p| Some((p.label.clone(), p.demand?))).collect();
-        Ok(clock(self.experiment.trace.arrival, (self.workload.duration_s(), self.workload.depth()), none, &demands))
+        let arrival = self.experiment.trace.arrival;
+        let one = clock(arrival, (self.workload.duration_s(), self.workload.depth()), none, &demands);
+        Ok(crate::clock::of_flows(self.workload, arrival, one))
     }
 
     /// Runs every scheme under every seed; for each seed the facts of its workload and results in the experiment's order.
@@ -417,28 +423,28 @@ impl Runs<'_> {
 
     fn run(&self, index: usize, prepared: Prepared, clock: &Clock) -> Result<Observed, Problem> {
         let bench = self.bench;
-        let started = (bench.clock)();
-        let mut commands = self.workload.commands(self.map, clock.factor)?;
-        let total = self.workload.requests();
-        let mut progress = |done| (bench.progress)(Progress::Running { run: self.before + index, done, total });
         let mut session = prepared.session;
+        let playing =
+            Playing { workload: self.workload, map: self.map, arrival: self.experiment.trace.arrival, factor: clock.factor };
+        let is_alone = self.experiment.alone && self.workload.flows().len() > 1;
+        let alone = if is_alone { flows::played_alone(playing, &session)? } else { Vec::new() };
+        let started = (bench.clock)();
         // Of repetitions under other seeds there is no series.
         if self.before == 0 && matches!(self.observe, Observe::Waits { .. }) {
             session.begin_series();
         }
         let mut result = match self.observe {
-            Observe::Nothing => session.run(&mut commands, clock.pace, &mut progress),
-            Observe::Waits { log: None } => session.run_explained(&mut commands, clock.pace, &mut progress, None),
+            Observe::Nothing | Observe::Waits { log: None } => self.replay(index, &mut session, clock, None)?,
             Observe::Waits { log: Some(log) } => {
-                let mut part = log.part(self.experiment.seed, index, &prepared.label)?;
+                let names = self.workload.flows().iter().map(|flow| flow.name.clone()).collect();
+                let mut part = log.part((self.experiment.seed, index), &prepared.label, names)?;
                 let mut hear = |answered: &[AnsweredRequest]| part.hear(answered);
-                let result = session.run_explained(&mut commands, clock.pace, &mut progress, Some(&mut hear));
+                let result = self.replay(index, &mut session, clock, Some(&mut hear))?;
                 part.close()?;
                 result
             }
         };
         let finished = (bench.clock)();
-        commands.finish()?;
         result.scheme.clone_from(&prepared.label);
         (bench.progress)(Progress::Finished(self.before + index));
         let outcome = Outcome {
@@ -446,6 +452,7 @@ impl Runs<'_> {
             label: prepared.label,
             ecc_policy: prepared.ecc_policy,
             choice: prepared.choice,
+            flows: FlowOutcome::all(self.workload.flows(), self.experiment.trace.arrival, &result, alone),
             result,
             standing: session.standing(),
             prepare_wall_s: prepared.wall_s,
@@ -453,6 +460,32 @@ impl Runs<'_> {
             peak_rss_mib: peak_rss_mib(),
         };
         Ok((outcome, session.end_series()))
+    }
+
+    /// The workload, by its one clock or by those of its flows.
+    fn replay(
+        &self,
+        index: usize,
+        session: &mut Session,
+        clock: &Clock,
+        log: Option<ssd::RequestLog<'_>>,
+    ) -> Result<RunResult, Problem> {
+        let total = self.workload.requests();
+        let run = self.before + index;
+        let mut progress = |done: u64| (self.bench.progress)(Progress::Running { run, done: done.min(total), total });
+        let is_explained = matches!(self.observe, Observe::Waits { .. });
+        if !self.workload.flows().is_empty() {
+            let arrival = self.experiment.trace.arrival;
+            let playing = Playing { workload: self.workload, map: self.map, arrival, factor: clock.factor };
+            return flows::played(playing, session, is_explained, &mut progress, log);
+        }
+        let mut commands = self.workload.commands(self.map, clock.factor)?;
+        let result = match is_explained {
+            false => session.run(&mut commands, clock.pace, &mut progress),
+            true => session.run_explained(&mut commands, clock.pace, &mut progress, log),
+        };
+        commands.finish()?;
+        Ok(result)
     }
 }
 
@@ -576,6 +609,9 @@ fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan, outcomes: &[
             user_capacity(experiment, plan)
         ));
     }
+    if experiment.alone && workload.flows().len() < 2 {
+        notes.push("alone: the workload is one flow, which runs alone as it is".into());
+    }
     notes.extend(warmed(outcomes));
     if workload.folds(experiment, plan.user_slots) {
         let user = user_capacity(experiment, plan);
@@ -639,6 +675,7 @@ fn cautions(
     if matches!(experiment.trace.arrival, Arrival::Closed(_)) {
         cautions.extend(outcomes.iter().filter_map(|outcome| crate::caution::idle_dies(&outcome.label, &outcome.result)));
     }
+    cautions.extend(outcomes.iter().flat_map(|outcome| flows::cautions(&outcome.label, &outcome.result, &outcome.flows)));
     cautions.extend(outcomes.iter().filter_map(|outcome| crate::bearing::caution(outcome, user_slots)));
     let planned: Vec<&PlannedDrive> = outcomes.iter().map(|outcome| &outcome.planned).collect();
     cautions.extend(crate::capacity::caution(experiment, &planned));

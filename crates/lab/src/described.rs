@@ -1,6 +1,7 @@
 //! Workloads that a file describes instead of recording them: jobs of fio, flows of MQSim.
 
 use crate::experiment::Experiment;
+use crate::flows;
 use crate::input_file::{SETTINGS_MAX, read_text};
 use crate::mqsim;
 use crate::paths::path_of;
@@ -32,6 +33,12 @@ pub(crate) const DESCRIPTIONS: &[Description] = &[
         about: fio_job::ABOUT,
         looks_like: fio_job::looks_like,
         read: |experiment, name, text| read_job(experiment, name, text),
+    },
+    Description {
+        name: flows::NAME,
+        about: "generators of `[[flow]]`, each with a clock of its own (docs/flows.md)",
+        looks_like: |_| false,
+        read: |experiment, _, _| flows::described(experiment),
     },
     Description { name: mqsim::NAME, about: mqsim::ABOUT, looks_like: mqsim::looks_like, read: mqsim::read },
 ];
@@ -71,6 +78,10 @@ pub(crate) fn is_described(experiment: &Experiment) -> bool {
 
 /// Names the format of the workload where it is to be found out and the file describes a workload.
 pub(crate) fn settle(experiment: &mut Experiment) {
+    if !experiment.flow.is_empty() {
+        (experiment.trace.source, experiment.trace.format) = (flows::NAME.into(), flows::NAME.into());
+        return;
+    }
     let spec = &experiment.trace;
     if spec.format == "auto" && fio_job::is_command(&spec.source) {
         experiment.trace.format = fio_job::NAME.into();
@@ -111,7 +122,7 @@ pub(crate) fn is_file_of_one(name: &str) -> bool {
 /// # Errors
 /// Names them.
 pub fn refuse_unknown(experiment: &Experiment) -> Result<(), Problem> {
-    let flows = flows(experiment)?;
+    let flows = described(experiment)?;
     let notes = experiment.left_out.iter().chain(flows.iter().flat_map(|flows| &flows.notes));
     match notes.into_iter().find(|note| note.contains(crate::parameters::UNKNOWN)) {
         Some(note) => Err(Problem::new("", format!("{note} (`--strict` refuses it)"))),
@@ -119,11 +130,13 @@ pub fn refuse_unknown(experiment: &Experiment) -> Result<(), Problem> {
     }
 }
 
-/// The workload, where it is described by a file.
-pub(crate) fn flows(experiment: &Experiment) -> Result<Option<Flows>, Problem> {
+/// The workload, where it is described.
+pub(crate) fn described(experiment: &Experiment) -> Result<Option<Flows>, Problem> {
     let spec = &experiment.trace;
     let Some(description) = named(&spec.format) else { return Ok(None) };
-    let text = if fio_job::is_command(&spec.source) {
+    let text = if spec.format == flows::NAME {
+        String::new()
+    } else if fio_job::is_command(&spec.source) {
         fio_job::job_text(&spec.source)
             .map_err(|message| Problem::new("trace.source", format!("command line of fio: {message}")))?
     } else if spec.source == STANDARD_INPUT {

@@ -64,15 +64,16 @@
 //! With `equal-raw`, all schemes get the same raw flash, so redundancy is paid for out of the
 //! spare. With `equal-spare`, each scheme gets raw flash for its redundancy on top.
 
+mod reading;
 mod trace_spec;
+
+pub(crate) use reading::{read, resolve_paths};
 
 use crate::buffer::BufferSpec;
 use crate::check;
 use crate::document::Document;
-use crate::drives;
+use crate::flows::FlowSpec;
 use crate::generate::GenerateSpec;
-use crate::input_file::read_settings;
-use crate::paths::{path_of, path_text};
 use crate::problem::Problem;
 use crate::textual::{OptionText, Size, Warmup};
 use serde::{Deserialize, Serialize};
@@ -118,6 +119,12 @@ pub struct Experiment {
     /// `10s`. A recording is repeated, a generator is drawn further.
     #[serde(default, skip_serializing_if = "Warmup::is_auto")]
     pub warmup: Warmup,
+    /// True if each flow of a workload of several also runs alone on the same drive: what it loses to the others, and how fairly.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub alone: bool,
+    /// Generators that share the drive, each a flow with a queue or times of its own: in place of `trace.source`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flow: Vec<FlowSpec>,
     /// What the host asks.
     #[serde(default)]
     pub trace: TraceSpec,
@@ -292,6 +299,11 @@ fn is_once(seeds: &u32) -> bool {
     *seeds == 1
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
 fn default_payload() -> PayloadKind {
     PayloadKind::Tag
 }
@@ -393,7 +405,9 @@ impl Overrides {
             }
             if LISTS.contains(&path.as_str()) {
                 document.add_text(&format!("{option} {value}"), path, value)?;
-            } else if ["seed", "seeds", "trace.loops", "trace.device", "trace.skip", "trace.first"].contains(&path.as_str()) {
+            } else if ["seed", "seeds", "alone", "trace.loops", "trace.device", "trace.skip", "trace.first"]
+                .contains(&path.as_str())
+            {
                 document.set(&format!("{option} {value}"), &format!("{path}={value}"))?;
             } else {
                 document.set_text(&format!("{option} {value}"), path, value)?;
@@ -453,7 +467,7 @@ impl Experiment {
 
     fn from_document_with(mut document: Document, overrides: &Overrides, own: Own) -> Result<Self, Problem> {
         overrides.apply(&mut document)?;
-        let (preset, drive_notes) = expand_drive(&mut document)?;
+        let (preset, drive_notes) = reading::expand_drive(&mut document)?;
         overrides.set(&mut document, inside_drive)?;
         let mut experiment: Self = document.read()?;
         crate::described::settle(&mut experiment);
@@ -571,51 +585,6 @@ pub fn scheme_and_policy(label: &str) -> (&str, Option<&str>) {
 pub(crate) fn options_of(name: &str) -> Option<&'static [(&'static str, &'static str, &'static str)]> {
     let scheme = SCHEMES.iter().find(|entry| entry.name == name).map(|entry| entry.options);
     scheme.or_else(|| ADDITIONS.iter().find(|entry| entry.name == name).map(|entry| entry.options))
-}
-
-/// The document of an experiment file.
-pub(crate) fn read(path: &Path) -> Result<Document, Problem> {
-    let name = path.display().to_string();
-    let hint = match path.extension().and_then(std::ffi::OsStr::to_str) {
-        Some("toml") => "",
-        _ if !path.exists() => "",
-        _ => "; `flashkeep compare` replays a trace, `flashkeep inspect` says what is in one",
-    };
-    let text = read_settings(path).map_err(|e| Problem::new("", format!("experiment file {name} cannot be read: {e}{hint}")))?;
-    let mut document = Document::parse(&name, &text)?;
-    if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
-        resolve_paths(&mut document, directory);
-    }
-    Ok(document)
-}
-
-/// Paths in an experiment file count from the file's directory.
-pub(crate) fn resolve_paths(document: &mut Document, directory: &Path) {
-    document.map_text("drive.preset", |preset| {
-        let is_relative_file = drives::is_file(preset) && Path::new(preset).is_relative();
-        is_relative_file.then(|| path_text(directory.join(path_of(preset))))
-    });
-    let moved = |source: &str| {
-        let is_relative_file = !crate::workload::is_name(source) && Path::new(source).is_relative();
-        is_relative_file.then(|| path_text(directory.join(path_of(source))))
-    };
-    document.map_text("trace.source", moved);
-    LISTS.iter().for_each(|list| document.map_texts(list, moved));
-}
-
-/// Puts the preset under the drive's fields; returns the preset where it is complete in itself, and what of its file has no
-/// counterpart.
-fn expand_drive(document: &mut Document) -> Result<(Option<DriveSpec>, Vec<String>), Problem> {
-    let preset = document.text("drive.preset")?.unwrap_or(drives::DEFAULT_DRIVE).to_owned();
-    let (mut base, notes) = drives::load(&preset).map_err(|problem| document.locate(problem))?;
-    if preset != "none" {
-        let label = Path::new(&preset).file_stem().map_or(preset.clone(), |stem| stem.to_string_lossy().into());
-        base.default_text("name", &label)?;
-    }
-    drives::take_usual(&preset, &mut base, document)?;
-    let complete = base.read().ok();
-    document.rebase("drive", base)?;
-    Ok((complete, notes))
 }
 
 #[cfg(test)]

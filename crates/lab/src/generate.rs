@@ -37,7 +37,7 @@ pub struct GenerateSpec {
     /// Options of `mobile-like`; written down where one of them is not the default.
     #[serde(skip_serializing_if = "MobileSpec::is_default")]
     pub mobile: MobileSpec,
-    /// When requests arrive.
+    /// When requests arrive: `"at-once"`, `{ every = "100us" }` or, a Poisson process with this mean gap, `{ poisson = "100us" }`.
     pub arrivals: ArrivalsSpec,
 }
 

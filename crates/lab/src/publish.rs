@@ -102,13 +102,13 @@ pub fn write_report(comparison: &Comparison, directory: &Path) -> Result<PathBuf
     write("index.html", &html(comparison, directory))
 }
 
-/// Writes the headline of a comparison as one SVG; `command` made it.
+/// Writes the headline of a comparison as one SVG, which `command` made; of a workload of several flows, what each of them gets.
 ///
 /// # Errors
 /// A file that cannot be written.
 pub fn write_headline(comparison: &Comparison, command: &str, file: &Path) -> Result<(), Problem> {
-    std::fs::write(file, report::headline(comparison, command))
-        .map_err(|e| Problem::new("--plot", format!("{} cannot be written: {e}", file.display())))
+    let picture = crate::flows::picture(comparison).unwrap_or_else(|| report::headline(comparison, command));
+    std::fs::write(file, picture).map_err(|e| Problem::new("--plot", format!("{} cannot be written: {e}", file.display())))
 }
 
 /// Writes a study as one HTML file.
@@ -147,6 +147,7 @@ fn html(comparison: &Comparison, directory: &Path) -> String {
         verdict: &comparison.verdict,
         experiment: &comparison.experiment.to_toml(),
         command: &format!("flashkeep run {}", directory.join("experiment.toml").display()),
+        flows: (&crate::flows::table(comparison), crate::flows::picture(comparison).as_deref()),
         runs: &runs,
         series: &comparison.series,
         speeds: &speeds,

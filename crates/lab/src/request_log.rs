@@ -66,13 +66,16 @@ impl RequestLog {
     }
 
     /// The part of a run: the scheme at `index` of an experiment with this seed.
-    pub(crate) fn part(&self, seed: u64, index: usize, scheme: &str) -> Result<Part<'_>, Problem> {
+    pub(crate) fn part(&self, (seed, index): (u64, usize), scheme: &str, flows: Vec<String>) -> Result<Part<'_>, Problem> {
         let mut name = self.path.clone().into_os_string();
         name.push(format!(".{seed}-{index}.part"));
         let path = PathBuf::from(name);
-        let writer = File::create(&path).map_err(ParquetError::from).and_then(new_file).map_err(|error| self.problem(&error))?;
+        let has_flows = flows.len() > 1;
+        let file = File::create(&path).map_err(ParquetError::from);
+        let writer = file.and_then(|file| new_file(file, has_flows)).map_err(|error| self.problem(&error))?;
         let rows = Vec::with_capacity(ROWS_A_GROUP);
-        Ok(Part { log: self, path, place: (seed, index), scheme: scheme.to_owned(), writer: Some(writer), rows, failed: None })
+        let scheme = scheme.to_owned();
+        Ok(Part { log: self, path, place: (seed, index), scheme, flows, writer: Some(writer), rows, failed: None })
     }
 
     /// Puts the parts together.
@@ -127,6 +130,8 @@ pub(crate) struct Part<'a> {
     path: PathBuf,
     place: (u64, usize),
     scheme: String,
+    /// Names of flows.
+    flows: Vec<String>,
     writer: Option<SerializedFileWriter<File>>,
     rows: Vec<AnsweredRequest>,
     /// Why a row could not be written. The run goes on; then it is reported.
@@ -147,7 +152,7 @@ impl Part<'_> {
     fn write_group(&mut self) {
         let rows = std::mem::take(&mut self.rows);
         if let Some(writer) = self.writer.as_mut().filter(|_| !rows.is_empty() && self.failed.is_none()) {
-            self.failed = group(writer, &self.scheme, self.place.0, &rows).err();
+            self.failed = group(writer, (&self.scheme, &self.flows), self.place.0, &rows).err();
         }
         self.rows = rows;
         self.rows.clear();
@@ -173,7 +178,10 @@ impl Drop for Part<'_> {
     }
 }
 
-fn schema() -> Result<TypePtr, ParquetError> {
+/// Column of the flow, behind all others: where there are several.
+const FLOW: &str = "flow";
+
+fn schema(has_flows: bool) -> Result<TypePtr, ParquetError> {
     let field = |name: &str, physical: Physical| {
         let logical = (physical == Physical::BYTE_ARRAY).then_some(LogicalType::String);
         let field = Type::primitive_type_builder(name, physical).with_repetition(Repetition::REQUIRED);
@@ -181,7 +189,8 @@ fn schema() -> Result<TypePtr, ParquetError> {
     };
     let facts = COLUMNS.iter().map(|&(name, physical)| field(name, physical));
     let waits = Wait::ALL.iter().map(|(_, name)| field(&column_of_wait(name), Physical::INT64));
-    let fields = facts.chain(waits).collect::<Result<_, _>>()?;
+    let flow = has_flows.then(|| field(FLOW, Physical::BYTE_ARRAY));
+    let fields = facts.chain(waits).chain(flow).collect::<Result<_, _>>()?;
     Type::group_type_builder("requests").with_fields(fields).build().map(Arc::new)
 }
 
@@ -189,13 +198,18 @@ fn column_of_wait(name: &str) -> String {
     format!("{}_ns", name.replace('-', "_"))
 }
 
-fn new_file(file: File) -> Result<SerializedFileWriter<File>, ParquetError> {
+fn new_file(file: File, has_flows: bool) -> Result<SerializedFileWriter<File>, ParquetError> {
     let properties = WriterProperties::builder().set_created_by(format!("flashkeep {VERSION}")).build();
-    SerializedFileWriter::new(file, schema()?, Arc::new(properties))
+    SerializedFileWriter::new(file, schema(has_flows)?, Arc::new(properties))
 }
 
 /// Writes rows as a row group.
-fn group(file: &mut SerializedFileWriter<File>, scheme: &str, seed: u64, rows: &[AnsweredRequest]) -> Result<(), ParquetError> {
+fn group(
+    file: &mut SerializedFileWriter<File>,
+    (scheme, flows): (&str, &[String]),
+    seed: u64,
+    rows: &[AnsweredRequest],
+) -> Result<(), ParquetError> {
     let mut group = file.next_row_group()?;
     let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     column::<ByteArrayType>(&mut group, rows.iter().map(|_| ByteArray::from(scheme)))?;
@@ -213,6 +227,9 @@ fn group(file: &mut SerializedFileWriter<File>, scheme: &str, seed: u64, rows: &
     for (wait, _) in Wait::ALL {
         column::<Int64Type>(&mut group, rows.iter().map(|row| whole(row.waits.of(wait).0)))?;
     }
+    if flows.len() > 1 {
+        column::<ByteArrayType>(&mut group, rows.iter().map(|row| ByteArray::from(flows[usize::from(row.flow)].as_str())))?;
+    }
     group.close().map(drop)
 }
 
@@ -228,10 +245,21 @@ fn column<T: DataType>(
 
 /// Copies the row groups of all parts, in order, into one file.
 fn joined(path: &Path, parts: &[((u64, usize), PathBuf)]) -> Result<(), ParquetError> {
-    let mut whole = new_file(File::create(path)?)?;
-    for (_, part) in parts {
+    let opened = |part: &PathBuf| {
         let bytes = File::open(part)?;
         let reader = SerializedFileReader::new(bytes.try_clone()?)?;
+        Ok::<_, ParquetError>((bytes, reader))
+    };
+    // Every run is of the same workload.
+    let has_flows = match parts.first() {
+        Some((_, first)) => {
+            opened(first)?.1.metadata().file_metadata().schema().get_fields().iter().any(|one| one.name() == FLOW)
+        }
+        None => false,
+    };
+    let mut whole = new_file(File::create(path)?, has_flows)?;
+    for (_, part) in parts {
+        let (bytes, reader) = opened(part)?;
         for group in reader.metadata().row_groups() {
             let mut copy = whole.next_row_group()?;
             for column in group.columns() {

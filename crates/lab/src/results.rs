@@ -29,6 +29,7 @@ impl Comparison {
             "user_capacity_mib": mib(u64::from(self.user_slots) * slot),
             "touched_share": self.touched_share,
             "arrival": match self.clock.pace {
+                _ if self.clock.is_each => "flows".to_owned(),
                 Pace::Open => "open".to_owned(),
                 Pace::Closed { depth } => format!("closed={depth}"),
             },
@@ -208,6 +209,8 @@ impl Outcome {
         put_counts(&mut keys, "flash_programs", &r.flash.programs);
         put_counts(&mut keys, "flash_erases", &r.flash.erases);
         keys.extend(crate::waits::keys(r.waits.as_ref()).map(|(key, value)| (key.to_owned(), value)));
+        let of_flows = crate::flows::keys(&self.flows).into_iter().flatten();
+        keys.extend(of_flows.map(|(key, value)| (key.to_owned(), value)));
         self.put_rest(&mut keys, slot);
         self.put_verdict(&mut keys, verdict);
         Value::Object(keys)

@@ -220,6 +220,7 @@ impl Comparison {
                 json!((!self.notes.is_empty()).then(|| self.notes.join(" | "))),
             ];
             row.extend(COMMON.iter().map(|name| (*name).to_owned()).zip(common));
+            row.extend(crate::flows::row_keys(&outcome.flows));
             row
         };
         self.outcomes.iter().zip(self.schemes_json(slot)).map(row).collect()

@@ -8,11 +8,12 @@ use crate::problem::Problem;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-const OWN: [&str; 4] = [
+const OWN: [&str; 5] = [
     include_str!("buffer.rs"),
     include_str!("experiment.rs"),
     include_str!("experiment/trace_spec.rs"),
     include_str!("generate.rs"),
+    include_str!("flows/spec.rs"),
 ];
 /// A link to `docs/spec/inputs.md`, so that packages of this crate have it, too.
 const BOUNDS: &str = include_str!("../assets/inputs.txt");
@@ -136,6 +137,8 @@ fn defaults() -> Result<Value, Problem> {
     // Left out of an effective experiment where they are the default.
     value["seeds"] = json!(experiment.seeds);
     value["warmup"] = json!(experiment.warmup);
+    value["alone"] = json!(experiment.alone);
+    value["trace"]["flows"] = json!(experiment.trace.flows);
     value["drive"]["controller"] = json!(experiment.drive.controller);
     value["drive"]["slc"] = json!(experiment.drive.slc);
     value["gc"]["occupies_die"] = json!(experiment.gc.occupies_die);

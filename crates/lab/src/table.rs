@@ -272,7 +272,15 @@ impl Comparison {
         }
         rows.rows.splice(1..1, self.reasons());
         let [table, waits] = [&rows.rows, &waits].map(|rows| aligned(rows));
-        format!("{}\n\n{}\n{waits}\n{table}\n{}", self.title(), self.verdict_text(), self.remarks())
+        format!("{}{waits}\n{table}\n{}", self.head(), self.remarks())
+    }
+
+    /// Title, verdict and, of a workload of several flows, their table.
+    fn head(&self) -> String {
+        let row = |cells: Vec<String>| Row { label: cells[0].clone(), cells: cells[1..].to_vec() };
+        let rows: Vec<Row> = crate::flows::table(self).into_iter().map(row).collect();
+        let flows = if rows.is_empty() { String::new() } else { format!("{}\n", aligned(&rows)) };
+        format!("{}\n\n{}\n{flows}", self.title(), self.verdict_text())
     }
 
     /// A scheme with a mark where its run cannot be compared.

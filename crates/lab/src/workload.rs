@@ -3,6 +3,7 @@
 use crate::described::{self, DESCRIPTIONS, is_described};
 use crate::doubt::{self, Found};
 use crate::experiment::{Addresses, Experiment, Order, RangesSpec, TraceSpec};
+use crate::flows::{self, Flow};
 use crate::generate::GenerateSpec;
 use crate::paths::path_of;
 use crate::problem::{Problem, RecordPlace};
@@ -32,6 +33,8 @@ pub struct Workload {
     touched: u64,
     kept: Option<Arc<Vec<Record>>>,
     facts: TraceFacts,
+    /// Its flows; none where one order and one clock is all there is.
+    flows: Vec<Flow>,
 }
 
 /// What is known about a workload; requests and bytes are those of one loop.
@@ -91,7 +94,7 @@ const STANDARD_INPUT_MAX: u64 = 1 << 30;
 
 /// Whether `source` names a bundled trace, a generator or standard input rather than a path.
 pub(crate) fn is_name(source: &str) -> bool {
-    let is_standard = source == STANDARD_INPUT || trace::flows::fio_job::is_command(source);
+    let is_standard = source == STANDARD_INPUT || source == flows::NAME || trace::flows::fio_job::is_command(source);
     is_standard || trace::BUNDLED.iter().any(|b| b.name == source) || GENERATORS.iter().any(|g| g.name == source)
 }
 
@@ -203,7 +206,7 @@ fn check_source(source: &str) -> Result<(), Problem> {
 }
 
 /// The workload of a generator on the experiment's drive.
-fn generated_workload(experiment: &Experiment, options: &GenerateSpec) -> Result<trace::generate::Workload, Problem> {
+pub(crate) fn generated_workload(experiment: &Experiment, options: &GenerateSpec) -> Result<trace::generate::Workload, Problem> {
     let slot_size = experiment.drive.geometry.slot_size;
     let slots = options.slots(slot_size, || crate::capacity::slots_without_workload(experiment))?;
     Ok(options.workload(slot_size, slots))
@@ -237,7 +240,7 @@ pub(crate) fn tape(experiment: &Experiment) -> Result<Tape, Problem> {
         let workload = generated_workload(experiment, &experiment.generate.clone().unwrap_or_default())?;
         return generated(kind, workload, experiment.seed);
     }
-    if let Some(flows) = described::flows(experiment)? {
+    if let Some(flows) = described::described(experiment)? {
         return Ok(Tape::Described { flows: Box::new(flows), seed: experiment.seed });
     }
     let first = recording(spec, &spec.source)?;
@@ -311,9 +314,10 @@ impl Workload {
             facts.doubts = Found::new(columns, footprint.counts(), extent, &met).doubts_but_gaps();
         }
         let loops = u64::from(experiment.trace.loops);
+        let flows = flows::of(experiment, &tape, &scanned)?;
         let Scanned { footprint, kept, .. } = scanned;
         let (footprint, kept) = (Arc::new(footprint), kept.map(Arc::new));
-        let workload = Self { tape, left_out, loops, footprint, touched, kept, facts };
+        let workload = Self { tape, left_out, loops, footprint, touched, kept, facts, flows };
         workload.check_span(1.0).map_err(|years| match loops {
             1 => Problem::new("trace.source", years),
             _ => Problem::new("trace.loops", format!("found {loops}: {years}")),
@@ -348,6 +352,24 @@ impl Workload {
     #[must_use]
     pub fn depth(&self) -> Option<u32> {
         if let Tape::Described { flows, .. } = &self.tape { flows.depth() } else { None }
+    }
+
+    /// Its flows, each with a clock of its own; none where one order and one clock is all there is.
+    #[must_use]
+    pub fn flows(&self) -> &[Flow] {
+        &self.flows
+    }
+
+    /// True if a flow has a queue: then the drive sets its pace, whatever times others have.
+    #[must_use]
+    pub fn has_queue(&self) -> bool {
+        self.flows.iter().any(|flow| flow.clock != trace::flows::FlowClock::Times)
+    }
+
+    /// True if how many requests it has depends on the drive: a flow with a queue ends in time.
+    #[must_use]
+    pub fn ends_in_time(&self) -> bool {
+        matches!(&self.tape, Tape::Described { flows, .. } if flows.ends_in_time())
     }
 
     /// Slots it needs of a drive.
@@ -431,6 +453,22 @@ impl Workload {
         Ok(CommandStream(match &self.kept {
             Some(kept) => HostCommands::of_kept(kept, self.loops, map, scale),
             None => HostCommands::of_tape(&self.tape, self.left_out, self.loops, map, scale),
+        }))
+    }
+}
+
+impl Workload {
+    /// The commands of a flow, all loops, their times multiplied by `factor`.
+    ///
+    /// # Errors
+    /// As [`Self::commands`].
+    pub(crate) fn commands_of(&self, flow: &Flow, map: &AddressMap, factor: f64) -> Result<CommandStream<'_>, Problem> {
+        self.check_span(factor).map_err(|years| Problem::new("trace.arrival", format!("times x {factor}: {years}")))?;
+        let scaled = || TimeScale::factor(factor).map_err(|e| Problem::new("trace.arrival", e.to_string()));
+        let scale = if factor == 1.0 { None } else { Some(scaled()?) };
+        Ok(CommandStream(match (&self.kept, &self.tape) {
+            (Some(kept), Tape::Recorded(_)) => HostCommands::of_kept_part(kept, flow.part, self.loops, map, scale),
+            _ => HostCommands::of_part(&self.tape, flow.part, (self.left_out, self.loops), map, scale),
         }))
     }
 }

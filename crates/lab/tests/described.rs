@@ -143,7 +143,7 @@ fn flows_of_mqsim_are_played_on_it() {
     let compared = compare(&read, &Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} }).unwrap_or_else(|e| panic!("{e}"));
     let facts = &compared.trace;
     assert_eq!((facts.reads, facts.writes, facts.read_bytes), (2000, 2000, 2000 * 8192));
-    assert!(compared.clock.said.contains("queue depth 6"), "{}", compared.clock.said);
+    assert!(compared.clock.said.contains("`flow 1` queue 3; `flow 2` queue 3"), "{}", compared.clock.said);
     // Each flow has half of the 48 MiB, and uses half of that.
     assert!(facts.footprint_bytes <= 24 << 20, "{}", facts.footprint_bytes);
     assert_eq!(u64::from(compared.user_slots) * 8192, 48 << 20);
@@ -285,11 +285,9 @@ fn what_cannot_be_is_refused_at_its_place() {
         let problem = experiment(&here, "ssd.xml", "uniform").expect_err(said);
         assert!(problem.contains(said), "{change:?} lacks {said}: {problem}");
     }
-    let mixed = [flow(("", "")), flow(("Synthetic_Generator_Type", "BANDWIDTH"))];
     for (text, said) in [
         (scenario(&[flow(("Address_Distribution", "ZIPF"))]), "load.xml:13:29: Address_Distribution: unknown value `ZIPF`"),
         (scenario(&[flow(("Total_Requests_To_Generate", "0"))]), "Total_Requests_To_Generate: found `0`, wanted 1 at least"),
-        (scenario(&mixed), "there is one clock for all"),
         (scenario(&[]), "the scenario has no flow"),
         (scenario(&[flow(("", ""))]).replace("</IO_Scenario>", ""), "load.xml:"),
     ] {

@@ -6,7 +6,7 @@ use arrow_schema::ArrowError;
 use lab::{Column, Columns, Values};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict};
+use pyo3::types::{PyCapsule, PyDict, PyFrozenSet, PyList, PySet, PyTuple};
 use std::sync::Arc;
 
 /// Rows and typed columns; polars, pandas, pyarrow and DuckDB take them as they lie in memory.
@@ -33,6 +33,9 @@ fn kind(column: &Column) -> &'static str {
         Values::Flag(_) => "truth value",
     }
 }
+
+/// Columns that the short form names.
+const NAMED: usize = 8;
 
 /// Rows that a notebook shows.
 const SHOWN: usize = 20;
@@ -102,7 +105,9 @@ impl Frame {
 
     fn __repr__(&self) -> String {
         let names = self.columns();
-        format!("Frame of {} rows and {} columns: {}", self.columns.rows(), names.len(), names.join(", "))
+        let more = if names.len() > NAMED { ", .." } else { "" };
+        let named = names[..names.len().min(NAMED)].join(", ");
+        format!("Frame of {} rows and {} columns: {named}{more}", self.columns.rows(), names.len())
     }
 
     /// The first rows as a table, for notebooks.
@@ -131,6 +136,34 @@ impl Frame {
             Values::Number(v) => v.into_pyobject(py),
             Values::Flag(v) => v.into_pyobject(py),
         }
+    }
+
+    /// The rows whose columns have these values, or, where a list, tuple or set is given, one of them.
+    #[pyo3(signature = (**wanted))]
+    fn filter(slf: &Bound<'_, Self>, wanted: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let frame = slf.get();
+        let mut keep = vec![true; frame.columns.rows()];
+        for (name, value) in wanted.into_iter().flatten() {
+            let name: String = name.extract()?;
+            let is_set = value.is_instance_of::<PySet>() || value.is_instance_of::<PyFrozenSet>();
+            let several = is_set || value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>();
+            let found = frame.__getitem__(slf.py(), &name)?;
+            for (keep, found) in keep.iter_mut().zip(found.try_iter()?) {
+                let found = found?;
+                *keep &= if several { value.contains(&found)? } else { value.eq(&found)? };
+            }
+        }
+        Self::new(frame.columns.some(&keep))
+    }
+
+    /// The rows as a frame of polars.
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("polars")?.getattr("DataFrame")?.call1((slf,))
+    }
+
+    /// The rows as a frame of pandas.
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("pandas")?.getattr("DataFrame")?.call_method1("from_arrow", (slf,))
     }
 
     /// The rows as a Parquet file.

@@ -3,7 +3,7 @@
 use lab::ecc::{Advice, Decoded, EccPolicy, Profile};
 use lab::ftl::victim::{self, VictimPolicy};
 use lab::ftl::{Unit, UnitState};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,6 +30,13 @@ impl Raised {
     pub fn end(&self) -> PyResult<()> {
         self.first().take().map_or(Ok(()), Err)
     }
+}
+
+/// The error for an answer of a policy that has the wrong type.
+fn wrong_type(policy: &str, given: &Bound<'_, PyAny>, wanted: &str) -> PyErr {
+    let found =
+        given.repr().map_or_else(|_| "what cannot be shown".to_owned(), |text| text.to_string().chars().take(60).collect());
+    PyTypeError::new_err(format!("{policy}: gave {found}, wanted {wanted}"))
 }
 
 /// The full blocks (or superblocks) of a log, which garbage collection chooses from: a list for each property.
@@ -88,7 +95,8 @@ impl Collection {
         let closed: Vec<usize> = units.filter(|(_, unit)| unit.state == UnitState::Closed).map(|(index, _)| index).collect();
         Python::attach(|py| {
             let given = self.policy.call1(py, (Candidates::new(py, candidates, &closed)?,))?;
-            let Some(place) = given.extract::<Option<usize>>(py)? else { return Ok(None) };
+            let wrong = |_| wrong_type("gc.policy", given.bind(py), "the place of a candidate, from 0, or None");
+            let Some(place) = given.extract::<Option<usize>>(py).map_err(wrong)? else { return Ok(None) };
             let refused = || PyValueError::new_err(format!("gc.policy: gave {place}, and there are {} candidates", closed.len()));
             closed.get(place).copied().map(Some).ok_or_else(refused)
         })
@@ -154,7 +162,8 @@ impl PageEcc {
 
     fn asked(&self, page: Ppn, pe: PeCycles) -> PyResult<Capability> {
         Python::attach(|py| {
-            let t: u32 = self.program.call1(py, (page.0, pe.0))?.extract(py)?;
+            let given = self.program.call1(py, (page.0, pe.0))?;
+            let t: u32 = given.extract(py).map_err(|_| wrong_type("ecc.policy", given.bind(py), "a number of bits t, from 0"))?;
             let most = self.strongest.0;
             let refused = || PyValueError::new_err(format!("ecc.policy: gave t = {t}, valid are 0 to {most}, its strongest"));
             u8::try_from(t).ok().filter(|t| *t <= most).map(Capability).ok_or_else(refused)

@@ -47,12 +47,12 @@ impl Grid {
     /// The rows of all runs; parts in order of the grid.
     fn frame(&self, py: Python<'_>, parts: Vec<String>) -> PyResult<Frame> {
         let columns = py.detach(|| {
-            let mut columns = Columns::default();
-            for (run, text) in raised(self.0.runs())?.iter().zip(&parts) {
-                let part = raised(Part::from_text("part", text, &SWEEP))?;
-                run.rows(&part).iter().for_each(|row| columns.push(row));
-            }
-            Ok::<_, PyErr>(columns)
+            let runs = raised(self.0.runs())?;
+            let parts =
+                parts.iter().map(|text| raised(Part::from_text("part", text, &SWEEP))).collect::<PyResult<Vec<Part>>>()?;
+            raised(lab::sweep::refused(runs.iter().zip(&parts)))?;
+            let rows: Vec<_> = runs.iter().zip(&parts).flat_map(|(run, part)| run.rows(part)).collect();
+            Ok::<_, PyErr>(Columns::of(&rows))
         })?;
         Frame::new(columns)
     }
@@ -74,7 +74,7 @@ impl Group {
     fn part(&self, py: Python<'_>, run: usize) -> PyResult<String> {
         let part = py.detach(|| self.0.part(run));
         let part = part.ok_or_else(|| PyIndexError::new_err(format!("the group has no run {run}")))?;
-        raised(part).map(|part| part.to_text())
+        Ok(part.to_text())
     }
 }
 
@@ -111,7 +111,7 @@ impl Directory {
 
     /// Merges all parts into `results.parquet` and returns their rows.
     fn merge(&self, py: Python<'_>) -> PyResult<Frame> {
-        let (columns, _) = py.detach(|| raised(lab::sweep::merge(&self.directory, &self.runs)))?;
-        Frame::new(columns)
+        let merged = py.detach(|| raised(lab::sweep::merge(&self.directory, &self.runs)))?;
+        Frame::new(merged.columns)
     }
 }

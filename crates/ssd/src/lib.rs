@@ -38,6 +38,7 @@ pub use core::limits::Recycled;
 pub use device::batches::Mark;
 pub use device::contents::page_contents;
 pub use device::waits::{Wait, Waits};
+pub use engine::clocks::{FLOWS_MAX, FlowClock, HostFlow, Think};
 #[cfg(unix)]
 pub use files::{DriveFiles, ImageSession, ImageSessionError, MemoryError, PageFound};
 pub use fit::{mountable_slots_max, redundancy_share, user_slots_max};
@@ -55,8 +56,9 @@ pub use proof::whole::Standing;
 pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
 pub use result::series::{SeriesColumn, SeriesResult};
 pub use result::{
-    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, LadderResult, Life, OracleResult, PreconditionResult,
-    RedundancyResult, ReplayResult, Response, RunResult, SlcResult, StreamResult, WaitsResult, WarmUpResult, WearResult,
+    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, FlowResult, HostResult, LadderResult, Life, OracleResult,
+    PreconditionResult, RedundancyResult, ReplayResult, Response, RunResult, SlcResult, StreamResult, WaitsResult, WarmUpResult,
+    WearResult,
 };
 pub use rules::{SAFETY_RULES, SafetyRule};
 pub use session::series::RunSeries;

@@ -1,8 +1,10 @@
 //! What one run of one scheme gave, as documented in `docs/spec/results.md`.
 
+pub(crate) mod flows;
 pub(crate) mod series;
 
 use device::batches::Mark;
+pub use flows::FlowResult;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -388,6 +390,9 @@ pub struct RunResult {
     /// Where the time of responses went; `None` where nobody asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<WaitsResult>,
+    /// Figures of each flow of requests; empty where there is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowResult>,
 }
 
 impl RunResult {

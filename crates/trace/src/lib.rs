@@ -54,5 +54,5 @@ pub use record::{LBA_LIMIT, REQUEST_LIMIT, Record, SPAN_LIMIT};
 pub use replay::{Looped, Scaled, TimeScale, looped};
 pub use reuse::{REUSE_BUCKETS, Reuse, SAMPLED_SLOTS};
 pub use source::TraceSource;
-pub use tape::{Clip, HostCommands, LeftOut, Met, Pick, Records, Scanned, Tape};
+pub use tape::{Clip, HostCommands, LeftOut, Met, Part, Pick, Records, Scanned, Tape};
 pub use tape_file::TapeWriter;

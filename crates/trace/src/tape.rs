@@ -11,7 +11,8 @@ use crate::generate::{GenerateError, Generator, GeneratorKind, Workload};
 use crate::{AddressMap, FNV_START, Footprint, Joined, MappedRecords, ReadCounts, Record, TimeScale, TraceError, TraceSource};
 use crate::{digest, looped};
 use left_out::Edit;
-use vocab::{Bytes, HostCommand, Streams};
+use std::collections::BTreeSet;
+use vocab::{Bytes, HostCommand, StreamId, Streams};
 
 /// Where requests come from.
 pub enum Tape {
@@ -49,8 +50,32 @@ pub struct Scanned {
     pub format: &'static str,
     /// FNV-1a of all requests.
     pub digest: u64,
+    /// Streams that its requests name.
+    pub streams: BTreeSet<StreamId>,
     /// All requests, if they are few enough to be kept.
     pub kept: Option<Vec<Record>>,
+}
+
+/// A part of a workload: one of its flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The flow of this index, of a description.
+    Flow(usize),
+    /// The requests to a device, of a recording.
+    Device(u32),
+    /// The writes of a stream, of a recording; reads are of stream 0.
+    Stream(StreamId),
+}
+
+impl Part {
+    /// True if a request of a recording is of it.
+    fn has(self, record: &Record) -> bool {
+        match self {
+            Self::Flow(_) => true,
+            Self::Device(device) => record.device == device,
+            Self::Stream(stream) => record.stream == stream,
+        }
+    }
 }
 
 /// What was met while a tape was read.
@@ -66,6 +91,7 @@ pub struct Met {
 /// Takes the digest of the requests that are read, and keeps the requests while they are few.
 struct Reel<'a> {
     digest: u64,
+    streams: BTreeSet<StreamId>,
     count: u64,
     kept: Option<Vec<Record>>,
     keep_at_most: usize,
@@ -77,6 +103,9 @@ impl Reel<'_> {
         let Ok(record) = item else { return };
         self.digest = digest(self.digest, record);
         self.count += 1;
+        if self.streams.last() != Some(&record.stream) {
+            self.streams.insert(record.stream);
+        }
         if self.count.is_multiple_of(4096) {
             (self.progress)(self.count);
         }
@@ -111,11 +140,17 @@ impl Tape {
             Self::Described { flows, seed } => Box::new(flows.records(*seed)),
             Self::Generated { kind, workload, seed } => Box::new(recorded(kind, workload, *seed)),
         };
-        if left_out == LeftOut::default() {
-            return Ok(records);
+        Ok(edited(records, left_out))
+    }
+
+    /// The requests that a part is among: of a description those of the flow, at times from the start of its stage.
+    fn records_of(&self, part: Part, left_out: LeftOut) -> Result<Records<'_>, TraceError> {
+        match (self, part) {
+            (Self::Described { flows, seed }, Part::Flow(index)) => {
+                Ok(edited(Box::new(flows.records_of(index, *seed)), left_out))
+            }
+            _ => self.records(left_out),
         }
-        let mut edit = Edit::new(left_out);
-        Ok(Box::new(records.map_while(move |item| edit.item(item)).flatten()))
     }
 
     /// Hands all requests to `hear`; what it says, and what was met while reading.
@@ -158,7 +193,8 @@ impl Tape {
         keep_at_most: usize,
         progress: &dyn Fn(u64),
     ) -> Result<Scanned, TraceError> {
-        let mut reel = Reel { digest: FNV_START, count: 0, kept: Some(Vec::new()), keep_at_most, progress };
+        let mut reel =
+            Reel { digest: FNV_START, streams: BTreeSet::new(), count: 0, kept: Some(Vec::new()), keep_at_most, progress };
         let (footprint, met) =
             self.read(left_out, |records| Footprint::scan(records.inspect(|item| reel.hear(item)), slot_size))?;
         let footprint = match self {
@@ -169,8 +205,17 @@ impl Tape {
             _ => footprint?,
         };
         let Met { read, clip, format } = met;
-        Ok(Scanned { footprint, read, clip, format, digest: reel.digest, kept: reel.kept })
+        Ok(Scanned { footprint, read, clip, format, digest: reel.digest, streams: reel.streams, kept: reel.kept })
     }
+}
+
+/// Records without what is left out.
+fn edited(records: Records<'_>, left_out: LeftOut) -> Records<'_> {
+    if left_out == LeftOut::default() {
+        return records;
+    }
+    let mut edit = Edit::new(left_out);
+    Box::new(records.map_while(move |item| edit.item(item)).flatten())
 }
 
 fn generator(kind: &GeneratorKind, workload: &Workload, seed: u64) -> Result<Generator, GenerateError> {
@@ -208,6 +253,26 @@ impl<'a> HostCommands<'a> {
     #[must_use]
     pub fn of_kept(kept: &'a [Record], times: u64, map: &AddressMap, scale: Option<TimeScale>) -> Self {
         Self::of(looped(move || Ok(kept.iter().copied().map(Ok)), times), map, scale)
+    }
+
+    /// The commands of a part of a tape that is repeated.
+    #[must_use]
+    pub fn of_part(
+        tape: &'a Tape,
+        part: Part,
+        (left_out, times): (LeftOut, u64),
+        map: &AddressMap,
+        scale: Option<TimeScale>,
+    ) -> Self {
+        let is_of = move |item: &Result<Record, TraceError>| item.as_ref().map_or(true, |record| part.has(record));
+        Self::of(looped(move || tape.records_of(part, left_out), times).filter(is_of), map, scale)
+    }
+
+    /// The commands of a part of a recording whose records were kept.
+    #[must_use]
+    pub fn of_kept_part(kept: &'a [Record], part: Part, times: u64, map: &AddressMap, scale: Option<TimeScale>) -> Self {
+        let is_of = move |item: &Result<Record, TraceError>| item.as_ref().map_or(true, |record| part.has(record));
+        Self::of(looped(move || Ok(kept.iter().copied().map(Ok)), times).filter(is_of), map, scale)
     }
 
     fn of<I>(records: I, map: &AddressMap, scale: Option<TimeScale>) -> Self

@@ -1,12 +1,12 @@
 //! Job files of fio: what is drawn, against what fio itself sends to an engine that does nothing; and what is refused.
 
 use flashkeep_trace::flows::fio_job::Around;
-use flashkeep_trace::flows::{Flows, Requests, fio_job};
+use flashkeep_trace::flows::{FlowClock, Flows, Pauses, Requests, fio_job};
 use flashkeep_trace::{Record, TraceSource};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use vocab::HostOp;
+use vocab::{HostOp, Nanos};
 
 const HEAD: &str = "[global]\nioengine=null\n";
 
@@ -195,15 +195,78 @@ fn popularity_is_that_of_fio_genzipf() {
 }
 
 #[test]
-fn times_follow_rates_pauses_and_delays() {
+fn times_follow_rates_and_delays() {
     let at = |job: &str| drawn(&format!("[a]\nbs=4k\nsize=16k\n{job}\n")).iter().map(|one| one.at.0).collect::<Vec<_>>();
     assert_eq!(at("rate_iops=1000"), [0, 1_000_000, 2_000_000, 3_000_000]);
     assert_eq!(at("rate=4096k"), [0, 1_000_000, 2_000_000, 3_000_000].map(|at| at / 1_000_000 * 976_563 - at / 2_000_000));
-    assert_eq!(at("thinktime=50\nthinktime_blocks=2"), [0, 0, 50_000, 50_000]);
     assert_eq!(at("rate_iops=10\nruntime=250ms"), [0, 100_000_000, 200_000_000]);
     assert_eq!(at("rate_iops=10\nruntime=2\ntime_based\nstartdelay=1")[..2], [1_000_000_000, 1_100_000_000]);
     assert_eq!(at("rate_iops=10\nruntime=2\ntime_based").len(), 20);
     assert_eq!(at("iodepth=4\nioengine=libaio"), [0; 4]);
+}
+
+/// The clock of the only flow.
+fn clock(job: &str) -> FlowClock {
+    let flows = flows(&format!("[a]\nbs=4k\nsize=16k\nioengine=libaio\n{job}\n"));
+    flows.flows[0].clock()
+}
+
+#[test]
+fn each_job_has_a_clock_of_its_own() {
+    let queue = |depth, delay, until, pauses| FlowClock::Queue { depth, delay: Nanos(delay), until, pauses };
+    assert_eq!(clock("rate_iops=5\niodepth=3"), FlowClock::Times);
+    assert_eq!(clock("iodepth=3\nstartdelay=2"), queue(3, 2_000_000_000, None, None));
+    assert_eq!(clock("iodepth=3\nruntime=250ms"), queue(3, 0, Some(Nanos(250_000_000)), None));
+    let pauses = |pause, every| Some(Pauses { pause: Nanos(pause), every });
+    assert_eq!(clock("thinktime=50"), queue(1, 0, None, pauses(50_000, 1)));
+    assert_eq!(clock("iodepth=2\nthinktime=50ms\nthinktime_blocks=7"), queue(2, 0, None, pauses(50_000_000, 7)));
+    let mixed = flows("[global]\nsize=64k\nioengine=libaio\n[a]\niodepth=3\n[b]\nrate_iops=1000\nrw=write\n");
+    assert_eq!(mixed.flows.iter().map(|flow| flow.clock()).collect::<Vec<_>>(), [queue(3, 0, None, None), FlowClock::Times]);
+    assert_eq!((mixed.is_timed(), mixed.depth(), mixed.has_clocks()), (false, Some(3), true));
+    let times: Vec<u64> = mixed.records(1).map(|one| one.expect("drawn").at.0).collect();
+    assert!(times.is_sorted() && times.len() == 32, "one order has times that go up: {times:?}");
+    for (index, flow) in mixed.flows.iter().enumerate() {
+        let own: Vec<Record> = mixed.records_of(index, 1).map(|one| one.expect("drawn")).collect();
+        let merged: Vec<Record> = mixed.records(1).flatten().filter(|one| flow.devices.contains(&one.device)).collect();
+        assert_eq!(sequence(&own), sequence(&merged), "a flow asks the same by itself");
+    }
+}
+
+/// A queue that ends in time asks on, and one order of it has a pass.
+#[test]
+fn a_job_that_is_time_based_has_no_end_of_its_own() {
+    let endless = flows("[a]\nbs=4k\nsize=16k\nruntime=1\ntime_based\n");
+    assert!(endless.ends_in_time());
+    assert_eq!(endless.records(1).count(), 4);
+    assert_eq!(endless.records_of(0, 1).take(1000).count(), 1000);
+    assert_eq!(flows("[a]\nbs=4k\nsize=16k\nruntime=1\n").records_of(0, 1).take(1000).count(), 4, "it also ends with its size");
+}
+
+/// The null engine answers at once: fio pauses behind each `every` requests, whatever the queue depth.
+#[test]
+fn pauses_are_where_fio_makes_them() {
+    for (job, every) in [
+        ("iodepth=1\nthinktime=40ms", 1),
+        ("iodepth=1\nthinktime=40ms\nthinktime_blocks=3", 3),
+        ("iodepth=4\nthinktime=40ms\nthinktime_blocks=3", 3),
+    ] {
+        let FlowClock::Queue { pauses: Some(pauses), .. } = clock(job) else { panic!("{job} pauses") };
+        assert_eq!(pauses, Pauses { pause: Nanos(40_000_000), every });
+        let Some(mut theirs) = sent("pauses", &format!("{HEAD}[a]\nrw=read\nsize=28k\nbs=4k\n{job}\n")) else { return };
+        // A request that finds the engine busy is in the log twice; the last is the one that was sent.
+        theirs.reverse();
+        theirs.dedup_by_key(|one| one.lba);
+        theirs.reverse();
+        assert_eq!(theirs.len(), 7);
+        for (index, pair) in theirs.windows(2).enumerate() {
+            if (index as u64 + 1).is_multiple_of(every) {
+                assert!(pair[1].at.since(pair[0].at) >= pauses.pause, "{job}: no pause behind request {index}: {theirs:?}");
+            }
+        }
+        let others = (0..6u64).filter(|index| !(index + 1).is_multiple_of(every));
+        let least = others.map(|index| theirs[index as usize + 1].at.since(theirs[index as usize].at)).min();
+        assert!(least.is_none_or(|gap| gap < pauses.pause), "{job}: a pause behind every request");
+    }
 }
 
 #[test]
@@ -396,7 +459,7 @@ fn jobs_without_a_size_are_on_the_drive() {
 fn range(requests: &Requests) -> (u64, u64) {
     match requests {
         Requests::Synthetic(one) => one.range,
-        Requests::Recorded { .. } => panic!("a job is drawn"),
+        Requests::Recorded { .. } | Requests::Generated { .. } => panic!("a job is drawn"),
     }
 }
 
@@ -553,7 +616,6 @@ const WRONG: &[(&str, &str)] = &[
         "line 2, option `size`: found `4*$mb_memory`, wanted a value that does not depend on the machine",
     ),
     ("[a]\nsize=1m\nrw=randrw\nrate_iops=5,\n", "line 4, option `rate_iops`: found `5,`, wanted a rate for each kind"),
-    ("[a]\nsize=1m\nrate_iops=5\n[b]\nsize=1m\n", "line 4, option `b`: found a job without `rate`"),
     (
         "[a]\nsize=1m\nrw=randread\nrandom_distribution=zipf\n",
         "line 4, option `random_distribution`: found `zipf`, wanted random",

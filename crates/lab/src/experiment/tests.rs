@@ -1,4 +1,5 @@
 use super::*;
+use crate::drives;
 use crate::textual::Size;
 use vocab::{Bytes, Nanos, Stream, Streams};
 

@@ -1,5 +1,6 @@
 //! The workload of an experiment: where it comes from, what of it is taken, and when its requests come.
 
+use crate::flows::FlowsBy;
 use crate::paths::{path_of, path_text};
 use crate::textual::Arrival;
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,8 @@ pub struct TraceSpec {
     pub blk_action: String,
     /// Times the trace is repeated.
     pub loops: u32,
-    /// How requests arrive.
+    /// How requests arrive: `auto`, `half-busy`, `recorded`, `scaled=FACTOR` or `closed=QUEUE_DEPTH`. `auto` and `half-busy` multiply times by
+    /// one factor, so that the drives are not overloaded; a load that is set wants `recorded`.
     pub arrival: Arrival,
     /// How recorded addresses become addresses of the drive.
     pub addresses: Addresses,
@@ -60,6 +62,9 @@ pub struct TraceSpec {
     /// What the columns of a CSV file are, in their order, such as `time=us,op=0:read,1:write,lba=bytes,size=bytes`; `None`: the format says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<String>,
+    /// Flows of a recording, each with figures of its own: `one`, one for each `device`, or one for each `stream` that writes name.
+    #[serde(skip_serializing_if = "FlowsBy::is_one")]
+    pub flows: FlowsBy,
 }
 
 /// How recorded addresses become addresses of the drive.
@@ -117,6 +122,7 @@ impl Default for TraceSpec {
             ranges: RangesSpec::Auto,
             order: Order::Recorded,
             columns: None,
+            flows: FlowsBy::One,
         }
     }
 }

@@ -20,9 +20,6 @@ pub(crate) const NAME: &str = "mqsim";
 /// One line on it.
 pub(crate) const ABOUT: &str = "workload.xml of MQSim: the flows of its first scenario (docs/mqsim.md)";
 
-/// Requests of a flow whose end depends on the drive.
-const REQUESTS: u64 = 100_000;
-
 /// Elements of a scenario that are flows.
 const FLOWS: &[&str] = &["IO_Flow_Parameter_Set_Synthetic", "IO_Flow_Parameter_Set_Trace_Based"];
 
@@ -89,11 +86,6 @@ pub(crate) fn read(experiment: &Experiment, name: &str, text: &str) -> Result<Fl
         });
         without.extend(fields.unread());
         notes.extend(fields.notes());
-    }
-    if let Some(odd) = flows.flows.iter().position(|flow| flow.is_timed() != flows.flows[0].is_timed()) {
-        let message = "found flows with times of their own beside flows of a queue depth: there is one clock for all; give all the \
-                       same Synthetic_Generator_Type";
-        return Err(Problem::new("", message).at(file.place(&sets[odd].1.span)));
     }
     if flows.flows.is_empty() {
         return Err(Problem::new("", "the scenario has no flow").at(file.place(&scenario.range())));
@@ -209,6 +201,7 @@ fn synthetic(fields: &Fields<'_>, share: u64, notes: &mut Vec<String>) -> Result
         place,
         placed: [1.0; 3],
         pacing,
+        pauses: None,
         amount,
         flush_every: None,
         fua: false,
@@ -238,14 +231,13 @@ fn pace(fields: &Fields<'_>, mean: u64, notes: &mut Vec<String>) -> Result<(Paci
         return Ok((Pacing::All(rate), amount));
     }
     let depth = fields.number("Average_No_of_Reqs_in_Queue", (1, 65_536))? as u32;
-    let requests = if stop == 0 { total } else { REQUESTS };
-    if stop > 0 {
-        notes.push(format!(
-            "Stop_Time: how many requests come until then depends on the drive, and all schemes answer the same ones: each flow asks \
-             for {REQUESTS}; Stop_Time 0 and Total_Requests_To_Generate say another number"
-        ));
+    if stop == 0 {
+        return Ok((Pacing::Queue(depth), Amount { requests: Some(total), ..Amount::default() }));
     }
-    Ok((Pacing::Queue(depth), Amount { requests: Some(requests), ..Amount::default() }))
+    notes.push(
+        "Stop_Time: how many requests come until then depends on the drive; sums of the workload are those of 100 000".into(),
+    );
+    Ok((Pacing::Queue(depth), Amount { until: Some(Nanos(stop)), ..Amount::default() }))
 }
 
 fn recorded(fields: &Fields<'_>, name: &str) -> Result<Requests, Problem> {

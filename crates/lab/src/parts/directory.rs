@@ -3,16 +3,19 @@
 use super::{Part, WORKS, Work};
 use crate::input_file::{RESULTS_MAX, read_text};
 use crate::problem::Problem;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 /// Where parts are kept, and what they are merged into.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
     work: &'static Work,
+    /// Parts of what cannot be run: they are not kept, as what is wrong may be mended.
+    refused: Mutex<BTreeMap<u64, Part>>,
     /// Makes names of files under way differ within this process.
     written: AtomicUsize,
 }
@@ -63,7 +66,7 @@ impl Directory {
         }
         let folder = path.join(work.folder);
         std::fs::create_dir_all(&folder).map_err(|e| fail(&folder, "made", &e))?;
-        Ok(Self { path: path.to_owned(), work, written: AtomicUsize::new(0) })
+        Ok(Self { path: path.to_owned(), work, refused: Mutex::default(), written: AtomicUsize::new(0) })
     }
 
     /// The merged results.
@@ -132,6 +135,9 @@ impl Directory {
     /// # Errors
     /// A part that is not there, or is damaged.
     pub fn part(&self, key: u64) -> Result<Part, Problem> {
+        if let Some(part) = self.refused().get(&key) {
+            return Ok(part.clone());
+        }
         let path = self.part_path(key);
         let text = read_text(&path, RESULTS_MAX).map_err(|e| fail(&path, "read", &e))?;
         let part = Part::from_text(&path.display().to_string(), &text, self.work)?;
@@ -143,11 +149,19 @@ impl Directory {
         Ok(part)
     }
 
-    /// Keeps a part: afterwards it is there wholly, whatever happens to this process.
+    fn refused(&self) -> MutexGuard<'_, BTreeMap<u64, Part>> {
+        self.refused.lock().expect("nothing panics while it is held")
+    }
+
+    /// Keeps a part: afterwards it is there wholly, whatever happens to this process. That of what cannot be run is there while the process is.
     ///
     /// # Errors
     /// A file that cannot be written.
     pub fn keep(&self, part: &Part) -> Result<(), Problem> {
+        if part.problem().is_some() {
+            self.refused().insert(part.key, part.clone());
+            return Ok(());
+        }
         let written = self.write(&self.part_path(part.key), part.to_text().as_bytes());
         // Another process that does the same may have been first, and tidied up.
         written.or_else(|problem| self.part(part.key).map(drop).map_err(|_| problem))

@@ -31,6 +31,12 @@ struct Head {
 }
 
 impl Part {
+    /// Why its run cannot be run; `None`: it was.
+    #[must_use]
+    pub fn problem(&self) -> Option<&str> {
+        self.rows.first()?.get(crate::sweep::PROBLEM)?.as_str()
+    }
+
     /// The part as text.
     #[must_use]
     pub fn to_text(&self) -> String {

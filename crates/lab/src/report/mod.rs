@@ -95,6 +95,8 @@ pub struct ReportInput<'a> {
     pub experiment: &'a str,
     /// The command that gives this report again.
     pub command: &'a str,
+    /// The flows of the workload as a table, titles first, and their picture; nothing where there is one.
+    pub flows: (&'a [Vec<String>], Option<&'a str>),
     /// The runs; ratios are relative to the first until the reader chooses another.
     pub runs: &'a [RunResult],
     /// What happened when in each run, in order, or nothing.
@@ -122,7 +124,7 @@ pub fn html(comparison: &ReportInput) -> String {
         verdict: &verdict::html(comparison, &labels),
         cautions: &cautions(comparison.cautions),
         tools: TOOLS,
-        tables: &table::html(&labels, comparison),
+        tables: &format!("{}{}", flows(comparison.flows), table::html(&labels, comparison)),
         // Intervals take twice the room.
         columns: if labels.len() > if comparison.seeds.is_some() { 2 } else { 4 } { "many" } else { "" },
         setup: &fill(SETUP, &setup.each_ref().map(|(name, text)| (*name, text.as_str()))),
@@ -172,6 +174,21 @@ fn page(page: &Page<'_>) -> String {
             ("common", COMMON),
             ("script", page.script),
         ],
+    )
+}
+
+/// The flows of the workload: a card with their picture and table.
+fn flows((rows, picture): (&[Vec<String>], Option<&str>)) -> String {
+    let [titles, rows @ ..] = rows else { return String::new() };
+    let line = |cells: &[String], tag: &str| {
+        let cells = cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell)));
+        format!("<tr>{}</tr>", cells.collect::<String>())
+    };
+    let lines: String = rows.iter().map(|row| line(row, "td")).collect();
+    format!(
+        "<section class=\"card\"><h3>Flows</h3>{}<div class=\"wide\"><table data-table=\"Flows\"><thead>{}</thead><tbody>{lines}</tbody></table></div></section>\n",
+        picture.unwrap_or_default(),
+        line(titles, "th")
     )
 }
 

@@ -42,6 +42,7 @@ fn input(runs: &[RunResult]) -> ReportInput<'_> {
     let trace =
         TraceSummary { name: "tape", requests: 10, reads: 7, writes: 3, footprint: Bytes(4096), duration_s: 1.5, lines: &[] };
     ReportInput {
+        flows: (&[], None),
         title: "A report",
         trace,
         drive: &[],

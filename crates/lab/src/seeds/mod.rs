@@ -34,6 +34,8 @@ pub(crate) fn experiment_of(base: &Experiment, repetition: usize, clock: &Clock,
     experiment.seeds = 1;
     if needs_demand(base.trace.arrival, duration_s) {
         experiment.trace.arrival = match clock.pace {
+            _ if clock.is_each && clock.factor == 1.0 => Arrival::Recorded,
+            _ if clock.is_each => Arrival::Scaled(clock.factor),
             Pace::Closed { depth } => Arrival::Closed(depth),
             Pace::Open if clock.factor == 1.0 => Arrival::Recorded,
             Pace::Open => Arrival::Scaled(clock.factor),

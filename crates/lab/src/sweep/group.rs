@@ -34,14 +34,11 @@ impl Group {
         self.runs.iter().map(|run| run.index).collect()
     }
 
-    /// Runs a run of the group, on this thread; other threads may run others. Gives what [`GridRun::part`] gives.
-    /// `None`: the group has no such run.
-    ///
-    /// # Errors
-    /// As [`GridRun::part`].
-    pub fn part(&self, run: usize) -> Option<Result<Part, Problem>> {
+    /// Runs a run of the group, on this thread; other threads may run others. Gives what [`GridRun::part`] gives; of a run that cannot be run
+    /// a row that says why. `None`: the group has no such run.
+    pub fn part(&self, run: usize) -> Option<Part> {
         let run = self.runs.iter().find(|other| other.index == run)?;
-        Some(run.part_on(self.drives.as_deref()))
+        Some(run.part_or_problem(self.drives.as_deref()))
     }
 
     /// Drives that were prepared so far.

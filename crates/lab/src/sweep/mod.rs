@@ -60,6 +60,8 @@ pub struct Summary {
     pub rows: usize,
     /// Runs that returned wrong data.
     pub failed: Vec<usize>,
+    /// Runs that cannot be run, with the reason.
+    pub refused: Vec<(usize, String)>,
 }
 
 impl GridRun {
@@ -78,6 +80,14 @@ impl GridRun {
         Ok(Part { key: self.key, rows: comparison.rows() })
     }
 
+    /// As [`Self::part_on`]; a run that cannot be run has a row that says why.
+    fn part_or_problem(&self, drives: Option<&Drives>) -> Part {
+        self.part_on(drives).unwrap_or_else(|problem| Part {
+            key: self.key,
+            rows: vec![Row::from_iter([(PROBLEM.to_owned(), json!(problem.to_string()))])],
+        })
+    }
+
     /// The rows of its part with the number of the run and the values of the axes in front.
     #[must_use]
     pub fn rows(&self, part: &Part) -> Vec<Row> {
@@ -91,11 +101,11 @@ impl GridRun {
     }
 }
 
-/// Runs what has no part in the directory, and merges all parts.
+/// Runs what has no part in the directory, and merges all parts. A run that cannot be run has one row, whose column `problem` says why, and no
+/// part: a later sweep tries it again.
 ///
 /// # Errors
-/// Bad input of the first such run in order of the grid, after all others ran; a file in the
-/// directory that is no part, or is damaged.
+/// None of the runs can be run; a file in the directory that is no part, or is damaged.
 pub fn sweep(grid: &Grid, directory: &Directory, with: &Sweeper<'_>) -> Result<Summary, Problem> {
     let runs = grid.runs()?;
     let known = look(directory, &runs)?;
@@ -103,7 +113,7 @@ pub fn sweep(grid: &Grid, directory: &Directory, with: &Sweeper<'_>) -> Result<S
     let done = AtomicUsize::new(runs.len() - missing.len());
     (with.progress)(done.load(Ordering::Relaxed), runs.len());
     let keep = |drives: Option<&Drives>, run: &GridRun| {
-        directory.keep(&run.part_on(drives)?)?;
+        directory.keep(&run.part_or_problem(drives))?;
         (with.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, runs.len());
         Ok(())
     };
@@ -111,8 +121,8 @@ pub fn sweep(grid: &Grid, directory: &Directory, with: &Sweeper<'_>) -> Result<S
     let mut kept = in_parallel(with.threads, work, |(drives, run)| Ok((run.index, keep(drives.as_deref(), run))))?;
     kept.sort_by_key(|(index, _)| *index);
     kept.into_iter().try_for_each(|(_, kept)| kept)?;
-    let (columns, failed) = merge(directory, &runs)?;
-    Ok(Summary { runs: runs.len(), found: known.found.len(), others: known.others, rows: columns.rows(), failed })
+    let Merged { columns, failed, refused } = merge(directory, &runs)?;
+    Ok(Summary { runs: runs.len(), found: known.found.len(), others: known.others, rows: columns.rows(), failed, refused })
 }
 
 fn keys(runs: &[GridRun]) -> BTreeSet<u64> {
@@ -127,31 +137,59 @@ pub fn look(directory: &Directory, runs: &[GridRun]) -> Result<Known, Problem> {
     directory.look(&keys(runs))
 }
 
-/// Merges the parts of all runs into `results.parquet`, and the same as `results.csv` and as plots in `index.html`; says which runs returned wrong data.
+/// Merges the parts of all runs into `results.parquet`, and the same as `results.csv` and as plots in `index.html`; says which runs returned wrong data,
+/// and which cannot be run.
 ///
 /// # Errors
-/// A part that is not there or is damaged, or a file that cannot be written.
-pub fn merge(directory: &Directory, runs: &[GridRun]) -> Result<(Columns, Vec<usize>), Problem> {
-    let (mut columns, mut failed, mut all) = (Columns::default(), Vec::new(), Vec::new());
-    for run in runs {
-        let part = directory.part(run.key)?;
-        all.extend(run.rows(&part));
-        if !passed(&part) {
-            failed.push(run.index);
-        }
-    }
+/// A part that is not there or is damaged, or a file that cannot be written; none of the runs can be run.
+pub fn merge(directory: &Directory, runs: &[GridRun]) -> Result<Merged, Problem> {
+    let parts = runs.iter().map(|run| directory.part(run.key)).collect::<Result<Vec<Part>, Problem>>()?;
+    let refused = refused(runs.iter().zip(&parts))?;
+    let failed = runs.iter().zip(&parts).filter(|(_, part)| !passed(part)).map(|(run, _)| run.index).collect();
+    let all: Vec<Row> = runs.iter().zip(&parts).flat_map(|(run, part)| run.rows(part)).collect();
+    let mut columns = Columns::default();
     all.iter().for_each(|row| columns.push(row));
     directory.write(&directory.results(), &parquet_bytes(&columns))?;
     directory.write(&directory.file("results.csv"), page::csv(&all).as_bytes())?;
     let axes: Vec<&str> = runs.first().map_or(Vec::new(), |run| run.axes.iter().map(|(name, _)| name.as_str()).collect());
     directory.write(&directory.file("index.html"), page::page(&axes, &all).as_bytes())?;
     directory.tidy(&keys(runs))?;
-    Ok((columns, failed))
+    Ok(Merged { columns, failed, refused })
+}
+
+/// All parts of a sweep together.
+#[derive(Clone, Debug)]
+pub struct Merged {
+    /// Their rows.
+    pub columns: Columns,
+    /// Runs that returned wrong data.
+    pub failed: Vec<usize>,
+    /// Runs that cannot be run, with the reason.
+    pub refused: Vec<(usize, String)>,
+}
+
+/// Column that says why a run cannot be run.
+pub(crate) const PROBLEM: &str = "problem";
+
+/// Runs that cannot be run, with the reason.
+///
+/// # Errors
+/// None of them can.
+pub fn refused<'a>(parts: impl Iterator<Item = (&'a GridRun, &'a Part)>) -> Result<Vec<(usize, String)>, Problem> {
+    let (mut runs, mut refused) = (0, Vec::new());
+    for (run, part) in parts {
+        runs += 1;
+        refused.extend(part.problem().map(|problem| (run.index, problem.to_owned())));
+    }
+    match refused.first() {
+        Some((_, first)) if refused.len() == runs => Err(Problem::new("", first.clone())),
+        _ => Ok(refused),
+    }
 }
 
 /// Whether no scheme of the run returned wrong data.
 fn passed(part: &Part) -> bool {
-    part.rows.iter().all(|row| row.get("mismatches").and_then(Value::as_u64) == Some(0))
+    part.problem().is_some() || part.rows.iter().all(|row| row.get("mismatches").and_then(Value::as_u64) == Some(0))
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ fn threads_order_and_interruptions_cannot_be_seen_in_the_results() {
     let (serial, other) = (Scratch::new("serial"), Scratch::new("other"));
     let grid = grid(GRID);
     let summary = swept(&grid, &serial.open(), 1).unwrap();
-    assert_eq!(summary, Summary { runs: 6, found: 0, others: 0, rows: 12, failed: vec![] });
+    assert_eq!(summary, Summary { runs: 6, found: 0, others: 0, rows: 12, failed: vec![], refused: vec![] });
     // Another process did run 3, was killed in run 1, and then swept on.
     let directory = other.open();
     directory.keep(&grid.run(3).unwrap().part().unwrap()).unwrap();
@@ -149,7 +149,7 @@ fn runs_of_a_group_give_what_they_give_alone_and_share_a_drive_for_each_scheme()
     for group in &groups {
         for run in group.runs() {
             let alone = grid.run(run).unwrap().part().unwrap();
-            assert_eq!(group.part(run).expect("of this group").unwrap().to_text(), alone.to_text(), "run {run}");
+            assert_eq!(group.part(run).expect("of this group").to_text(), alone.to_text(), "run {run}");
         }
         assert!(group.part(0).is_none());
     }
@@ -233,9 +233,18 @@ fn a_run_that_cannot_be_run_is_named_and_the_others_are_kept() {
     let text =
         GRID.replace("generate.read_fraction", "capacity.spare").replace("[0, 0.5]", "[0.01, 0.5]").replace("4MiB", "256MiB");
     let (grid, directory) = (grid(&text), scratch.open());
-    let problem = swept(&grid, &directory, 2).unwrap_err().to_string();
+    let summary = swept(&grid, &directory, 2).unwrap();
+    let [(0, problem), (1, _), (2, _)] = &summary.refused[..] else { panic!("{:?}", summary.refused) };
     assert!(problem.contains("run 0 (capacity.spare = 0.01, age = \"fresh\")"), "{problem}");
     assert_eq!(scratch.runs().len(), 3, "those that could be run");
+    // One row for the corner, which has its axes, and all rows of the others.
+    let table = std::fs::read_to_string(scratch.0.join("results.csv")).unwrap();
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.len() - 1, summary.rows);
+    assert!(lines[0].split(',').any(|name| name == "problem") && lines[1].contains("0.01"), "{}", lines[1]);
+    assert_eq!(lines.iter().filter(|line| line.contains("run 0 (")).count(), 1);
+    let again = swept(&grid, &directory, 2).unwrap();
+    assert_eq!((again.found, again.refused), (3, summary.refused), "it is tried again");
 }
 
 #[test]

@@ -53,7 +53,9 @@ pub(crate) fn run(command: &str, server: &Server) -> Done {
         ["record", "off"] => on(server, record_off),
         ["record", file] => record(server, file.to_owned()),
         ["mark", ref name @ ..] if !name.is_empty() => mark(server, name.join(" ")),
-        [first @ ("status" | "help" | "snapshot" | "restore" | "record" | "mark"), ..] => Err(format!("valid is `{}`", form_of(first))),
+        [first @ ("status" | "help" | "snapshot" | "restore" | "record" | "mark"), ..] => {
+            Err(format!("valid is `{}`", form_of(first)))
+        }
         _ => match command.parse::<Control>() {
             Ok(control) => carry_out(server, control),
             Err(what) if what.starts_with("unknown command") => {

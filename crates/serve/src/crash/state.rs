@@ -12,6 +12,9 @@ use vocab::{Nanos, Streams};
 /// Events of one request that are counted at most.
 const EVENTS_MAX: u32 = 10_000;
 
+/// Commands that change nothing in a replay: those that copy the drive, and those with which the server lied to its clients.
+const OF_THE_SERVER: [&str; 5] = ["snapshot", "delete-snapshot", "lie", "errors", "corrupt"];
+
 /// A drive that answered all steps so far.
 pub(super) enum State {
     Strict(Block),
@@ -134,8 +137,7 @@ fn send(disk: &mut Disk, step: &Step, index: usize) -> Result<(), ServeError> {
     match step {
         Step::Mark(_) => {}
         Step::Control { held: Some(held), .. } => Image::of(disk.sectors() * SECTOR as u64, held).put_on(disk)?,
-        // It copies the drive, and changes nothing.
-        Step::Control { words, .. } if words.starts_with("snapshot ") => {}
+        Step::Control { words, .. } if OF_THE_SERVER.contains(&words.split(' ').next().unwrap_or_default()) => {}
         Step::Control { words, .. } => match words.parse::<Control>() {
             // Time of the wall clock, which a replay does not have.
             Ok(Control::Pause(_) | Control::Hang(_)) => {}

@@ -7,6 +7,7 @@ mod conformance;
 mod disturb;
 mod every_step;
 mod fault_atlas;
+mod flows;
 mod gathered;
 mod given_up;
 mod ladder;

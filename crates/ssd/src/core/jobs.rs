@@ -51,6 +51,8 @@ pub(crate) struct Job<P> {
     pub request: u64,
     /// Sectors of a host request.
     pub sectors: u32,
+    /// The flow of a host request, where there are several.
+    pub flow: u16,
     /// Parts not done; the job itself holds one while it is being issued.
     pub remaining: u32,
     pub pages: Vec<PageWrite<P>>,
@@ -85,6 +87,7 @@ impl<P> Default for Job<P> {
             arrival: SimTime::ZERO,
             request: 0,
             sectors: 0,
+            flow: 0,
             remaining: 0,
             pages: Vec::new(),
             next: 0,

@@ -175,6 +175,11 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
         self.device.calendar.is_pending(timer.index(&self.device.grid))
     }
 
+    /// When the timer's next event happens.
+    pub fn expects(&self, timer: Timer) -> Option<SimTime> {
+        self.device.calendar.at(timer.index(&self.device.grid))
+    }
+
     /// Whether a host command waits for its time.
     pub fn more_arrives(&self) -> bool {
         self.is_pending(Timer::Arrivals)

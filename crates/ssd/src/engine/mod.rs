@@ -2,6 +2,7 @@
 //! device completed to whoever waits for it, and hands from one component to another what they ask for.
 
 pub(crate) mod care;
+pub(crate) mod clocks;
 pub(crate) mod complete;
 pub(crate) mod effects;
 pub(crate) mod flows;

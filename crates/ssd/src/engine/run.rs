@@ -9,7 +9,17 @@ use nand::FlashArray;
 use vocab::{HostCommand, HostOp, Lpn, Nanos, SimTime};
 
 /// Called before a request arrives, with its number; it may act on the drive (fault injection, progress).
-type BeforeEach<'a, P, A> = &'a mut dyn FnMut(&mut Engine<P, A>, u64);
+pub(super) type BeforeEach<'a, P, A> = &'a mut dyn FnMut(&mut Engine<P, A>, u64);
+
+/// Where commands come from, and when.
+pub(super) trait Arrivals<P: HostPayload, A: FlashArray<P>> {
+    /// Lets arrive what may come now, or schedules when it may.
+    fn let_arrive(&mut self, engine: &mut Engine<P, A>, each: BeforeEach<'_, P, A>);
+    /// The time that was scheduled has come.
+    fn due(&mut self, engine: &mut Engine<P, A>, each: BeforeEach<'_, P, A>);
+    /// True if all have arrived.
+    fn is_over(&self) -> bool;
+}
 
 /// Commands that are looked at before they arrive.
 const AHEAD: usize = 3;
@@ -63,10 +73,37 @@ impl<'a> Upcoming<'a> {
     }
 }
 
+/// Commands in one order, all by one clock.
+struct OneClock<'a> {
+    upcoming: Upcoming<'a>,
+    pace: Pace,
+}
+
+impl<P: HostPayload, A: FlashArray<P>> Arrivals<P, A> for OneClock<'_> {
+    #[inline(always)]
+    fn let_arrive(&mut self, engine: &mut Engine<P, A>, each: BeforeEach<'_, P, A>) {
+        match self.pace {
+            Pace::Closed { depth } => engine.let_arrive_up_to(depth, &mut self.upcoming, each),
+            Pace::Open => engine.expect_arrival(&self.upcoming),
+        }
+    }
+
+    #[inline]
+    fn due(&mut self, engine: &mut Engine<P, A>, each: BeforeEach<'_, P, A>) {
+        engine.arrival_due(&mut self.upcoming, each);
+    }
+
+    #[inline(always)]
+    fn is_over(&self) -> bool {
+        self.upcoming.after(0).is_none()
+    }
+}
+
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Replays host commands to the end and waits for the last answer. `each` is called before a request arrives.
     pub(crate) fn replay(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, each: BeforeEach<'_, P, A>) {
-        self.replay_upcoming(Upcoming::new(commands, AHEAD, self.core.device.now), pace, each, |_| true);
+        let upcoming = Upcoming::new(commands, AHEAD, self.core.device.now);
+        self.replay_from(OneClock { upcoming, pace }, each, |_| true);
     }
 
     /// As [`Self::replay`]; `step` looks at the drive before every event, and stops the run there with false.
@@ -77,14 +114,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         each: BeforeEach<'_, P, A>,
         step: impl FnMut(&mut Self) -> bool,
     ) {
-        self.replay_upcoming(Upcoming::new(commands, AHEAD_OF_STOP, self.core.device.now), pace, each, step);
+        let upcoming = Upcoming::new(commands, AHEAD_OF_STOP, self.core.device.now);
+        self.replay_from(OneClock { upcoming, pace }, each, step);
     }
 
     #[inline(always)]
-    fn replay_upcoming(
+    pub(super) fn replay_from(
         &mut self,
-        mut upcoming: Upcoming<'_>,
-        pace: Pace,
+        mut arrivals: impl Arrivals<P, A>,
         each: BeforeEach<'_, P, A>,
         mut step: impl FnMut(&mut Self) -> bool,
     ) {
@@ -92,15 +129,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.core.clear(Timer::Arrivals);
         self.expect_offline();
         loop {
-            match pace {
-                Pace::Closed { depth } => self.let_arrive_up_to(depth, &mut upcoming, each),
-                Pace::Open => self.expect_arrival(&upcoming),
-            }
+            arrivals.let_arrive(self, each);
             self.after_event();
             if !step(self) {
                 return;
             }
-            if upcoming.after(0).is_none() && self.host.requests.outstanding == 0 {
+            if arrivals.is_over() && self.host.requests.outstanding == 0 {
                 self.stay_on_line();
             }
             if let Some((time, resource)) = self.next_event() {
@@ -108,11 +142,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 if self.core.device.folds.is_bin_over(time) {
                     self.close_bins();
                 }
-                self.event(resource, &mut upcoming, each);
+                self.event(resource, &mut arrivals, each);
             } else if !self.unstick() {
                 let waiting = self.host.requests.outstanding;
                 assert!(waiting == 0, "nothing moves, yet {waiting} requests wait");
-                if upcoming.after(0).is_none() {
+                if arrivals.is_over() {
                     return;
                 }
             }
@@ -153,10 +187,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// What happens to a resource of the drive.
     #[inline(always)]
-    fn event(&mut self, resource: usize, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P, A>) {
+    fn event(&mut self, resource: usize, arrivals: &mut impl Arrivals<P, A>, each: BeforeEach<'_, P, A>) {
         self.core.device.watch_event();
         match Resource::of(resource, &self.core.device.grid) {
-            Resource::Timer(Timer::Arrivals) => self.arrival_due(upcoming, each),
+            Resource::Timer(Timer::Arrivals) => arrivals.due(self, each),
             other => self.own_event(other),
         }
         self.hand_on();

@@ -13,6 +13,8 @@ use vocab::{Lba, Nanos, SimTime};
 pub struct AnsweredRequest {
     /// Its number in the run, from 0, in order of arrival.
     pub request: u64,
+    /// The flow that it is of; 0 where there is one.
+    pub flow: u16,
     /// What it was.
     pub kind: RequestKind,
     /// Its first sector.
@@ -106,6 +108,8 @@ impl WaitFolds {
 pub(crate) struct Explanations {
     /// Of reads and of writes.
     pub folds: [WaitFolds; 2],
+    /// The same of each flow, where there are several.
+    pub flows: Vec<[WaitFolds; 2]>,
     /// Requests answered since somebody last took them out; `None`: nobody keeps a log.
     pub log: Option<Vec<AnsweredRequest>>,
     /// Requests that had arrived before the run.
@@ -115,7 +119,7 @@ pub(crate) struct Explanations {
 impl Explanations {
     /// Nothing is known yet of the requests of a run before which so many had arrived.
     pub fn new(is_logged: bool, before: u64) -> Self {
-        Self { folds: Default::default(), log: is_logged.then(Vec::new), before }
+        Self { folds: Default::default(), flows: Vec::new(), log: is_logged.then(Vec::new), before }
     }
 }
 
@@ -130,12 +134,20 @@ impl<P: HostPayload> Host<P> {
         let Some(explanations) = &mut self.explanations else { return };
         if let Some(folds) = explanations.folds.get_mut(job.kind as usize) {
             folds.fold(&ledger.waits);
+            if self.requests.flows.are_told_apart() {
+                let flow = job.flow as usize;
+                if explanations.flows.len() <= flow {
+                    explanations.flows.resize_with(flow + 1, Default::default);
+                }
+                explanations.flows[flow][job.kind as usize].fold(&ledger.waits);
+            }
         }
         let Some(log) = &mut explanations.log else { return };
         let (lba, sectors) = ledger.sectors;
         let (first, last) = (self.requests.pages_in(lba.0), self.requests.pages_in(lba.0 + u64::from(sectors.max(1)) - 1));
         log.push(AnsweredRequest {
             request: job.request - explanations.before,
+            flow: job.flow,
             kind: job.kind,
             lba,
             sectors,

@@ -10,6 +10,7 @@ pub(crate) mod client;
 mod dirty_strips;
 pub(crate) mod evict;
 pub(crate) mod explain;
+pub(crate) mod flows;
 pub(crate) mod front;
 pub(crate) mod oracle;
 pub(crate) mod order;

@@ -6,6 +6,7 @@ use crate::core::effects::Parcel;
 use crate::core::jobs::{Asker, Job, PageWrite};
 use crate::core::timer::Timer;
 use crate::core::zone_step::{CodePage, ZoneStep};
+use crate::host::flows::HostFlows;
 use crate::host::front::Front;
 use crate::host::{Host, Next};
 use crate::write::Writer;
@@ -61,6 +62,9 @@ pub(crate) struct Requests {
     /// Answers on their way, in order of time.
     answers: VecDeque<(SimTime, JobId)>,
     pub outstanding: u32,
+    /// Requests of each flow, where there are several, and the flow of the request that arrives.
+    pub flows: HostFlows,
+    pub asking_flow: u16,
     /// The most of them since somebody last asked.
     most: u32,
     /// Requests that have arrived in the life of the drive.
@@ -112,6 +116,8 @@ impl Requests {
             front: Front::new(controller),
             answers: VecDeque::new(),
             outstanding: 0,
+            flows: HostFlows::default(),
+            asking_flow: 0,
             most: 0,
             arrived: 0,
             journal: None,
@@ -207,6 +213,11 @@ impl<P: HostPayload> Host<P> {
         let request = self.requests.arrived;
         (job.request, job.sectors) = (request, command.sectors);
         self.requests.arrived += 1;
+        if self.requests.flows.are_told_apart() {
+            job.flow = self.requests.asking_flow;
+            self.requests.flows.arrives(job.flow);
+            core.device.record(Fact::FlowArrived { flow: job.flow, kind, sectors: command.sectors, sent });
+        }
         self.requests.note(|| HostEvent::Arrived { request });
         self.oracle.asking = request as u32;
         if let Some(client) = &mut self.client {
@@ -365,7 +376,7 @@ impl<P: HostPayload> Host<P> {
 
     #[inline(always)]
     fn answer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
-        let &Job { kind, arrival, request, failed, .. } = &core.jobs[job];
+        let &Job { kind, arrival, request, failed, flow, .. } = &core.jobs[job];
         // A read changes nothing that later reads must return.
         if kind != RequestKind::Read {
             self.tell_oracle(core, job);
@@ -376,7 +387,12 @@ impl<P: HostPayload> Host<P> {
         self.requests.note(|| HostEvent::Answered { request, failed });
         self.requests.outstanding -= 1;
         self.requests.last_answer = core.device.now;
-        core.device.record(Fact::Answered { kind, response: core.device.now.since(arrival) });
+        let response = core.device.now.since(arrival);
+        core.device.record(Fact::Answered { kind, response });
+        if self.requests.flows.are_told_apart() {
+            self.requests.flows.answers(flow);
+            core.device.record(Fact::FlowAnswered { flow, kind, response });
+        }
         if let Some(ledger) = core.closed_ledger(job, arrival) {
             self.explain(&core.jobs[job], &ledger, core.device.now);
         }

@@ -14,7 +14,7 @@ use crate::core::flash::SessionPayload;
 pub use crate::core::scrub::{HeldSum, Scrub};
 use crate::engine::{Drive, Engine};
 use crate::result::RunResult;
-use crate::session::{Inner, Prepared, Session, inside};
+use crate::session::{Asked, Inner, Prepared, Session, inside};
 use crate::write::Way;
 use crate::write::stripes::partial::PartialParity;
 use device::contents::HostPayload;
@@ -208,7 +208,7 @@ impl<P: SessionPayload> Prepared<P> {
         let (setup, pe_before) = (self.setup.clone(), self.pe_before.clone());
         let (steady, warmed, buffered_before) = (self.steady, self.warmed, self.buffered_before);
         let mut number = 0;
-        self.run_stepwise(commands, pace, &mut |_| {}, |engine| {
+        self.run_stepwise(Asked::One(commands, pace), &mut |_| {}, |engine| {
             let (setup, pe_before) = (&setup, &pe_before);
             each(number, &mut || {
                 let (engine, setup, pe_before) = (engine.clone(), setup.clone(), pe_before.clone());

@@ -3,7 +3,7 @@
 use crate::config::Pace;
 use crate::core::flash::SessionPayload;
 use crate::core::limits::Recycled;
-use crate::session::{Prepared, Session, inside};
+use crate::session::{Asked, Prepared, Session, inside};
 use nand::{BlockInfo, FlashArray};
 use vocab::{BlockAddr, HostCommand, SimTime};
 
@@ -46,7 +46,7 @@ impl<P: SessionPayload> Prepared<P> {
         pace: Pace,
         each: &mut dyn FnMut(BlockView),
     ) -> crate::result::RunResult {
-        self.run_stepwise(commands, pace, &mut |_| {}, |engine| {
+        self.run_stepwise(Asked::One(commands, pace), &mut |_| {}, |engine| {
             for block in (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr) {
                 let info = *engine.core.device.array.block(block);
                 if info.next_page > 0 {

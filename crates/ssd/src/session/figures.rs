@@ -3,18 +3,21 @@
 use crate::config::{Pace, Setup};
 use crate::core::flash::SessionPayload;
 use crate::core::sorted::sorted;
-use crate::host::explain::{Explained, Explanations};
+use crate::engine::clocks::FlowClock;
+use crate::host::explain::{Explained, Explanations, WaitFolds};
 use crate::host::requests::Requests;
 use crate::result::{
-    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, HostResult, LadderResult, Life, OracleResult, PreconditionResult,
-    RedundancyResult, ReplayResult, Response, RunResult, SlcResult, StreamResult, WaitsResult, WarmUpResult, WearResult,
+    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, FlowResult, HostResult, LadderResult, Life, OracleResult,
+    PreconditionResult, RedundancyResult, ReplayResult, Response, RunResult, SlcResult, StreamResult, WaitsResult, WarmUpResult,
+    WearResult,
 };
 use crate::session::Prepared;
 use device::facts::{Folds, LadderFolds, RequestKind, SlcFolds, Step, StreamWork};
+use device::flows::FlowFolds;
 use device::waits::Wait;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
-use vocab::{BlockAddr, Cause, Grid, Nanos, SimTime, StripeId};
+use vocab::{BlockAddr, Cause, Grid, Nanos, SECTOR_BYTES, SimTime, StripeId};
 
 /// How much more than the mean die the most worn one took, by the P/E cycles added to each block.
 fn die_wear_ratio(pe_added: &[u32], grid: &Grid) -> Option<f64> {
@@ -28,7 +31,7 @@ fn die_wear_ratio(pe_added: &[u32], grid: &Grid) -> Option<f64> {
 
 impl<P: SessionPayload> Prepared<P> {
     /// What the run gave, from the facts folded.
-    pub(crate) fn result(&self, events: u64, pace: Pace) -> RunResult {
+    pub(crate) fn result(&self, events: u64, clocks: &Clocks) -> RunResult {
         let (device, host) = (&self.engine.core.device, &self.engine.host);
         let of_run = OfRun {
             setup: &self.setup,
@@ -71,8 +74,9 @@ impl<P: SessionPayload> Prepared<P> {
             }),
             batches: device.folds.batches.whole(),
             wear: WearResult { die_wear_ratio: die_wear_ratio(&pe_added, &device.grid), pe_added, pe_cycles: pe },
-            replay: of_run.replay(events, pace),
-            waits: host.explanations.as_ref().map(|explanations| waits_result(explanations)),
+            replay: of_run.replay(events, clocks),
+            waits: host.explanations.as_ref().map(|explanations| waits_result(&explanations.folds)),
+            flows: of_run.flows(clocks, host.explanations.as_deref()),
         }
     }
 
@@ -90,6 +94,24 @@ impl<P: SessionPayload> Prepared<P> {
             life.with_parity += u32::from(stripes.is_protected(core, stripe));
         }
         Some(life)
+    }
+}
+
+/// By what clock the requests of a run came.
+pub(crate) enum Clocks {
+    /// All by one.
+    One(Pace),
+    /// Those of each flow by one of its own.
+    Each(Vec<FlowClock>),
+}
+
+impl Clocks {
+    /// True if all come at times of their own.
+    fn are_times(&self) -> bool {
+        match self {
+            Self::One(pace) => *pace == Pace::Open,
+            Self::Each(clocks) => clocks.iter().all(|clock| *clock == FlowClock::Times),
+        }
     }
 }
 
@@ -130,7 +152,7 @@ impl OfRun<'_> {
         both.add(writes).expect("same precision");
         let ([read_sum, write_sum], [read_max, write_max]) = (folds.response_sum, folds.response_max);
         HostResult {
-            requests: by_name(RequestKind::ALL.iter().map(|&(kind, name)| (name, folds.requests[kind as usize])).collect()),
+            requests: by_kind(&folds.requests),
             read_pages: folds.pages[RequestKind::Read as usize],
             write_pages: folds.pages[RequestKind::Write as usize],
             response_us: response(&both, read_sum + write_sum, read_max.max(write_max)),
@@ -190,17 +212,50 @@ impl OfRun<'_> {
         (reads.iter().sum::<u64>() + ladder.further_sensings).saturating_sub(in_register + in_gathering)
     }
 
-    fn replay(&self, events: u64, pace: Pace) -> ReplayResult {
+    /// Figures of each of several flows.
+    fn flows(&self, clocks: &Clocks, explanations: Option<&Explanations>) -> Vec<FlowResult> {
+        let Clocks::Each(clocks) = clocks else { return Vec::new() };
+        let none = FlowFolds::default();
+        let of = |(flow, clock): (usize, &FlowClock)| {
+            let folds = self.folds.flows.get(flow).unwrap_or(&none);
+            let waits = explanations.map(|all| all.flows.get(flow).map(waits_result).unwrap_or_default());
+            self.flow(folds, *clock, waits)
+        };
+        clocks.iter().enumerate().map(of).collect()
+    }
+
+    fn flow(&self, folds: &FlowFolds, clock: FlowClock, waits: Option<WaitsResult>) -> FlowResult {
+        let [reads, writes] = &folds.responses;
+        let mut both = reads.clone();
+        both.add(writes).expect("same precision");
+        let ([read_sum, write_sum], [read_max, write_max]) = (folds.response_sum, folds.response_max);
+        let bytes = |kind: RequestKind| folds.sectors[kind as usize] * SECTOR_BYTES;
+        let (first, last) = folds.sent.unwrap_or((self.first, self.first));
+        let simulated_s = folds.last_answer.max(first).since(first).as_secs_f64();
+        FlowResult {
+            requests: by_kind(&folds.requests),
+            read_bytes: bytes(RequestKind::Read),
+            written_bytes: bytes(RequestKind::Write),
+            began_s: folds.sent.map(|_| first.max(self.first).since(self.first).as_secs_f64()),
+            simulated_s,
+            saturated: clock == FlowClock::Times && is_behind(simulated_s, last.since(first).as_secs_f64()),
+            response_us: response(&both, read_sum + write_sum, read_max.max(write_max)),
+            read_response_us: response(reads, read_sum, read_max),
+            write_response_us: response(writes, write_sum, write_max),
+            waits,
+        }
+    }
+
+    fn replay(&self, events: u64, clocks: &Clocks) -> ReplayResult {
         let (host, first) = (self.requests, self.first);
         let span = host.last_answer.max(first).since(first).as_secs_f64();
         let arrivals = host.last_arrival.max(first).since(first).as_secs_f64();
         let (busy, dies) = (self.folds.busy.as_secs_f64(), f64::from(self.grid.dies()));
-        let drain = span - arrivals;
         // The drive needed noticeably longer than the arrivals took, or never rested.
-        let is_behind = drain > 0.05 * arrivals.max(1e-3) || self.busy_share(self.folds.busy, self.grid.dies()) > 0.95;
+        let is_behind = is_behind(span, arrivals) || self.busy_share(self.folds.busy, self.grid.dies()) > 0.95;
         ReplayResult {
             simulated_s: span,
-            saturated: pace == Pace::Open && span > 0.0 && is_behind,
+            saturated: clocks.are_times() && span > 0.0 && is_behind,
             offered_load: if arrivals > 0.0 { busy / (dies * arrivals) } else { f64::INFINITY },
             events,
             event_digest: self.folds.digest,
@@ -276,8 +331,16 @@ fn by_name<T>(named: Vec<(&str, T)>) -> BTreeMap<String, T> {
     sorted(named.into_iter().map(|(name, figure)| (name.to_owned(), figure)))
 }
 
-fn waits_result(explanations: &Explanations) -> WaitsResult {
-    let [reads, writes] = &explanations.folds;
+fn by_kind(requests: &[u64; 4]) -> BTreeMap<String, u64> {
+    by_name(RequestKind::ALL.iter().map(|&(kind, name)| (name, requests[kind as usize])).collect())
+}
+
+/// True if answers took noticeably longer than requests came, in seconds.
+fn is_behind(answered: f64, sent: f64) -> bool {
+    answered - sent > 0.05 * sent.max(1e-3)
+}
+
+fn waits_result([reads, writes]: &[WaitFolds; 2]) -> WaitsResult {
     WaitsResult {
         reads: explained(&reads.slowest(1.0)),
         slowest_reads: explained(&reads.slowest(0.01)),

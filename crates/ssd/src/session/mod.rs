@@ -13,11 +13,13 @@ use crate::boot::warm_up::{self, WarmUp, Warmed};
 use crate::config::{Faults, Pace, PayloadKind, Setup, SetupError};
 use crate::core::apart::Apart;
 use crate::core::flash::SessionPayload;
+use crate::engine::clocks::{FLOWS_MAX, HostFlow};
 use crate::engine::{Drive, Engine};
 use crate::fit::check_setup;
 use crate::host::explain::{AnsweredRequest, Explanations};
 use crate::power::cut::Remains;
 use crate::result::RunResult;
+use crate::session::figures::Clocks;
 use crate::write::Way;
 use device::contents::{HostPayload, PageBuf, Tag};
 use device::ecc::PageEcc;
@@ -147,7 +149,8 @@ impl Session {
         pace: Pace,
         progress: &mut dyn FnMut(u64),
     ) -> RunResult {
-        inside!(self.inner_mut(), prepared => prepared.run(commands, pace, progress))
+        let asked = Asked::One(commands, pace);
+        inside!(self.inner_mut(), prepared => prepared.run_with(asked, progress, None, &mut |_| {}))
     }
 
     /// As [`Self::run`], with the waits that each response consists of, and their means in the result. `log` hears of
@@ -159,7 +162,27 @@ impl Session {
         progress: &mut dyn FnMut(u64),
         log: Option<RequestLog<'_>>,
     ) -> RunResult {
-        inside!(self.inner_mut(), prepared => prepared.run_explained(commands, pace, progress, log))
+        inside!(self.inner_mut(), prepared => prepared.run_explained(Asked::One(commands, pace), progress, log))
+    }
+
+    /// As [`Self::run`] and, with a log, [`Self::run_explained`], of several flows, each with a clock of its own. The result has each of
+    /// them, too.
+    ///
+    /// # Panics
+    /// More than [`FLOWS_MAX`] flows.
+    pub fn run_flows(
+        &mut self,
+        flows: Vec<HostFlow<'_>>,
+        is_explained: bool,
+        progress: &mut dyn FnMut(u64),
+        log: Option<RequestLog<'_>>,
+    ) -> RunResult {
+        assert!(flows.len() <= FLOWS_MAX, "at most {FLOWS_MAX} flows");
+        let asked = Asked::Flows(flows);
+        inside!(self.inner_mut(), prepared => match is_explained {
+            true => prepared.run_explained(asked, progress, log),
+            false => prepared.run_with(asked, progress, None, &mut |_| {}),
+        })
     }
 
     /// Replays as [`Self::run`] does and stops before the event for which `go_on`, which hears its
@@ -175,7 +198,7 @@ impl Session {
             number += 1;
             go_on(number - 1)
         };
-        inside!(self.inner_mut(), prepared => prepared.run_stepwise(commands, pace, &mut |_| {}, |_| step()))
+        inside!(self.inner_mut(), prepared => prepared.run_stepwise(Asked::One(commands, pace), &mut |_| {}, |_| step()))
     }
 
     /// Under code zones: chooses zones and encodes them, between two runs, and off the clock. Under other
@@ -221,6 +244,14 @@ impl Session {
     }
 }
 
+/// The requests of a run.
+pub(crate) enum Asked<'a> {
+    /// Commands in one order, by one clock.
+    One(&'a mut dyn Iterator<Item = HostCommand>, Pace),
+    /// Several flows.
+    Flows(Vec<HostFlow<'a>>),
+}
+
 /// Looks at the drive before an event, and stops the run there with false.
 type Step<'a, P> = &'a mut dyn FnMut(&Drive<P>) -> bool;
 
@@ -254,17 +285,7 @@ impl<P: SessionPayload> Prepared<P> {
         Ok(())
     }
 
-    fn run(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, progress: &mut dyn FnMut(u64)) -> RunResult {
-        self.run_with(commands, pace, progress, None, &mut |_| {})
-    }
-
-    fn run_explained(
-        &mut self,
-        commands: &mut dyn Iterator<Item = HostCommand>,
-        pace: Pace,
-        progress: &mut dyn FnMut(u64),
-        mut log: Option<RequestLog<'_>>,
-    ) -> RunResult {
+    fn run_explained(&mut self, asked: Asked<'_>, progress: &mut dyn FnMut(u64), mut log: Option<RequestLog<'_>>) -> RunResult {
         self.engine.core.keep_ledgers();
         let (is_logged, before) = (log.is_some(), self.engine.host.requests.arrived);
         self.engine.host.explanations = Some(Box::new(Explanations::new(is_logged, before)));
@@ -276,29 +297,27 @@ impl<P: SessionPayload> Prepared<P> {
                 answered.clear();
             }
         };
-        let result = self.run_with(commands, pace, progress, None, &mut |engine| tell(engine, ROWS_TOLD_AT_ONCE));
+        let result = self.run_with(asked, progress, None, &mut |engine| tell(engine, ROWS_TOLD_AT_ONCE));
         tell(&mut self.engine, 1);
         self.engine.core.drop_ledgers();
         self.engine.host.explanations = None;
         result
     }
 
-    /// As [`Self::run`]; `step` looks at the drive before every event, and stops the run with false.
+    /// `step` looks at the drive before every event, and stops the run with false.
     pub(crate) fn run_stepwise(
         &mut self,
-        commands: &mut dyn Iterator<Item = HostCommand>,
-        pace: Pace,
+        asked: Asked<'_>,
         progress: &mut dyn FnMut(u64),
         mut step: impl FnMut(&Drive<P>) -> bool,
     ) -> RunResult {
-        self.run_with(commands, pace, progress, Some(&mut step), &mut |_| {})
+        self.run_with(asked, progress, Some(&mut step), &mut |_| {})
     }
 
-    /// As [`Self::run_stepwise`], or as [`Self::run`] without `step`; `each` is called before a request arrives.
+    /// As [`Self::run_stepwise`], to the end without `step`; `each` is called before a request arrives.
     fn run_with(
         &mut self,
-        commands: &mut dyn Iterator<Item = HostCommand>,
-        pace: Pace,
+        asked: Asked<'_>,
         progress: &mut dyn FnMut(u64),
         step: Option<Step<'_, P>>,
         each: &mut dyn FnMut(&mut Drive<P>),
@@ -318,12 +337,26 @@ impl<P: SessionPayload> Prepared<P> {
             }
             doomed.kill_at(engine, request);
         };
-        match step {
-            None => engine.replay(commands, pace, &mut each),
-            Some(step) => engine.replay_stepwise(commands, pace, &mut each, |engine| step(engine)),
-        }
+        let clocks = match (asked, step) {
+            (Asked::One(commands, pace), None) => {
+                engine.replay(commands, pace, &mut each);
+                Clocks::One(pace)
+            }
+            (Asked::One(commands, pace), Some(step)) => {
+                engine.replay_stepwise(commands, pace, &mut each, |engine| step(engine));
+                Clocks::One(pace)
+            }
+            (Asked::Flows(flows), step) => {
+                let clocks = flows.iter().map(|flow| flow.clock).collect();
+                match step {
+                    None => engine.replay_flows(flows, &mut each, |_| true),
+                    Some(step) => engine.replay_flows(flows, &mut each, |engine| step(engine)),
+                }
+                Clocks::Each(clocks)
+            }
+        };
         let events = engine.core.device.calendar.scheduled() - events;
-        self.result(events, pace)
+        self.result(events, &clocks)
     }
 }
 

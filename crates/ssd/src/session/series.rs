@@ -74,7 +74,8 @@ impl RunSeries {
         SeriesResult {
             bin_s: width_s,
             time_s: (0..self.bins()).map(|bin| (self.width() * bin as u64).as_secs_f64()).collect(),
-            columns: [self.host(width_s), self.responses(), self.flash(width_s), self.state(), self.dies()].concat(),
+            columns: [self.host(width_s), self.responses(), self.flash(width_s), self.state(), self.dies(), self.flows(width_s)]
+                .concat(),
             dies: self.dies().len() as u32,
         }
     }
@@ -162,6 +163,26 @@ impl RunSeries {
             self.column("buffer_pages_max", |bin| self.buffer_pages.map(|_| f64::from(bin.gauges.buffered_most))),
             self.column("buffer_fill_max", full),
         ]
+    }
+
+    /// Answers to each flow, where there are several.
+    fn flows(&self, width_s: f64) -> Vec<SeriesColumn> {
+        let flows = self.series.bins().iter().map(|bin| bin.flows.len()).max().unwrap_or(0);
+        let of = |bin: &Bin, flow: usize| {
+            let [mut both, writes] = bin.flows.get(flow).cloned().unwrap_or_default();
+            both.add(&writes);
+            both
+        };
+        let us = |ns: u64| Nanos(ns).as_micros_f64();
+        let columns = |flow: usize| {
+            let quantile = |share: f64| move |bin: &Bin| of(bin, flow).quantile(share).map(us);
+            [
+                self.column(format!("flow_{flow}_answers_per_s"), |bin| Some(of(bin, flow).count() as f64 / width_s)),
+                self.column(format!("flow_{flow}_response_p50_us"), quantile(0.5)),
+                self.column(format!("flow_{flow}_response_p99_us"), quantile(0.99)),
+            ]
+        };
+        (0..flows).flat_map(columns).collect()
     }
 
     fn dies(&self) -> Vec<SeriesColumn> {

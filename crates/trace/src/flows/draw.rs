@@ -203,11 +203,6 @@ impl<'a> Drawn<'a> {
                 self.due[kind.index()] += gap;
             }
             Pacing::All(rate) => self.due[0] += self.gap(rate, size),
-            Pacing::Pauses { pause, every } => {
-                if (self.requests + 1).is_multiple_of(every) {
-                    self.due[0] += pause as f64;
-                }
-            }
         }
         let last = self.due.iter().copied().fold(0.0, f64::max);
         self.end = self.end.max((last.round() as u64).min(SPAN_LIMIT.0));

@@ -10,6 +10,7 @@ mod manner;
 mod passes;
 mod sizes;
 
+use crate::generate::{GeneratorKind, Workload};
 use crate::{Record, TraceError, TraceSource};
 pub use manner::{FileOrder, Files, Manner, ReadBack};
 use passes::Passes;
@@ -17,7 +18,7 @@ pub(crate) use passes::SORTED_LIMIT;
 pub(crate) use sizes::smallest;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use vocab::{HostOp, Nanos, SimTime, StreamId, Streams};
+use vocab::{HostCommand, HostOp, Nanos, SimTime, StreamId, Streams};
 
 /// Most flows of a workload.
 pub const FLOWS_LIMIT: usize = 4096;
@@ -107,12 +108,32 @@ pub enum Pacing {
     Each([Option<Rate>; 3]),
     /// In time, all kinds at one rate.
     All(Rate),
-    /// In time: a pause behind every so many requests, which come at once.
-    Pauses {
-        /// Nanoseconds.
-        pause: u64,
-        /// Requests.
-        every: u64,
+}
+
+/// Pauses of a flow with a queue: behind a number of answers it waits for all that it has asked, and then for a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pauses {
+    /// The time.
+    pub pause: Nanos,
+    /// Answers.
+    pub every: u64,
+}
+
+/// By what clock the requests of a flow come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowClock {
+    /// At times of their own.
+    Times,
+    /// As soon as fewer than `depth` of the flow are unanswered.
+    Queue {
+        /// Queue depth.
+        depth: u32,
+        /// When the first comes, behind the start of the stage.
+        delay: Nanos,
+        /// When it ends, behind the first.
+        until: Option<Nanos>,
+        /// Pauses between requests.
+        pauses: Option<Pauses>,
     },
 }
 
@@ -125,7 +146,7 @@ pub struct Amount {
     pub is_exact: bool,
     /// Ends after so many requests.
     pub requests: Option<u64>,
-    /// Ends before this time behind its start, where it has times.
+    /// Ends before this time behind its start.
     pub until: Option<Nanos>,
 }
 
@@ -146,6 +167,8 @@ pub struct Synthetic {
     pub placed: [f64; 3],
     /// When requests come.
     pub pacing: Pacing,
+    /// Pauses, of a flow with a queue.
+    pub pauses: Option<Pauses>,
     /// How much it is.
     pub amount: Amount,
     /// A flush behind every so many writes.
@@ -163,6 +186,17 @@ pub struct Synthetic {
 pub enum Requests {
     /// Drawn requests.
     Synthetic(Box<Synthetic>),
+    /// A generator.
+    Generated {
+        /// Which one.
+        kind: &'static GeneratorKind,
+        /// Its options, which it was found to take.
+        workload: Box<Workload>,
+        /// Its queue depth; `None`: its requests have times.
+        depth: Option<u32>,
+        /// Ends before this time behind its start.
+        until: Option<Nanos>,
+    },
     /// A recording, the first so many of its requests, so many times.
     Recorded {
         /// The recording.
@@ -205,17 +239,33 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Whether requests come at times of their own.
+    /// True if all requests come at times of their own.
     #[must_use]
     pub fn is_timed(&self) -> bool {
-        self.flows.iter().any(Flow::is_timed)
+        self.flows.iter().all(Flow::is_timed)
     }
 
-    /// Requests that are unanswered at most: of the stage with the most. `None` where requests come at times of their own.
+    /// Requests of all queues that are unanswered at most: of the stage with the most. `None` where all come at times of their own.
     #[must_use]
     pub fn depth(&self) -> Option<u32> {
         let most = self.stage_depths().into_values().max()?;
         (!self.is_timed()).then_some(most)
+    }
+
+    /// True if it takes more than one order and one clock to play it: several flows, or one that pauses, begins later or ends in time.
+    #[must_use]
+    pub fn has_clocks(&self) -> bool {
+        let is_plain = |flow: &Flow| match flow.clock() {
+            FlowClock::Times => true,
+            FlowClock::Queue { delay, until, pauses, .. } => delay.0 == 0 && until.is_none() && pauses.is_none(),
+        };
+        self.flows.len() > 1 || !self.flows.iter().all(is_plain)
+    }
+
+    /// True if a flow ends in time and has a queue: how many requests that holds depends on the drive.
+    #[must_use]
+    pub fn ends_in_time(&self) -> bool {
+        self.flows.iter().any(|flow| matches!(flow.clock(), FlowClock::Queue { until: Some(_), .. }))
     }
 
     /// Requests that are unanswered at most, for each stage.
@@ -240,12 +290,69 @@ impl Flows {
             order: BinaryHeap::new(),
             start: 0,
             end: 0,
+            last: 0,
             is_over: false,
         }
     }
+
+    /// The requests of the flow of an index, in times from the start of its stage; those of a queue that ends in time need have no end.
+    pub fn records_of(&self, index: usize, seed: u64) -> impl Iterator<Item = Result<Record, TraceError>> + '_ {
+        let flow = &self.flows[index];
+        let mut playing = flow.play(index, seed, 0);
+        playing.room = Room::default();
+        std::iter::from_fn(move || {
+            let asked = playing.advance().transpose()?;
+            Some(asked.map(|asked| asked.record(&flow.devices)))
+        })
+    }
 }
 
+/// Requests that are looked at of a queue that ends in time and in no other way.
+const LOOKED_AT: u64 = 100_000;
+
 impl Flow {
+    /// By what clock its requests come.
+    #[must_use]
+    pub fn clock(&self) -> FlowClock {
+        let Some(depth) = self.depth() else { return FlowClock::Times };
+        let (until, pauses) = match &self.requests {
+            Requests::Synthetic(drawn) => (drawn.amount.until, drawn.pauses),
+            Requests::Generated { until, .. } => (*until, None),
+            Requests::Recorded { .. } => (None, None),
+        };
+        FlowClock::Queue { depth, delay: self.delay, until, pauses }
+    }
+
+    /// Begins to play it, in a stage that began then.
+    fn play(&self, index: usize, seed: u64, stage: u64) -> Playing<'_> {
+        let streams = Streams::new(seed);
+        let (depth, mut room) = (self.depth(), Room::default());
+        // A queue waits where it is played.
+        let start = stage.saturating_add(if depth.is_some() { 0 } else { self.delay.0 });
+        let source = match &self.requests {
+            Requests::Synthetic(synthetic) => {
+                room = Room::of(synthetic, depth);
+                let own = synthetic.seed.map_or(streams, Streams::new);
+                Player::Drawn(Box::new(Passes::new(synthetic, own, index as u64, start)))
+            }
+            Requests::Generated { kind, workload, until, .. } => {
+                room.requests = until.filter(|_| depth.is_some()).map(|_| LOOKED_AT);
+                let end = until.filter(|_| depth.is_none()).map_or(u64::MAX, |until| until.0);
+                let drawn =
+                    kind.generate(workload, streams.stream_of("generate", index as u64)).expect("it was found to take them");
+                let record =
+                    |c: HostCommand| Record { at: c.at, device: 0, op: c.op, lba: c.lba, sectors: c.sectors, stream: c.stream };
+                Player::Recorded(Box::new(drawn.take_while(move |c| c.at.0 < end).map(move |c| Ok(record(c)))))
+            }
+            Requests::Recorded { source, requests, times, .. } => {
+                let requests = usize::try_from(*requests).unwrap_or(usize::MAX);
+                let open = move || Ok(source.open()?.take(requests));
+                Player::Recorded(Box::new(crate::looped(open, *times)))
+            }
+        };
+        Playing { devices: &self.devices, source, next: None, taken: 0, room, depth, start, end: start }
+    }
+
     /// Whether its requests come at times of their own.
     #[must_use]
     pub fn is_timed(&self) -> bool {
@@ -259,7 +366,7 @@ impl Flow {
                 Pacing::Queue(depth) => Some(depth),
                 _ => None,
             },
-            Requests::Recorded { depth, .. } => *depth,
+            Requests::Recorded { depth, .. } | Requests::Generated { depth, .. } => *depth,
         }
     }
 }
@@ -276,6 +383,42 @@ struct Asked {
     stream: StreamId,
 }
 
+impl Asked {
+    /// The request, of a flow with these files.
+    fn record(self, devices: &[u32]) -> Record {
+        let Self { at, file, op, lba, sectors, stream } = self;
+        let device = devices.get(file as usize).copied().unwrap_or(0);
+        Record { at: SimTime(at), device, op, lba: vocab::Lba(lba), sectors, stream }
+    }
+}
+
+/// So much more is looked at of a flow without an end.
+#[derive(Clone, Copy, Debug, Default)]
+struct Room {
+    bytes: Option<u64>,
+    requests: Option<u64>,
+}
+
+impl Room {
+    /// A pass of a queue that ends in time alone, or, without passes, some requests.
+    fn of(flow: &Synthetic, depth: Option<u32>) -> Self {
+        let Amount { bytes, requests, until, .. } = flow.amount;
+        if depth.is_none() || until.is_none() || bytes.is_some() || requests.is_some() {
+            return Self::default();
+        }
+        let bytes = flow.manner.pass;
+        Self { bytes, requests: bytes.is_none().then_some(LOOKED_AT) }
+    }
+
+    /// Takes a request out of it; false: there is none left.
+    fn takes(&mut self, sectors: u32) -> bool {
+        let is_left = self.bytes != Some(0) && self.requests != Some(0);
+        self.bytes = self.bytes.map(|left| left.saturating_sub(u64::from(sectors) * vocab::SECTOR_BYTES));
+        self.requests = self.requests.map(|left| left.saturating_sub(1));
+        is_left
+    }
+}
+
 /// A flow that is being played.
 struct Playing<'a> {
     devices: &'a [u32],
@@ -283,6 +426,7 @@ struct Playing<'a> {
     next: Option<Asked>,
     /// Requests drawn so far. Divided by the depth it orders flows without times.
     taken: u64,
+    room: Room,
     depth: Option<u32>,
     /// When its first request may come, and when it ends as far as that is known.
     start: u64,
@@ -316,12 +460,16 @@ impl Playing<'_> {
             },
         };
         self.taken += 1;
-        Ok(asked)
+        Ok(asked.filter(|asked| self.room.takes(asked.sectors)))
     }
 
-    /// What orders its next request among those of other flows: its time, or how many of its queue's lengths it has taken.
-    fn key(&self, asked: &Asked) -> u64 {
-        self.depth.map_or(asked.at, |depth| ((u128::from(self.taken) << 24) / u128::from(depth.max(1))) as u64)
+    /// Place of its next request among those of other flows: its time where all have times, else how many of its queue's lengths it has
+    /// taken.
+    fn key(&self, asked: &Asked, are_timed: bool) -> u64 {
+        if are_timed {
+            return asked.at;
+        }
+        ((u128::from(self.taken) << 24) / u128::from(self.depth.unwrap_or(1).max(1))) as u64
     }
 }
 
@@ -336,10 +484,16 @@ pub struct FlowRecords<'a> {
     /// When the stage began, and when the last of its flows ended.
     start: u64,
     end: u64,
+    /// When the last request came: where flows have times and others a queue, they are in one order, but not in one time.
+    last: u64,
     is_over: bool,
 }
 
-impl<'a> FlowRecords<'a> {
+impl FlowRecords<'_> {
+    fn is_stage_timed(&self, stage: u32) -> bool {
+        self.flows.flows.iter().filter(|flow| flow.stage == stage).all(Flow::is_timed)
+    }
+
     /// Opens the next stage; false behind the last.
     fn next_stage(&mut self) -> Result<bool, TraceError> {
         let stage = self.stage.map_or(0, |stage| stage + 1);
@@ -349,25 +503,12 @@ impl<'a> FlowRecords<'a> {
         self.stage = Some(stage);
         self.start = self.end;
         self.open.clear();
-        let streams = Streams::new(self.seed);
+        let are_timed = self.is_stage_timed(stage);
         for (index, flow) in self.flows.flows.iter().enumerate().filter(|(_, flow)| flow.stage == stage) {
-            let start = self.start.saturating_add(flow.delay.0);
-            let source = match &flow.requests {
-                Requests::Synthetic(synthetic) => {
-                    let own = synthetic.seed.map_or(streams, Streams::new);
-                    Player::Drawn(Box::new(Passes::new(synthetic, own, index as u64, start)))
-                }
-                Requests::Recorded { source, requests, times, .. } => {
-                    let requests = usize::try_from(*requests).unwrap_or(usize::MAX);
-                    let open = move || Ok(source.open()?.take(requests));
-                    Player::Recorded(Box::new(crate::looped(open, *times)))
-                }
-            };
-            let (devices, depth) = (flow.devices.as_slice(), flow.depth());
-            let mut playing = Playing { devices, source, next: None, taken: 0, depth, start, end: start };
+            let mut playing = flow.play(index, self.seed, self.start);
             playing.next = playing.advance()?;
             if let Some(asked) = &playing.next {
-                self.order.push(Reverse((playing.key(asked), self.open.len())));
+                self.order.push(Reverse((playing.key(asked, are_timed), self.open.len())));
             }
             self.end = self.end.max(playing.end);
             self.open.push(playing);
@@ -383,16 +524,16 @@ impl<'a> FlowRecords<'a> {
                 }
                 return Ok(None);
             };
+            let are_timed = self.is_stage_timed(self.stage.unwrap_or(0));
             let playing = &mut self.open[index];
             let asked = playing.next.take().expect("what is in the order has a request");
             playing.next = playing.advance()?;
             self.end = self.end.max(playing.end);
             if let Some(next) = &playing.next {
-                self.order.push(Reverse((playing.key(next), index)));
+                self.order.push(Reverse((playing.key(next, are_timed), index)));
             }
-            let Asked { at, file, op, lba, sectors, stream } = asked;
-            let device = playing.devices.get(file as usize).copied().unwrap_or(0);
-            return Ok(Some(Record { at: SimTime(at), device, op, lba: vocab::Lba(lba), sectors, stream }));
+            self.last = self.last.max(asked.at);
+            return Ok(Some(Asked { at: self.last, ..asked }.record(playing.devices)));
         }
     }
 }

@@ -260,7 +260,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let Some(pin) = pin.filter(|_| place == Place::At(failed)) else { return false };
         // The version before may be on its way itself, or wait for another place. If it was lost with the die of its unit, copies in
         // flash are older than what the host was answered for.
-        let is_there = self.core.map.blocks_of(pin).all(|block| self.core.device.array.answers(self.core.device.grid.ppn(block, 0)));
+        let is_there =
+            self.core.map.blocks_of(pin).all(|block| self.core.device.array.answers(self.core.device.grid.ppn(block, 0)));
         let in_flash = if is_there { self.care.newest_copy(&self.core, (tag, update), failed) } else { None };
         let under_way = older_under_way(&self.core, &self.writer.pages, (tag, update));
         let Some((old, rank)) = in_flash.into_iter().chain(under_way).max_by_key(|&(_, rank)| rank) else { return false };

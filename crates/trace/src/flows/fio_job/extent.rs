@@ -120,17 +120,14 @@ fn amount(
     notes: &mut Vec<String>,
 ) -> Result<(), TraceError> {
     let runtime = values.time("runtime", 1_000_000_000)?.filter(|time| *time > 0);
-    let is_timed = !matches!(one.pacing, Pacing::Queue(_));
-    let (mut bytes, mut until) = (Some(pass.saturating_mul(rounds)), runtime.filter(|_| is_timed).map(Nanos));
+    let until = runtime.map(Nanos);
+    let mut bytes = Some(pass.saturating_mul(rounds));
     if values.flag("time_based")? && until.is_some() {
         bytes = None;
     }
-    if runtime.is_some() && !is_timed {
-        until = None;
+    if until.is_some() && matches!(one.pacing, Pacing::Queue(_)) {
         notes.push(
-            "runtime: how many requests it holds depends on the drive, and all schemes answer the same ones: each job asks for its \
-             `size` or `io_size` once; a rate gives it times"
-                .into(),
+            "runtime: how many requests it holds depends on the drive; sums of the workload are those of its `size`".into(),
         );
     }
     one.manner.pass = Some(pass.max(1));

@@ -25,7 +25,7 @@ impl<'a> Job<'a> {
         let shares = shares(values)?;
         let (sizes, units) = (sizes(values)?, units(values)?);
         let units: [u64; 3] = std::array::from_fn(|kind| units[kind].unwrap_or_else(|| crate::flows::smallest(&sizes[kind])));
-        let pacing = pace::pacing(values, shares, &mut notes)?;
+        let (pacing, pauses) = pace::pacing(values, shares, &mut notes)?;
         let manner = follow::manner(values, file_names(values, 0)?.len() as u32, &mut notes)?;
         let place = place(values, &sizes, units, shares, (manner.burst > 1, &mut notes))?;
         let placed = values.triple("percentage_random", "a percentage, or one each for reads, writes and trims", percentage)?;
@@ -33,7 +33,7 @@ impl<'a> Job<'a> {
         Ok(Self {
             values,
             clones: values.number("numjobs", 1, crate::flows::FLOWS_LIMIT as u64)?.unwrap_or(1),
-            delay: pace::delay(values, pacing, &mut notes)?,
+            delay: pace::delay(values)?,
             one: Synthetic {
                 range: (0, 0),
                 shares,
@@ -42,6 +42,7 @@ impl<'a> Job<'a> {
                 place,
                 placed: placed.unwrap_or_default().map(|share| share.unwrap_or(1.0)),
                 pacing,
+                pauses,
                 amount: Amount::default(),
                 flush_every: flushes.into_iter().flatten().find(|every| *every > 0),
                 fua: fua(values)?,

@@ -83,7 +83,6 @@ pub fn parse(name: &str, text: &str, around: &Around<'_>) -> Result<Flows, Trace
         building.job(index, Values { file, section }, (share, around))?;
     }
     let mut flows = building.flows;
-    one_clock(file, &found.jobs, &flows)?;
     about_all(&mut flows, &found);
     Ok(flows)
 }
@@ -180,33 +179,7 @@ impl<'a> Building<'a> {
     }
 }
 
-/// One clock is all there is: either every job has times or none has.
-fn one_clock(file: File<'_>, jobs: &[Section], flows: &Flows) -> Result<(), TraceError> {
-    let is_timed = |name: &str| flows.flows.iter().any(|flow| flow.name == name && flow.is_timed());
-    let Some(timed) = jobs.iter().find(|job| is_timed(&job.name)) else { return Ok(()) };
-    match jobs.iter().find(|job| !is_timed(&job.name)) {
-        None => Ok(()),
-        Some(other) => Err(file.wrong(
-            other.line,
-            &other.name,
-            format!(
-                "found a job without `rate`, `rate_iops` or `thinktime` beside `{}`, which has one: there is one clock for all jobs; \
-                 give all of them a rate, or none",
-                timed.name
-            ),
-        )),
-    }
-}
-
 fn about_all(flows: &mut Flows, found: &Sections) {
-    let depths = flows.stage_depths();
-    if let Some(depth) = flows.depth()
-        && depths.values().any(|other| *other != depth)
-    {
-        let note =
-            format!("iodepth: jobs before and after a stonewall have different queue depths; all are replayed with {depth}");
-        note_once(&mut flows.notes, &note);
-    }
     if !found.variables.is_empty() {
         let variables: Vec<String> = found.variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
         flows.notes.push(format!("variables of the environment: {}", variables.join(", ")));

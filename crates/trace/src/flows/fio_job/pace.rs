@@ -2,7 +2,7 @@
 
 use super::section::Values;
 use crate::TraceError;
-use crate::flows::{KINDS, Pacing, Rate};
+use crate::flows::{KINDS, Pacing, Pauses, Rate};
 use vocab::Nanos;
 
 /// Engines that wait for each request: whatever `iodepth` says, one is unanswered.
@@ -37,7 +37,12 @@ pub(super) fn check_engine(values: Values<'_>) -> Result<(), TraceError> {
     Err(values.file.bad(setting, &format!("an engine that reads or writes data of a drive: this one {does}")))
 }
 
-pub(super) fn pacing(values: Values<'_>, shares: [f64; 3], notes: &mut Vec<String>) -> Result<Pacing, TraceError> {
+/// When requests come, and pauses between them.
+pub(super) fn pacing(
+    values: Values<'_>,
+    shares: [f64; 3],
+    notes: &mut Vec<String>,
+) -> Result<(Pacing, Option<Pauses>), TraceError> {
     const IOPS: &str = "requests a second, up to 1000000000, or one each for reads, writes and trims";
     let poisson = match values.text("rate_process", "linear or poisson")? {
         None | Some("linear") => false,
@@ -68,27 +73,19 @@ pub(super) fn pacing(values: Values<'_>, shares: [f64; 3], notes: &mut Vec<Strin
         if pause.is_some() {
             notes.push("thinktime: has no effect beside a rate, which holds its mean".into());
         }
-        return Ok(Pacing::Each(rates));
+        return Ok((Pacing::Each(rates), None));
     }
-    if let Some(pause) = pause {
-        notes.push("thinktime: counted from when a request was sent, not from when it was answered".into());
-        let every = values.number("thinktime_blocks", 1, 1 << 40)?.unwrap_or(1);
-        return Ok(Pacing::Pauses { pause, every });
-    }
+    let every = values.number("thinktime_blocks", 1, 1 << 40)?.unwrap_or(1);
+    let pauses = pause.map(|pause| Pauses { pause: Nanos(pause), every });
     let engine = values.text("ioengine", "the name of an engine")?.unwrap_or(DEFAULT_ENGINE);
     let depth = values.number("iodepth", 1, 65_536)?.unwrap_or(1);
     if SYNCHRONOUS.contains(&engine) && depth > 1 {
         notes.push(format!("iodepth: 1, because the engine `{engine}` waits for each request, as in fio"));
-        return Ok(Pacing::Queue(1));
+        return Ok((Pacing::Queue(1), pauses));
     }
-    Ok(Pacing::Queue(depth as u32))
+    Ok((Pacing::Queue(depth as u32), pauses))
 }
 
-pub(super) fn delay(values: Values<'_>, pacing: Pacing, notes: &mut Vec<String>) -> Result<Nanos, TraceError> {
-    let delay = values.time("startdelay", 1_000_000_000)?.unwrap_or(0);
-    if delay > 0 && matches!(pacing, Pacing::Queue(_)) {
-        notes.push("startdelay: has no effect without a rate".into());
-        return Ok(Nanos(0));
-    }
-    Ok(Nanos(delay))
+pub(super) fn delay(values: Values<'_>) -> Result<Nanos, TraceError> {
+    Ok(Nanos(values.time("startdelay", 1_000_000_000)?.unwrap_or(0)))
 }

@@ -1,0 +1,133 @@
+//! Flows in results: JSON, rows of sweeps, and the table of the terminal and the report.
+
+use crate::compare::{Comparison, Outcome};
+use crate::flows::{FlowOutcome, fairness};
+use crate::quantity::Quantity;
+use crate::seeds::Interval;
+use crate::table::grouped;
+use serde_json::{Map, Value, json};
+use ssd::{FlowResult, Response};
+
+fn response(keys: &mut Map<String, Value>, prefix: &str, response: &Response) {
+    let Response { mean, p50, p99, p999, p9999, max, .. } = *response;
+    let values = [("mean", mean), ("p50", p50), ("p99", p99), ("p999", p999), ("p9999", p9999), ("max", max)];
+    for (name, value) in values {
+        keys.insert(format!("{prefix}response_us_{name}"), json!((response.count > 0).then_some(value)));
+    }
+}
+
+fn of_result(result: &FlowResult) -> Map<String, Value> {
+    let mut keys = Map::new();
+    let mut put = |name: &str, value: Value| keys.insert(name.to_owned(), value);
+    put("requests", json!(result.all_requests()));
+    put("requests_by_kind", json!(result.requests));
+    put("read_bytes", json!(result.read_bytes));
+    put("written_bytes", json!(result.written_bytes));
+    put("began_s", json!(result.began_s));
+    put("simulated_s", json!(result.simulated_s));
+    put("requests_per_s", json!(result.requests_per_s()));
+    put("mb_per_s", json!(result.mb_per_s()));
+    put("saturated", json!(result.saturated));
+    for (prefix, of) in [("", &result.response_us), ("read_", &result.read_response_us), ("write_", &result.write_response_us)] {
+        response(&mut keys, prefix, of);
+    }
+    keys
+}
+
+/// Keys of the flows in a scheme's results; nothing where there is one.
+pub(crate) fn keys(flows: &[FlowOutcome]) -> Option<[(&'static str, Value); 2]> {
+    if flows.is_empty() {
+        return None;
+    }
+    let of = |flow: &FlowOutcome| {
+        let mut keys = Map::new();
+        keys.insert("flow".into(), json!(flow.name));
+        keys.insert("clock".into(), json!(flow.clock));
+        keys.extend(of_result(&flow.result));
+        keys.extend(crate::waits::keys(flow.result.waits.as_ref()).map(|(key, value)| (key.to_owned(), value)));
+        if let Some(alone) = &flow.alone {
+            keys.insert("slowdown".into(), json!(flow.slowdown()));
+            keys.insert("alone".into(), Value::Object(of_result(alone)));
+        }
+        Value::Object(keys)
+    };
+    Some([("flows", json!(flows.iter().map(of).collect::<Vec<_>>())), ("flow_fairness", json!(fairness(flows)))])
+}
+
+/// Figures of a flow in rows, and in the table, and how they are shown.
+type Figure = (&'static str, &'static str, Quantity, fn(&FlowOutcome) -> Option<f64>);
+
+fn mean(response: &Response) -> Option<f64> {
+    (response.count > 0).then_some(response.mean)
+}
+
+fn p99(response: &Response) -> Option<f64> {
+    (response.count > 0).then_some(response.p99)
+}
+
+const FIGURES: [Figure; 8] = [
+    ("requests", "requests", Quantity::Count, |flow| Some(flow.result.all_requests() as f64)),
+    ("requests_per_s", "requests/s", Quantity::Plain, |flow| flow.result.requests_per_s()),
+    ("mb_per_s", "MB/s", Quantity::Plain, |flow| flow.result.mb_per_s()),
+    ("read_response_us_mean", "read mean", Quantity::Micros, |flow| mean(&flow.result.read_response_us)),
+    ("read_response_us_p99", "read p99", Quantity::Micros, |flow| p99(&flow.result.read_response_us)),
+    ("write_response_us_mean", "write mean", Quantity::Micros, |flow| mean(&flow.result.write_response_us)),
+    ("write_response_us_p99", "write p99", Quantity::Micros, |flow| p99(&flow.result.write_response_us)),
+    ("slowdown", "slowdown", Quantity::Plain, FlowOutcome::slowdown),
+];
+
+/// Flows that rows of sweeps and tables show.
+const SHOWN: usize = 16;
+
+/// Columns of the flows of a scheme, for rows: `flow_NAME_FIGURE`, what is no letter or digit of a name being `_`.
+pub(crate) fn row_keys(flows: &[FlowOutcome]) -> Vec<(String, Value)> {
+    let plain = |name: &str| name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect::<String>();
+    let is_alone = flows.iter().any(|flow| flow.alone.is_some());
+    let mut keys = Vec::new();
+    for flow in flows.iter().take(SHOWN) {
+        for (figure, _, _, of) in FIGURES.iter().filter(|(name, ..)| is_alone || *name != "slowdown") {
+            keys.push((format!("flow_{}_{figure}", plain(&flow.name)), json!(of(flow))));
+        }
+    }
+    if is_alone {
+        keys.push(("flow_fairness".into(), json!(fairness(flows))));
+    }
+    keys
+}
+
+/// Columns of the table of flows, behind the scheme, the flow and its clock.
+const TITLES: [&str; 3] = ["scheme", "flow", "clock"];
+
+/// The flows of a comparison as a table, titles first; over several seeds means with their intervals. Empty where there is one flow.
+pub(crate) fn table(comparison: &Comparison) -> Vec<Vec<String>> {
+    let Some(first) = comparison.outcomes.first().filter(|outcome| !outcome.flows.is_empty()) else { return Vec::new() };
+    let has =
+        |figure: &Figure| comparison.outcomes.iter().flat_map(|outcome| &outcome.flows).any(|flow| figure.3(flow).is_some());
+    let figures: Vec<&Figure> = FIGURES.iter().filter(|figure| has(figure)).collect();
+    let mut rows: Vec<Vec<String>> =
+        vec![TITLES.iter().copied().chain(figures.iter().map(|figure| figure.1)).map(str::to_owned).collect()];
+    for (index, outcome) in comparison.outcomes.iter().enumerate() {
+        let runs = comparison.runs_of(index);
+        for flow in 0..first.flows.len().min(SHOWN) {
+            let of = &outcome.flows[flow];
+            let head = [outcome.label.clone(), of.name.clone(), of.clock.clone()];
+            rows.push(head.into_iter().chain(figures.iter().map(|figure| cell(figure, &runs, flow))).collect());
+        }
+    }
+    if first.flows.len() > SHOWN {
+        let more = format!("{} more flows", grouped((first.flows.len() - SHOWN) as u64));
+        rows.push(std::iter::once(more).chain(rows[0].iter().skip(1).map(|_| String::new())).collect());
+    }
+    rows
+}
+
+fn cell((_, _, quantity, of): &Figure, runs: &[&Outcome], flow: usize) -> String {
+    let values: Option<Vec<f64>> = runs.iter().map(|run| of(run.flows.get(flow)?)).collect();
+    let mark =
+        if runs.iter().any(|run| run.flows[flow].result.saturated) && matches!(quantity, Quantity::Micros) { " !" } else { "" };
+    match values.as_deref() {
+        Some([value]) => quantity.show(*value) + mark,
+        Some(values) => Interval::of(values).map_or("-".into(), |interval| quantity.show_interval(&interval) + mark),
+        None => "-".into(),
+    }
+}

@@ -1,0 +1,217 @@
+//! Those who share a drive: each with a clock and figures of its own, beside the others and alone.
+
+use flashkeep_lab::{Bench, Comparison, Experiment, RequestLog, Workload, compare, compare_logged, fairness};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+const DRIVE: &str = "[drive]\npreset = \"mlc-2014\"\n[drive.geometry]\nblocks_per_plane = 64\npages_per_block = 32\n";
+
+fn written(name: &str, text: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("flows");
+    std::fs::create_dir_all(&folder).expect("the target directory can be written");
+    let path = folder.join(name);
+    std::fs::write(&path, text).expect("written");
+    path
+}
+
+fn experiment(text: &str) -> Experiment {
+    Experiment::parse("test.toml", text).unwrap_or_else(|problem| panic!("{problem}\n{text}"))
+}
+
+/// Two generators: a reader of depth 1 beside writes at times.
+fn pair(settings: &str) -> String {
+    format!(
+        "schemes = [\"none\", \"raid5\"]\n{settings}\n{DRIVE}\n[buffer]\nkind = \"off\"\n\
+         [[flow]]\nname = \"reader\"\nsource = \"uniform\"\ndepth = 1\nspace = \"table\"\n\
+         generate = {{ requests = 1500, range = \"8MiB\", read_fraction = 1.0 }}\n\
+         [[flow]]\nname = \"log writer\"\nsource = \"sequential\"\nspace = \"table\"\n\
+         generate = {{ requests = 300, range = \"8MiB\", arrivals = {{ every = \"2ms\" }} }}\n"
+    )
+}
+
+fn compared(experiment: &Experiment) -> Comparison {
+    let bench = Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} };
+    compare(experiment, &bench).unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+#[test]
+fn a_reader_beside_a_writer_has_a_clock_and_figures_of_its_own() {
+    let read = experiment(&pair(""));
+    let again = experiment(&read.to_toml());
+    assert_eq!(again, read, "the effective experiment says all");
+    let comparison = compared(&read);
+    assert!(comparison.clock.said.contains("`reader` queue 1; `log writer` times"), "{}", comparison.clock.said);
+    assert_eq!(comparison.clock.factor, 1.0);
+    for outcome in &comparison.outcomes {
+        let [reader, writer] = &outcome.flows[..] else { panic!("two flows") };
+        assert_eq!((reader.name.as_str(), writer.name.as_str()), ("reader", "log writer"));
+        assert_eq!((reader.result.all_requests(), writer.result.all_requests()), (1500, 300));
+        assert_eq!((reader.result.read_bytes, writer.result.written_bytes), (1500 * 4096, 300 * 4096));
+        // One read is out at a time: they take as long as all of them together, and nothing waits between them.
+        let busy = reader.result.response_us.mean * 1500.0 / 1e6;
+        assert!((busy / reader.result.simulated_s - 1.0).abs() < 1e-9, "{busy} {}", reader.result.simulated_s);
+        // Writes come each 2 ms whatever the drive does.
+        assert!((0.598..0.7).contains(&writer.result.simulated_s), "{}", writer.result.simulated_s);
+        assert_eq!(outcome.result.host.requests.values().sum::<u64>(), 1800);
+        assert!(reader.alone.is_none());
+    }
+    let json = comparison.to_json();
+    assert_eq!(json["arrival"], "flows");
+    let flows = json["schemes"][1]["flows"].as_array().expect("flows");
+    assert_eq!(flows[1]["flow"], "log writer");
+    assert_eq!(flows[0]["read_response_us_mean"].as_f64(), Some(comparison.outcomes[1].flows[0].result.read_response_us.mean));
+    assert!(flows[0]["read_waits_us"]["sensing"].as_f64() > Some(1.0), "{}", flows[0]);
+    assert!(flows[0].get("alone").is_none() && json["schemes"][1]["flow_fairness"].is_null());
+    let rows = comparison.rows();
+    assert_eq!(rows[0]["flow_log_writer_requests"], 300.0);
+    let text = comparison.to_table();
+    assert!(
+        text.lines().any(|line| line.starts_with("raid5") && line.contains("log writer") && line.contains("times")),
+        "{text}"
+    );
+    assert!(comparison.series[0].column("flow_1_response_p99_us").is_some());
+}
+
+/// A flow alone has the figures of an experiment of its own on the same drive: fails if alone it finds another drive, other
+/// requests or another clock.
+#[test]
+fn alone_is_what_an_experiment_of_the_flow_alone_gives() {
+    let both = compared(&experiment(&pair("alone = true")));
+    // The drive is as large, without a warm-up: the reader alone has no writes for one.
+    let only = pair("warmup = \"none\"").split("[[flow]]\nname = \"log writer\"").next().expect("two").to_owned();
+    let both_cold = compared(&experiment(&pair("alone = true\nwarmup = \"none\"")));
+    let mut reader = experiment(&format!(
+        "{only}[[flow]]\nname = \"idle\"\nsource = \"uniform\"\nspace = \"table\"\ndepth = 1\n\
+        until = \"1ns\"\ngenerate = {{ requests = 1, range = \"8MiB\", read_fraction = 1.0 }}\n"
+    ));
+    reader.seed = 1;
+    let alone = compared(&reader);
+    for (outcome, other) in both_cold.outcomes.iter().zip(&alone.outcomes) {
+        let flow = &outcome.flows[0];
+        let mine = flow.alone.as_ref().expect("it was asked for");
+        // The idle one reads once, at the start.
+        let theirs = &other.flows[0].result;
+        assert_eq!(mine.all_requests(), theirs.all_requests());
+        assert!((mine.response_us.mean / theirs.response_us.mean - 1.0).abs() < 0.01, "{mine:?} {theirs:?}");
+    }
+    for outcome in &both.outcomes {
+        let slow: Vec<f64> = outcome.flows.iter().map(|flow| flow.slowdown().expect("both answered")).collect();
+        let naive: Vec<f64> = outcome
+            .flows
+            .iter()
+            .map(|flow| flow.result.response_us.mean / flow.alone.as_ref().expect("asked for").response_us.mean)
+            .collect();
+        assert_eq!(slow, naive);
+        assert!(slow[0] > 1.0, "reads wait for writes: {slow:?}");
+        let fair = slow[0].min(slow[1]) / slow[0].max(slow[1]);
+        assert_eq!(fairness(&outcome.flows), Some(fair));
+        assert!(outcome.flows[0].alone.as_ref().expect("asked for").response_us.max < 200.0, "a read alone waits for no other");
+    }
+    let row = &both.rows()[0];
+    assert!(row["flow_reader_slowdown"].as_f64() > Some(1.0) && row["flow_fairness"].is_f64(), "{row:?}");
+}
+
+#[test]
+fn the_log_says_whose_a_request_is_where_there_are_several() {
+    let rows = |name: &str, text: &str| {
+        let path = written(name, "");
+        let log = RequestLog::new(&path).unwrap_or_else(|e| panic!("{e}"));
+        let bench = Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} };
+        compare_logged(&experiment(text), &bench, Some(&log)).unwrap_or_else(|e| panic!("{e}"));
+        log.finish().unwrap_or_else(|e| panic!("{e}"));
+        let reader = SerializedFileReader::new(std::fs::File::open(&path).expect("written")).expect("a Parquet file");
+        let mut counts = BTreeMap::<String, usize>::new();
+        for row in reader.get_row_iter(None).expect("rows") {
+            let row = row.expect("a row");
+            let flow =
+                row.get_column_iter().find(|(name, _)| *name == "flow").map_or(
+                    "no column".to_owned(),
+                    |(_, field)| match field {
+                        Field::Str(name) => name.clone(),
+                        other => other.to_string(),
+                    },
+                );
+            *counts.entry(flow).or_default() += 1;
+        }
+        counts
+    };
+    let two = rows("two.parquet", &pair(""));
+    assert_eq!(two, BTreeMap::from([("log writer".into(), 600), ("reader".into(), 3000)]));
+    let one = "[trace]\nsource = \"uniform\"\n[generate]\nrequests = 50\nrange = \"8MiB\"\n";
+    assert_eq!(rows("one.parquet", &format!("schemes = [\"none\"]\n{one}{DRIVE}")), BTreeMap::from([("no column".into(), 50)]));
+}
+
+#[test]
+fn one_flow_is_said_nothing_of() {
+    let one = format!(
+        "schemes = [\"none\"]\nalone = true\n[trace]\nsource = \"uniform\"\n[generate]\nrequests = 500\nrange = \"8MiB\"\n{DRIVE}"
+    );
+    let comparison = compared(&experiment(&one));
+    let json = comparison.to_json();
+    assert!(json["schemes"][0].get("flows").is_none() && !comparison.clock.is_each);
+    assert!(comparison.notes.iter().any(|note| note.starts_with("alone: ")), "{:?}", comparison.notes);
+    assert!(!comparison.rows()[0].keys().any(|key| key.starts_with("flow_")));
+}
+
+/// A queue that ends in time answers as many as the drive can: with half the flash time, more.
+#[test]
+fn a_job_that_ends_in_time_ends_then() {
+    let job = "[global]\nioengine=libaio\nsize=4m\nbs=4k\nruntime=200ms\ntime_based\n[a]\nrw=randread\niodepth=2\n[b]\nrw=randread\niodepth=8\n";
+    let path = written("timed.fio", job);
+    let text = |schemes: &str| format!("schemes = [{schemes}]\n[trace]\nsource = {:?}\n{DRIVE}", path.display().to_string());
+    let comparison = compared(&experiment(&text("\"none\", \"raid5\"")));
+    for outcome in &comparison.outcomes {
+        for (flow, depth) in outcome.flows.iter().zip([2.0, 8.0]) {
+            let result = &flow.result;
+            assert!((0.2..0.21).contains(&result.simulated_s), "{}", result.simulated_s);
+            // Little's law: as many are out as the queue is deep.
+            let out = result.response_us.mean / 1e6 * result.all_requests() as f64 / result.simulated_s;
+            assert!((out / depth - 1.0).abs() < 0.02, "{out} {depth}");
+        }
+        assert!(outcome.flows[1].result.all_requests() > 1024, "beyond its size");
+    }
+}
+
+#[test]
+fn devices_of_a_recording_are_flows_where_that_is_asked_for() {
+    let lines: String = (0..400).map(|i| format!("{} {} {} 8 {}\n", i * 1_000_000, i % 3, i * 8, i % 2)).collect();
+    let path = written("devices.trace", &lines);
+    let text = |flows: &str| {
+        format!(
+            "schemes = [\"none\"]\n[trace]\nformat = \"disksim-ns-sectors\"\nsource = {:?}\narrival = \"recorded\"\n{flows}\n{DRIVE}",
+            path.display().to_string()
+        )
+    };
+    let (plain, by) = (compared(&experiment(&text(""))), compared(&experiment(&text("flows = \"device\""))));
+    let names: Vec<&str> = by.outcomes[0].flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!(names, ["device 0", "device 1", "device 2"]);
+    assert_eq!(by.outcomes[0].flows.iter().map(|flow| flow.result.all_requests()).collect::<Vec<_>>(), [134, 133, 133]);
+    // All have times: the drive does the same.
+    assert_eq!(by.outcomes[0].result.replay.event_digest, plain.outcomes[0].result.replay.event_digest);
+    let problem = Workload::open(&experiment(&pair("trace = { flows = \"device\" }")), &|_| {}).err().expect("no recording");
+    assert_eq!(problem.field, "trace.flows");
+}
+
+#[test]
+fn flows_that_cannot_be_are_refused() {
+    let with = |change: (&str, &str)| {
+        let text = pair("");
+        assert!(text.contains(change.0), "{}", change.0);
+        let read =
+            Experiment::parse("test.toml", &text.replacen(change.0, change.1, 1)).map_err(|problem| problem.to_string())?;
+        Workload::open(&read, &|_| {}).map(drop).map_err(|problem| problem.to_string())
+    };
+    for (change, said) in [
+        (("name = \"log writer\"", "name = \"reader\""), "each flow needs a name of its own"),
+        (("depth = 1", ""), "wanted a depth, or times"),
+        (("source = \"sequential\"", "source = \"sequential\"\ndepth = 2"), "a depth, or the times"),
+        (("source = \"sequential\"", "source = \"sequentail\""), "did you mean `sequential`"),
+        (("range = \"8MiB\"", "range = \"1KiB\""), "of flow `reader`: slots: found 0"),
+        (("depth = 1", "depth = 0"), "valid is 1 to 65536"),
+    ] {
+        let problem = with(change).expect_err(said);
+        assert!(problem.contains(said), "{said}: {problem}");
+    }
+}
