@@ -1,5 +1,6 @@
 //! What may be typed. Help texts that list names take them from the registries.
 
+use crate::crash::CrashOptions;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
@@ -11,7 +12,7 @@ const THREADS_MAX: usize = 1024;
 /// Most power cuts in a row. Work grows with the power of this.
 const DEPTH_MAX: i64 = 8;
 
-fn threads(text: &str) -> Result<NonZeroUsize, String> {
+pub fn threads(text: &str) -> Result<NonZeroUsize, String> {
     let valid = text.parse().ok().filter(|threads: &NonZeroUsize| threads.get() <= THREADS_MAX);
     valid.ok_or_else(|| format!("valid is 1 to {THREADS_MAX}"))
 }
@@ -433,86 +434,6 @@ pub struct NewDrive {
     /// Of a new drive: any setting of the experiment, for example buffer.kind=volatile (repeatable)
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-}
-
-/// Options of `crash`.
-#[derive(Debug, Args)]
-pub struct CrashOptions {
-    /// A recording of `flashkeep ctl DRIVE record FILE`, or a log of dm-log-writes; with --run where that is written to
-    /// [default: crash-run.log, which is replaced]
-    #[arg(required_unless_present = "run")]
-    pub recording: Option<PathBuf>,
-    /// Record this first: a command for `sh` that writes to {disk}, a file that is a drive, or in {dir}, with --mount. It sets a mark
-    /// with `flashkeep ctl "$FLASHKEEP_DRIVE" mark NAME`
-    #[arg(long, value_name = "COMMAND")]
-    pub run: Option<String>,
-    /// With a file system: ext4, xfs or btrfs. Each image is mounted, its file system checked, and {dir} in --check is where it is
-    #[arg(long, value_name = "KIND")]
-    pub mount: Option<serve::FileSystem>,
-    /// With --run: nbdkit's plugin, if it is not beside the program
-    #[arg(long, value_name = "FILE", hide = true)]
-    pub plugin: Option<PathBuf>,
-    /// Write the recording to FILE as a log of dm-log-writes, and try nothing
-    #[arg(long, value_name = "FILE")]
-    pub to_log_writes: Option<PathBuf>,
-    /// Write the recording to FILE as `ctl DRIVE record` does, and try nothing
-    #[arg(long, value_name = "FILE", conflicts_with = "to_log_writes")]
-    pub to_recording: Option<PathBuf>,
-    /// A command for `sh` that looks at an image, with {image} for its path; exit code 0: all is well. It finds the marks set by then
-    /// in FLASHKEEP_MARKS, one a line, and the last in FLASHKEEP_MARK. With --mount also sqlite:PATH or postgres:PATH
-    #[arg(long, value_name = "COMMAND", required_unless_present_any = ["to_log_writes", "to_recording"])]
-    pub check: Option<String>,
-    /// A drive of ours in place of the strictest one that a program may meet: its directory
-    #[arg(long, value_name = "DRIVE")]
-    pub drive: Option<PathBuf>,
-    /// Or what it is; --size alone is that of the strict drive.
-    #[command(flatten)]
-    pub new: NewDrive,
-    /// Strict drive: bytes that a write leaves all or not at all, 4096 as on all drives since 2011, or 512
-    #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = ["512", "4096"])]
-    pub atom: String,
-    /// Strict drive: subsets of the writes not flushed that are drawn before each flush and mark
-    #[arg(long, value_name = "N", default_value_t = 16)]
-    pub subsets: u32,
-    /// Strict drive: different images that are checked, at most; 0: all
-    #[arg(long, value_name = "N", default_value_t = 5000)]
-    pub images: usize,
-    /// An image of what the drive held when the recording began [default: nothing]
-    #[arg(long, value_name = "IMAGE")]
-    pub base: Option<PathBuf>,
-    /// Instants from this mark on
-    #[arg(long, value_name = "MARK")]
-    pub from: Option<String>,
-    /// Drive of ours: flushes and forced writes around which instants lie, at most
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    pub flushes: usize,
-    /// Drive of ours: instants beside those around flushes, at most
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    pub samples: usize,
-    /// Drive of ours: fates tried at each instant of what dies are doing
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    pub fates: u32,
-    /// Seed of what is drawn
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    pub seed: u64,
-    /// End after so many failures
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    pub failures: usize,
-    /// Replays that are tried to find each failure with fewer steps; 0: none
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    pub shrink: usize,
-    /// This instant alone, as a failure names it
-    #[arg(long, value_name = "INSTANT")]
-    pub only: Option<String>,
-    /// Where images are written, and what is done; images that fail stay [default: RECORDING.crash]
-    #[arg(long, value_name = "DIR")]
-    pub work: Option<PathBuf>,
-    /// Begin again where an interrupted run would go on
-    #[arg(long)]
-    pub anew: bool,
-    /// Threads that check images [default: one a core]
-    #[arg(long, value_name = "N", value_parser = threads)]
-    pub threads: Option<NonZeroUsize>,
 }
 
 /// Options of `serve`.
