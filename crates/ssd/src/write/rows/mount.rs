@@ -4,6 +4,7 @@
 //! parity. There pages are taken without parity, and written anew.
 
 use crate::core::journal::Journal;
+use crate::core::newest::Newest;
 use crate::core::{Core, data_of};
 use crate::rules::SafetyRule;
 use crate::write::found::{Found, Lost, Newests, PagesSeen, data_in, unreadable};
@@ -46,8 +47,8 @@ impl RowsSeen<'_> {
 }
 
 impl<P: HostPayload> Rows<P> {
-    /// Pages that only a summary vouches for, of rows of which the cut left something in parts: there a
-    /// page that was lost since may be one too many. Block groups ask for the same.
+    /// Pages that only a summary vouches for, of rows of which the cut left something in parts, or that hold durable contents
+    /// without parity: there a page that was lost since may be one too many. Block groups ask for the same.
     pub fn doubted<A: FlashArray<P>>(core: &Core<P, A>, seen: &dyn PagesSeen, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
         let view = RowsSeen { seen, without: suspects };
         let in_parts = |(die, ppn): (DieId, Ppn)| {
@@ -55,7 +56,7 @@ impl<P: HostPayload> Rows<P> {
                 || (view.is_unreadable(ppn) && !core.device.losses.dead().contains(u32::from(die.0)))
                 || lacks_a_member(core, seen, ppn)
         };
-        let rows = all_rows(core).filter(|&row| row_pages(core, row).any(in_parts));
+        let rows = all_rows(core).filter(|&row| row_pages(core, row).any(in_parts) || has_bare_page(core, view, row));
         rows.flat_map(|row| row_pages(core, row)).map(|(_, ppn)| ppn).filter(|&ppn| seen.is_believed(ppn)).collect()
     }
 
@@ -200,6 +201,19 @@ fn all_rows<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>) -> std::ops::Ra
 fn lacks_a_member<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, seen: &dyn PagesSeen, ppn: Ppn) -> bool {
     let erased = |member: &Member| seen.is_erased(core.device.grid.page_of(member.slot).0);
     seen.is_valid(ppn) && core.device.array.members(ppn).iter().any(erased)
+}
+
+/// Whether a page that only a summary vouches for holds durable contents, and no parity of its row covers it. A move that an earlier
+/// cut met may have left it: it counts before newer copies with parity.
+fn has_bare_page<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32) -> bool {
+    let is_believed = |(_, ppn): (DieId, Ppn)| view.seen.is_valid(ppn) && view.seen.is_believed(ppn);
+    if row_pages(core, row).all(|(_, ppn)| view.seen.is_valid(ppn)) || !row_pages(core, row).any(is_believed) {
+        return false;
+    }
+    let covered = readable_parities(core, view, row).iter().fold(StripSet::EMPTY, |all, parity| all.or(parity.covers));
+    let is_durable = |(lpn, found): (Lpn, Newest)| found.update == core.safe.journal.rank(lpn);
+    let mut bare = row_pages(core, row).filter(|&page| is_believed(page) && !covered.contains(u32::from(page.0.0)));
+    bare.any(|(_, ppn)| data_in(core, ppn).any(is_durable))
 }
 
 /// Readable parity pages of a row.

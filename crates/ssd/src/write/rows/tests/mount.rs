@@ -107,6 +107,34 @@ fn summaries_are_doubted_in_rows_that_the_cut_left_in_parts() {
     assert_eq!(doubted(&alone, &seen, &[]), 0, "no parity says what the row is to hold");
 }
 
+/// A mount takes contents without parity that are known to be durable, as an earlier one did. Fails if a summary alone vouches
+/// for them: lost since, they would count before a copy of them that is there (torture, seed 880001, 1576700).
+#[test]
+fn summaries_are_doubted_of_durable_contents_without_parity() {
+    let (mut alone, pages) = row_of_five(&[0, 1, 2]);
+    let mut seen = Seen::of(&alone.core);
+    seen.believed.extend(&pages[..3]);
+    let doubted = |alone: &Alone, seen: &Seen| Rows::doubted(&alone.core, seen, &BTreeSet::new()).len();
+    let rank = alone.core.device.array.update(pages[1], 0);
+    for (durable, looked_at) in [(rank - 1, 0), (rank, 3), (rank + 1, 0)] {
+        alone.core.safe.journal = Journal::of(64, [(Lpn(1), durable)].into_iter());
+        assert_eq!(doubted(&alone, &seen), looked_at, "rank {rank}, durable up to {durable}");
+    }
+    alone.core.safe.journal = Journal::of(64, [(Lpn(1), rank)].into_iter());
+    seen.believed.remove(&pages[1]);
+    assert_eq!(doubted(&alone, &seen), 0, "the mount has looked at it");
+    let mut setup = log_setup("ds-raid", &[]);
+    setup.power.mountable = true;
+    let mut alone = Alone::with(&setup);
+    let (_, commands) = alone.write(&[(0, 1), (1, 1)]);
+    alone.end_all(&commands);
+    let mut seen = Seen::of(&alone.core);
+    seen.believed.extend(commands[..2].iter().map(|command| command.ppn));
+    let rank = alone.core.device.array.update(commands[1].ppn, 0);
+    alone.core.safe.journal = Journal::of(64, [(Lpn(1), rank)].into_iter());
+    assert_eq!((commands.len(), doubted(&alone, &seen)), (3, 0), "a parity of half a row covers it");
+}
+
 /// A superblock of four rows, in which pages 0 and 4 were written twice. What is found of it block by block is what is found row by
 /// row. Catches a page that is found under another row or die, older contents that count, coverage that no parity said, and a
 /// superblock that counts as whole though a suspect is in it.
