@@ -107,7 +107,7 @@ fn summaries_are_doubted_in_rows_that_the_cut_left_in_parts() {
     assert_eq!(doubted(&alone, &seen, &[]), 0, "no parity says what the row is to hold");
 }
 
-/// A mount takes contents without parity that are known to be durable, as an earlier one did. Fails if a summary alone vouches
+/// A mount takes contents without parity that are known to be durable. Fails if a summary alone vouches
 /// for them: lost since, they would count before a copy of them that is there (torture, seed 880001, 1576700).
 #[test]
 fn summaries_are_doubted_of_durable_contents_without_parity() {
