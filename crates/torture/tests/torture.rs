@@ -241,6 +241,9 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
     (1_001, 2_251_349, &[]),
     (1_901, 14_488, &[]),
     (1_002, 1_693_240, &[]),
+    (880_001, 392_962, &[]),
+    (880_001, 1_576_700, &[]),
+    (880_001, 2_387_584, &[]),
     // Not mended: four cuts that each take the sums use up all groups, and what is promised then is less (`AllCovered`).
     (902, 2_985_112, &[]),
 ];

@@ -41,7 +41,14 @@ fn seen_of_groups<'a, P>(looks: &'a Looks, remains: &'a Remains<P>) -> GroupsSee
 impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     /// Pages that only summaries vouch for and that a mount looks at nonetheless.
     pub(crate) fn doubted_in_rows(&self, looks: &Looks, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
-        Rows::doubted(&self.core, looks, suspects)
+        let mut doubted = Rows::doubted(&self.core, looks, suspects);
+        // Block groups prefer copies with parity.
+        if self.writer.facts().leans_on_rows {
+            let mut bare = Rows::bare_copies(&self.core, looks);
+            bare.retain(|ppn| !doubted.contains(ppn));
+            doubted.append(&mut bare);
+        }
+        doubted
     }
 
     pub(crate) fn choose_in_rows(

@@ -12,7 +12,7 @@ use crate::write::RebuiltBy;
 use crate::write::found::unreadable;
 use crate::write::group_log::Feed;
 use device::contents::HostPayload;
-use ftl::{Place, Stream, UnitId, UnitState};
+use ftl::{Ftl, Place, Stream, UnitId, UnitState};
 use nand::{FlashArray, Scan};
 use std::collections::BTreeSet;
 use vocab::{Cause, Lpn, Ppn, Slot, StripeId};
@@ -77,6 +77,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let Some(mounting) = &mut self.power.mounting else { return };
         let pins = std::mem::take(&mut mounting.spare.pins);
         let mut others = if pins.is_empty() { std::mem::take(&mut mounting.spare.others) } else { Vec::new() };
+        // The copies that gave way before may have been among them.
+        others.retain(|&(_, slot)| is_kept(&self.core.map, slot));
         if pins.is_empty() && others.is_empty() {
             others = self.solved_copies_count();
         }
@@ -115,11 +117,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let Some(mounting) = &mut self.power.mounting else { return Vec::new() };
         let mut copies = std::mem::take(&mut mounting.spare.solved);
         let (core, waiting) = (&self.core, &mounting.pages);
-        let is_there = |slot| core.map.unit(core.map.unit_of(slot)).state == UnitState::Closed;
         copies.retain(|&(lpn, member)| match core.map.lookup(lpn) {
             // One that was written anew meanwhile, or whose other copy counts already, stays where it is.
             Place::At(slot) => {
-                slot != member.slot && waiting.contains(&core.device.grid.page_of(slot).0) && is_there(member.slot)
+                let waits = waiting.contains(&core.device.grid.page_of(slot).0);
+                slot != member.slot && waits && is_kept(&core.map, member.slot)
             }
             Place::Unmapped | Place::Missing => false,
         });
@@ -177,8 +179,15 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             mounting.pins.iter().chain(&mounting.spare.pins).for_each(|&unit| self.release(unit));
             self.writer.stripes.held.all_settled();
         }
-        // The host may read all of it from now on.
-        mounting.found.there().for_each(|(lpn, rank)| self.core.safe.journal.found(lpn, rank));
+        // The host may read all of it from now on. A page that may not last and found no room may be gone with the next cut: what
+        // is kept for that counts then, unless the host has read the page.
+        let remembered = &self.core.device.losses.remembered;
+        let may_pass = |ppn: Ppn| remembered.contains(&ppn) && mounting.pages.contains(&ppn);
+        let passes =
+            |lpn| matches!(self.core.map.lookup(lpn), Place::At(slot) if may_pass(self.core.device.grid.page_of(slot).0));
+        let (passing, lasting): (Vec<_>, Vec<_>) = mounting.found.there().partition(|&(lpn, _)| passes(lpn));
+        lasting.into_iter().for_each(|(lpn, rank)| self.core.safe.journal.found(lpn, rank));
+        passing.into_iter().for_each(|(lpn, rank)| self.core.safe.journal.solved(lpn, rank));
         mounting.found.solved.iter().for_each(|&(lpn, rank)| self.core.safe.journal.solved(lpn, rank));
         self.core.retry = true;
         // Those that found no room until now move with all that their units hold.
@@ -211,6 +220,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             }
         }
     }
+}
+
+/// Whether the unit of a slot is neither erased nor about to be.
+fn is_kept(map: &Ftl, slot: Slot) -> bool {
+    map.unit(map.unit_of(slot)).state == UnitState::Closed
 }
 
 #[cfg(test)]
@@ -252,6 +266,7 @@ mod tests {
         let log = drive.core.map.log_of(drive.core.map.unit_of_block(drive.core.device.block_of(suspect)));
         let older = drive.core.map.unit_of_block(drive.core.device.block_of(suspect)) + 1;
         drive.core.map.pin(older);
+        drive.core.device.losses.remembered.insert(suspect);
         while !has_room && drive.core.map.take_page(log, Stream::Gc).is_some() {}
         assert_eq!(drive.core.map.has_room(log, Stream::Gc), has_room);
         drive.begin_mounting(([suspect].into(), vec![]), (vec![older], SpareCopies::default()), one_page_found());
@@ -261,7 +276,8 @@ mod tests {
     }
 
     /// A suspect that was not written anew may tear at a later read. Catches a mount that lets go of what would count without
-    /// it because there was no room, and one that never lets go.
+    /// it because there was no room, and one that never lets go; and a suspect that counts as durable before the host has read it:
+    /// once it is gone, what was kept would count as older than that, and the page as lost (torture, seed 880001, 392962).
     #[test]
     fn what_would_count_without_a_page_stays_where_there_was_no_room_to_write_it_anew() {
         for has_room in [true, false] {
@@ -270,7 +286,10 @@ mod tests {
             assert_eq!(drive.core.map.unit(older).pins, u32::from(!has_room), "room: {has_room}");
             let Place::At(slot) = drive.core.map.lookup(Lpn(0)) else { panic!("it is there") };
             assert_eq!(drive.core.device.grid.page_of(slot).0 != suspect, has_room, "it was written anew");
-            assert_eq!(drive.core.safe.journal.rank(Lpn(0)), 7, "the host may have read it");
+            assert_eq!(drive.core.safe.journal.rank(Lpn(0)) == 7, has_room, "it lasts where it was written anew");
+            let read = HostCommand { op: HostOp::Read, ..write() };
+            drive.replay(&mut [read].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+            assert_eq!(drive.core.safe.journal.rank(Lpn(0)), 7, "the host has read it");
         }
     }
 
@@ -325,6 +344,23 @@ mod tests {
             assert_eq!((slot == copy, slot == second), (lasts, false), "lasts: {lasts}");
             assert_eq!(drive.core.map.unit(left).valid, 0);
         }
+    }
+
+    /// Copies that were one too many gave way before. Catches a page that goes back to one of these, so that it is read from a
+    /// block that was erased (torture, seed 880001, 2387584).
+    #[test]
+    fn a_copy_that_gave_way_does_not_count() {
+        let (mut drive, _) = drive();
+        let Place::At(copy) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written") };
+        drive.replay(&mut [write()].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+        let Place::At(second) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written again") };
+        let (suspect, given_up) = (drive.core.device.grid.page_of(second).0, drive.core.map.unit_of(copy));
+        fill_log_of(&mut drive, suspect);
+        assert!(drive.core.map.condemn_unit(given_up), "it is about to be erased");
+        let copies = SpareCopies { others: vec![(Lpn(0), copy)], ..SpareCopies::default() };
+        drive.begin_mounting(([suspect].into(), vec![]), (vec![], copies), PagesFound::default());
+        drive.mount_on();
+        assert_eq!(drive.core.map.lookup(Lpn(0)), Place::At(second));
     }
 
     /// The same where only a codeword has another copy, whose own page is erased. Catches a page that stays in a unit of its own,

@@ -4,6 +4,7 @@
 //! parity. There pages are taken without parity, and written anew.
 
 use crate::core::journal::Journal;
+use crate::core::newest::Newest;
 use crate::core::{Core, data_of};
 use crate::rules::SafetyRule;
 use crate::write::found::{Found, Lost, Newests, PagesSeen, data_in, unreadable};
@@ -11,7 +12,7 @@ use crate::write::rows::Rows;
 use crate::write::rows::whole::WholeSuperblock;
 use device::contents::HostPayload;
 use nand::{FlashArray, Member, PageRole};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use vocab::{DieId, Lpn, Ppn, StripSet, SuperblockId};
 
 /// A parity page of a row.
@@ -57,6 +58,26 @@ impl<P: HostPayload> Rows<P> {
         };
         let rows = all_rows(core).filter(|&row| row_pages(core, row).any(in_parts));
         rows.flat_map(|row| row_pages(core, row)).map(|(_, ppn)| ppn).filter(|&ppn| seen.is_believed(ppn)).collect()
+    }
+
+    /// Pages that only a summary vouches for, with durable contents that no parity of their row covers and of which flash has
+    /// another copy. A move that an earlier cut met may have left such a page: as the oldest copy it would count, though it was lost.
+    pub fn bare_copies<A: FlashArray<P>>(core: &Core<P, A>, seen: &dyn PagesSeen) -> Vec<Ppn> {
+        let view = RowsSeen { seen, without: &BTreeSet::new() };
+        let is_durable = |(lpn, found): &(Lpn, Newest)| found.update == core.safe.journal.rank(*lpn);
+        let durable_in = |ppn: Ppn| data_in(core, ppn).filter(is_durable).map(|(lpn, _)| lpn);
+        let bare = all_rows(core).flat_map(|row| bare_in_row(core, view, row));
+        let mut bare: Vec<Ppn> = bare.filter(|&ppn| durable_in(ppn).next().is_some()).collect();
+        if bare.is_empty() {
+            return bare;
+        }
+        let mut copies: BTreeMap<Lpn, u32> = bare.iter().flat_map(|&ppn| durable_in(ppn)).map(|lpn| (lpn, 0)).collect();
+        let valid = all_rows(core).flat_map(|row| row_pages(core, row)).filter(|&(_, ppn)| seen.is_valid(ppn));
+        valid.flat_map(|(_, ppn)| durable_in(ppn)).for_each(|lpn| {
+            copies.get_mut(&lpn).into_iter().for_each(|count| *count += 1);
+        });
+        bare.retain(|&ppn| durable_in(ppn).any(|lpn| copies[&lpn] > 1));
+        bare
     }
 
     /// The newest contents of the logical pages that are sought.
@@ -200,6 +221,18 @@ fn all_rows<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>) -> std::ops::Ra
 fn lacks_a_member<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, seen: &dyn PagesSeen, ppn: Ppn) -> bool {
     let erased = |member: &Member| seen.is_erased(core.device.grid.page_of(member.slot).0);
     seen.is_valid(ppn) && core.device.array.members(ppn).iter().any(erased)
+}
+
+/// Pages of a row that no parity of it covers and that only a summary vouches for. A row of which nothing is missing has none.
+fn bare_in_row<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32) -> Vec<Ppn> {
+    let is_believed = |ppn: Ppn| view.seen.is_valid(ppn) && view.seen.is_believed(ppn);
+    let any = |is: &dyn Fn(Ppn) -> bool| row_pages(core, row).any(|(_, ppn)| is(ppn));
+    if !any(&is_believed) || !any(&|ppn| !view.seen.is_valid(ppn)) {
+        return Vec::new();
+    }
+    let covered = readable_parities(core, view, row).iter().fold(StripSet::EMPTY, |all, parity| all.or(parity.covers));
+    let bare = row_pages(core, row).filter(|&(die, ppn)| is_believed(ppn) && !covered.contains(u32::from(die.0)));
+    bare.map(|(_, ppn)| ppn).collect()
 }
 
 /// Readable parity pages of a row.
