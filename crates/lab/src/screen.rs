@@ -18,6 +18,9 @@ const DAYS: f64 = 5.0 * 365.0;
 /// A percentile: its words, the share of samples beyond it, and its value.
 type Percentile = (&'static str, f64, fn(&Response) -> f64);
 
+/// A kind of requests: its word, and their latencies.
+type Kind = (&'static str, fn(&Outcome) -> &Response);
+
 const PERCENTILES: [Percentile; 3] = [("p99", 0.01, |r| r.p99), ("p99.9", 0.001, |r| r.p999), ("p99.99", 0.0001, |r| r.p9999)];
 
 /// Rows under their headings.
@@ -84,8 +87,7 @@ impl<'a> Screen<'a> {
 
     fn latency(&mut self) {
         self.heading("latency");
-        let kinds: [(&str, fn(&Outcome) -> &Response); 2] =
-            [("read ", |o| &o.result.host.read_response_us), ("write", |o| &o.result.host.write_response_us)];
+        let kinds: [Kind; 2] = [("read ", |o| &o.result.host.read_response_us), ("write", |o| &o.result.host.write_response_us)];
         for (kind, of) in kinds {
             let least = self.runs.iter().flatten().map(|run| of(run).count).min().unwrap_or(0);
             if least == 0 {
@@ -202,18 +204,19 @@ impl Comparison {
             kinds.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{} {name}", of_all(*count))).collect();
         let planned = &self.outcomes[0].planned;
         let over_provisioning = planned.spare_raw / (1.0 - planned.spare_raw);
-        let seeds = match &self.seeds {
-            Some(_) => format!("seeds {}: means with 95 % confidence intervals", crate::seeds::range(&self.experiment)),
-            None => format!("seed {}", self.experiment.seed),
-        };
+        let seeds = self
+            .seeds
+            .as_ref()
+            .map(|_| format!("; seeds {}: means with 95 % confidence intervals", crate::seeds::range(&self.experiment)));
         wrapped(&format!(
-            "{}: {} requests in {} ({}), footprint {}, {}; {seeds}",
+            "{}: {} requests in {} ({}), footprint {}, {}{}",
             trace.name,
             grouped(trace.requests),
             Quantity::Seconds.show(trace.duration_s * self.clock.factor),
             kinds.join(", "),
             mib(Bytes(trace.footprint_bytes)),
             self.pace(),
+            seeds.unwrap_or_default(),
         )) + &wrapped(&format!(
             "drive {}: {}; {} for the host of {}, over-provisioning {} under `{}`",
             self.experiment.drive.name,
@@ -244,7 +247,8 @@ impl Comparison {
             crate::Fairness::EqualSpare => "user capacity, spare after redundancy",
         };
         let verified = format!("verified: {} page reads, {} mismatches", grouped(reads), grouped(wrong));
-        let equal = format!("held equal: {capacity}, write buffer, preconditioning, arrival times, seed");
+        let equal =
+            format!("held equal: {capacity}, write buffer, preconditioning, arrival times, seed {}", self.experiment.seed);
         format!(
             "{verified}\n{equal}\nmore: --explain (latency breakdown), --full (all tables and notes), --seeds 5 (confidence intervals)\n"
         )

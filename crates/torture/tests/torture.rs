@@ -178,6 +178,7 @@ const ONCE_BROKEN: &[(u64, u64, &[&str])] = &[
 /// were used twice when no page was left, and stage 3 of DA-RAID-5 that a mount takes for over. The first is one of the check: of
 /// two parities of a row it did not add up both.
 const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
+    (880_001, 2_188_382, &[]),
     (2, 18_544, &["cut", "wear-out"]),
     (3, 3_607, &[]),
     (3, 1_045, &[]),
