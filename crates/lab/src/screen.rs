@@ -83,6 +83,15 @@ impl<'a> Screen<'a> {
         self.words("die failures survived", |one| one.survives.dies.to_string());
         self.words("power loss", |one| one.survives.power_cuts.short().into());
         self.words("capacity overhead", |one| tenths(1.0 - one.costs.usable_share));
+        if self.comparison.verdict.schemes.iter().any(|one| one.costs.rebuild.is_some()) {
+            self.words("rebuild, pages written", |one| {
+                let told = one
+                    .costs
+                    .rebuild
+                    .map(|rebuild| format!("{}, {} a die", Quantity::Seconds.show(rebuild.seconds), times(rebuild.of_a_die)));
+                told.unwrap_or_else(|| "-".into())
+            });
+        }
     }
 
     fn latency(&mut self) {
@@ -247,8 +256,11 @@ impl Comparison {
             crate::Fairness::EqualSpare => "user capacity, spare after redundancy",
         };
         let verified = format!("verified: {} page reads, {} mismatches", grouped(reads), grouped(wrong));
-        let equal =
-            format!("held equal: {capacity}, write buffer, preconditioning, arrival times, seed {}", self.experiment.seed);
+        let seeds = match &self.seeds {
+            Some(_) => format!("seeds {}", crate::seeds::range(&self.experiment)),
+            None => format!("seed {}", self.experiment.seed),
+        };
+        let equal = format!("held equal: {capacity}, write buffer, preconditioning, arrival times, {seeds}");
         format!(
             "{verified}\n{equal}\nmore: --explain (latency breakdown), --full (all tables and notes), --seeds 5 (confidence intervals)\n"
         )
