@@ -77,7 +77,8 @@ fn a_run_prints_a_table_and_leaves_a_report() {
 fn the_first_output_of_the_readme_is_what_the_program_prints() {
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).expect("it is there");
     let shown = readme.split_once("The first command prints:\n").expect("the quick start").1;
-    let shown: Vec<&str> = shown.trim_start().lines().take_while(|line| line.is_empty() || line.starts_with("    ")).collect();
+    let shown: Vec<&str> =
+        shown.trim_start_matches('\n').lines().take_while(|line| line.is_empty() || line.starts_with("    ")).collect();
     let shown: Vec<&str> = shown.iter().map(|line| line.strip_prefix("    ").unwrap_or(line)).collect();
     let output = flashkeep(&directory("readme"), &["compare"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
@@ -578,7 +579,7 @@ fn seeds_give_intervals_and_beyond_their_bounds_an_error_that_names_the_option()
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let text = stdout(&output);
     assert!(text.contains("`none` answers") && text.contains("sooner than `raid5`"), "{text}");
-    assert!(text.contains(" +- ") && text.contains("seeds: 3 repetitions, seeds 1 to 3"), "{text}");
+    assert!(text.contains(" +- ") && text.contains("arrival times, seeds 1 to 3"), "{text}");
     let svg = std::fs::read_to_string(here.join("three.svg")).expect("written");
     assert!(svg.contains("means of 3 seeds") && svg.matches("<path").count() >= 4, "a line over each bar");
     // What is written beside the report repeats all of it, and one seed is what there is without the option.

@@ -201,7 +201,8 @@ impl Comparison {
         let answer: String = self.verdict.answer.iter().chain(&self.light_load()).map(|sentence| wrapped(sentence)).collect();
         let waits = if explain { format!("\n{}", aligned(&crate::waits::rows(&screen.runs))) } else { String::new() };
         let warnings: String = self.warnings().iter().map(|text| wrapped(&format!("WARNING: {text}"))).collect();
-        format!("{}\n{answer}\n{}{waits}\n{warnings}{}", self.setup(), aligned(&screen.rows), self.checks())
+        let table = aligned(&screen.rows);
+        format!("{}\n{answer}\n{table}{waits}\n{}{warnings}{}", self.setup(), self.flows_text(), self.checks())
     }
 
     /// What was run, in two lines.

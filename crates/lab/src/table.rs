@@ -277,10 +277,14 @@ impl Comparison {
 
     /// Title, verdict and, of a workload of several flows, their table.
     fn head(&self) -> String {
+        format!("{}\n\n{}\n{}", self.title(), self.verdict_text(), self.flows_text())
+    }
+
+    /// The table of a workload of several flows; empty where there is one.
+    pub(crate) fn flows_text(&self) -> String {
         let row = |cells: Vec<String>| Row { label: cells[0].clone(), cells: cells[1..].to_vec() };
         let rows: Vec<Row> = crate::flows::table(self).into_iter().map(row).collect();
-        let flows = if rows.is_empty() { String::new() } else { format!("{}\n", aligned(&rows)) };
-        format!("{}\n\n{}\n{flows}", self.title(), self.verdict_text())
+        if rows.is_empty() { String::new() } else { format!("{}\n", aligned(&rows)) }
     }
 
     /// A scheme with a mark where its run cannot be compared.

@@ -149,8 +149,8 @@ fn random(seed: u64, setup: &Setup) -> Vec<HostCommand> {
     workload(seed, setup.user_slots, 400, Mix { every: 120_000, ..MIX })
 }
 
-fn flow(commands: &[HostCommand], clock: FlowClock) -> HostFlow<'static> {
-    HostFlow { commands: Box::new(commands.to_vec().into_iter()), clock, stage: 0 }
+fn flow(commands: &[HostCommand], clock: FlowClock) -> HostFlow<'_> {
+    HostFlow { commands: Box::new(commands.iter().copied()), clock, stage: 0 }
 }
 
 /// Fails if the flows of a run change what one clock means: every event and every answer, by their digest.
