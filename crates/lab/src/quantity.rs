@@ -154,6 +154,15 @@ impl Quantity {
         }
     }
 
+    /// A figure of the runs of a scheme, one for each seed: the value of one run, of several their mean with its interval.
+    #[must_use]
+    pub(crate) fn show_runs(self, values: &[f64]) -> String {
+        match values {
+            [value] => self.show(*value),
+            _ => Interval::of(values).map_or("-".into(), |interval| self.show_interval(&interval)),
+        }
+    }
+
     /// A mean with the half-width of its interval, `4.11 +- 0.05 ms`: two digits of the half-width, rounded up, and as many
     /// decimals of the mean. Where all values were equal, the value.
     #[must_use]

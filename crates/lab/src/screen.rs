@@ -2,7 +2,6 @@
 
 use crate::compare::{Comparison, Outcome, mib};
 use crate::quantity::{Quantity, percent, times};
-use crate::seeds::Interval;
 use crate::table::{Row, aligned, grouped, wrapped};
 use crate::textual::Arrival;
 use crate::verdict::SchemeVerdict;
@@ -50,26 +49,21 @@ impl<'a> Screen<'a> {
         self.rows.push(Row { label: format!("  {label}"), cells });
     }
 
-    /// Mean over the seeds, where every seed has the figure.
-    fn mean(&self, scheme: usize, of: &impl Fn(&Outcome) -> Option<f64>) -> Option<f64> {
-        let values: Option<Vec<f64>> = self.runs[scheme].iter().map(|run| of(run)).collect();
-        let values = values.filter(|values| !values.is_empty())?;
-        Some(values.iter().sum::<f64>() / values.len() as f64)
+    /// A figure of the runs of a scheme, where every run has it.
+    fn values(&self, scheme: usize, of: &impl Fn(&Outcome) -> Option<f64>) -> Option<Vec<f64>> {
+        self.runs[scheme].iter().map(|run| of(run)).collect()
     }
 
     /// A figure, with its ratio to that of the baseline.
     fn figure(&mut self, label: &str, quantity: Quantity, of: impl Fn(&Outcome) -> Option<f64>) {
-        let base = self.baseline.and_then(|baseline| self.mean(baseline, &of));
+        let mean = |values: &Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+        let base = self.baseline.and_then(|baseline| self.values(baseline, &of)).as_ref().map(mean);
         let cell = |scheme: usize| {
-            let Some(mean) = self.mean(scheme, &of) else { return "-".to_owned() };
-            let values: Vec<f64> = self.runs[scheme].iter().filter_map(|run| of(run)).collect();
-            let shown = match Interval::of(&values) {
-                Some(interval) if values.len() > 1 => quantity.show_interval(&interval),
-                _ => quantity.show(mean),
-            };
+            let Some(values) = self.values(scheme, &of) else { return "-".to_owned() };
+            let shown = quantity.show_runs(&values);
             let is_comparable = self.comparison.verdict.schemes.get(scheme).is_some_and(SchemeVerdict::is_comparable);
             match base.filter(|base| *base > 0.0 && is_comparable && Some(scheme) != self.baseline) {
-                Some(base) => format!("{shown}  {:>6}", times(mean / base)),
+                Some(base) => format!("{shown}  {:>6}", times(mean(&values) / base)),
                 None if Some(scheme) == self.baseline => shown,
                 None => format!("{shown} !"),
             }
@@ -140,8 +134,7 @@ impl<'a> Screen<'a> {
         }
         self.figure("die utilisation", Quantity::Share, |o| Some(o.result.flash.die_busy_share));
         self.figure("flash power, mW", Quantity::Plain, |o| {
-            let joules = o.result.flash.energy_j.values().fold(0.0, |all, joules| all + joules);
-            Some(1e3 * joules / o.result.flash.rested_s).filter(|power| power.is_finite())
+            Some(1e3 * o.energy_j() / o.result.flash.rested_s).filter(|power| power.is_finite())
         });
     }
 

@@ -2,7 +2,6 @@
 
 use crate::compare::{Comparison, Outcome};
 use crate::quantity::Quantity;
-use crate::seeds::Interval;
 use crate::verdict::{MEASURES, OverSeeds, SchemeVerdict};
 use ssd::{AroundResult, Response, RunResult, SlcResult, StreamResult};
 use std::collections::BTreeMap;
@@ -78,13 +77,11 @@ fn joined(mut cells: Vec<Cell>) -> String {
             Cell::Text(_) => None,
         })
         .collect();
-    match (figures.as_deref(), cells.remove(0)) {
-        (Some([_, _, ..]), Cell::Figure(quantity, _)) => {
-            let values: Vec<f64> = figures.iter().flatten().map(|(_, value)| *value).collect();
-            Interval::of(&values).map_or("-".into(), |interval| quantity.show_interval(&interval))
+    match (figures, cells.remove(0)) {
+        (Some(figures), Cell::Figure(quantity, _)) => {
+            quantity.show_runs(&figures.iter().map(|(_, value)| *value).collect::<Vec<f64>>())
         }
-        (Some(_), Cell::Figure(quantity, Some(value))) => quantity.show(value),
-        (_, Cell::Figure(..)) => "-".into(),
+        (None, Cell::Figure(..)) => "-".into(),
         (_, Cell::Text(text)) => text,
     }
 }
@@ -222,7 +219,7 @@ impl Comparison {
                 rows.each(&format!("  of stream {stream}"), |o| figure(Quantity::Plain, waf(o)));
             }
         }
-        rows.each("energy", |o| figure(Quantity::Joules, o.result.flash.energy_j.values().fold(0.0, |sum, joules| sum + joules)));
+        rows.each("energy", |o| figure(Quantity::Joules, o.energy_j()));
         rows.each("spare after redundancy", |o| figure(Quantity::Share, o.planned.spare_after_redundancy));
         rows.each("dies busy", |o| figure(Quantity::Share, o.result.flash.die_busy_share));
         rows.each("reads checked", |o| count(o.result.oracle.checked_reads));

@@ -3,7 +3,6 @@
 use crate::compare::{Comparison, Outcome};
 use crate::flows::{FlowOutcome, fairness};
 use crate::quantity::Quantity;
-use crate::seeds::Interval;
 use crate::table::grouped;
 use serde_json::{Map, Value, json};
 use ssd::{FlowResult, Response};
@@ -125,9 +124,5 @@ fn cell((_, _, quantity, of): &Figure, runs: &[&Outcome], flow: usize) -> String
     let values: Option<Vec<f64>> = runs.iter().map(|run| of(run.flows.get(flow)?)).collect();
     let mark =
         if runs.iter().any(|run| run.flows[flow].result.saturated) && matches!(quantity, Quantity::Micros) { " !" } else { "" };
-    match values.as_deref() {
-        Some([value]) => quantity.show(*value) + mark,
-        Some(values) => Interval::of(values).map_or("-".into(), |interval| quantity.show_interval(&interval) + mark),
-        None => "-".into(),
-    }
+    values.map_or("-".into(), |values| quantity.show_runs(&values) + mark)
 }

@@ -83,7 +83,7 @@ impl Costs {
             life_years: life.map(|bytes| bytes / written_per_s / YEAR_S).filter(|years| years.is_finite()),
             flash_bytes,
             usable_share: 1.0 - outcome.planned.redundancy_share,
-            energy_j: r.flash.energy_j.values().fold(0.0, |all, joules| all + joules),
+            energy_j: outcome.energy_j(),
             programs_for: programs_for(outcome),
             rebuild: Rebuild::of(outcome),
             unborne,
@@ -133,6 +133,12 @@ fn programs_for(outcome: &Outcome) -> Vec<(String, f64)> {
 }
 
 impl Outcome {
+    /// Energy of flash and codecs in joules.
+    #[must_use]
+    pub fn energy_j(&self) -> f64 {
+        self.result.flash.energy_j.values().fold(0.0, |all, joules| all + joules)
+    }
+
     /// Requests, and MB of reads and writes, answered in a second of virtual time; `None` where no time passed. `slot` bytes are
     /// one logical page.
     #[must_use]
