@@ -131,7 +131,7 @@ pub enum Command {
     List {
         /// What to list; without it, the lists are listed
         what: Option<String>,
-        /// Of schemes: which run on this drive, a preset or a drive file
+        /// List only the schemes that run on this drive: a preset or a drive file
         #[arg(long, value_name = "NAME|FILE")]
         drive: Option<String>,
         /// One JSON document on stdout

@@ -73,7 +73,7 @@ pub struct CrashOptions {
     /// Seed of what is drawn
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
-    /// End after so many failures
+    /// Stop after this many failures
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub failures: usize,
     /// Replays that are tried to find each failure with fewer steps; 0: none
