@@ -1,6 +1,7 @@
 //! What may be typed. Help texts that list names take them from the registries.
 
 use crate::crash::CrashOptions;
+use crate::life::LifeOptions;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
@@ -59,6 +60,8 @@ pub enum Command {
     Convert(ConvertOptions),
     /// What is in a trace: kinds, sizes, rates over time, footprint, hot data, reuse, gaps; which formats fit
     Inspect(InspectOptions),
+    /// Simulate a drive from its first write to its end: wear, worn-out blocks, latency, UBER and loss at each age, and what ends it
+    Life(Box<LifeOptions>),
     /// Run an experiment over a grid of settings, on all cores; goes on where it was stopped
     Sweep {
         /// Grid file (TOML): an experiment with [[sweep.axes]]

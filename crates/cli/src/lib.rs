@@ -9,6 +9,7 @@ mod ctl;
 mod figures;
 mod inspect;
 mod interrupt;
+mod life;
 mod manual;
 mod progress;
 mod serve;
@@ -95,6 +96,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Figures { paper, only, points, kept, out, experiments, traces, threads } => {
             figures::run(&figures::Wanted { paper, only, points, kept, out, experiments, traces, threads })
         }
+        Command::Life(options) => life::run(&options),
         Command::Sweep { grid, out, threads } => sweep::run(&sweep::Wanted { grid, out, threads }),
         Command::Torture(options) => torture::run(&options),
         Command::Crash(options) => crash::run(&options),

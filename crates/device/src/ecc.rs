@@ -305,6 +305,11 @@ impl PageEcc {
         if deviation > 0.0 { (f64::from(errors) - mean) / deviation } else { 0.0 }
     }
 
+    /// What LDPC codes bear; `None`: the codes are BCH.
+    pub(crate) fn curves(&self) -> Option<&'static LdpcCurves> {
+        self.curves
+    }
+
     /// Whether the codes are LDPC.
     pub fn is_ldpc(&self) -> bool {
         self.curves.is_some()

@@ -20,6 +20,7 @@ pub mod flows;
 pub mod image;
 pub mod ladder;
 mod ldpc;
+pub mod odds;
 pub mod losses;
 mod page_bytes;
 pub mod queue;

@@ -229,16 +229,16 @@ pub(crate) fn compare_on(
 type Observed = (Outcome, Option<RunSeries>);
 
 /// Everything the threads share.
-struct Runs<'a> {
-    experiment: &'a Experiment,
-    bench: &'a Bench<'a>,
-    drives: Option<&'a Drives>,
-    observe: Observe<'a>,
-    workload: &'a Workload,
-    plan: &'a Plan,
-    map: &'a AddressMap,
+pub(crate) struct Runs<'a> {
+    pub experiment: &'a Experiment,
+    pub bench: &'a Bench<'a>,
+    pub drives: Option<&'a Drives>,
+    pub observe: Observe<'a>,
+    pub workload: &'a Workload,
+    pub plan: &'a Plan,
+    pub map: &'a AddressMap,
     /// Runs of earlier repetitions.
-    before: usize,
+    pub before: usize,
 }
 
 /// A run to be done: of the first repetition, its drive being ready, or of a later one.
@@ -283,11 +283,11 @@ impl Runs<'_> {
         }
     }
 
-    fn needs_demand(&self) -> bool {
+    pub(crate) fn needs_demand(&self) -> bool {
         needs_demand(self.experiment.trace.arrival, self.workload.duration_s()) && !self.workload.has_queue()
     }
 
-    fn demand(&self, session: &Session) -> Result<Demand, Problem> {
+    pub(crate) fn demand(&self, session: &Session) -> Result<Demand, Problem> {
         let mut commands = self.workload.commands(self.map, 1.0)?;
         let demand = session.demand(&mut commands);
         commands.finish()?;
@@ -311,13 +311,20 @@ impl Runs<'_> {
     }
 
     /// The setup of a scheme of the experiment.
-    fn setup_of(&self, index: usize) -> Setup {
+    pub(crate) fn setup_of(&self, index: usize) -> Setup {
         let label = &self.experiment.schemes[index];
         self.setup(&self.plan.drives[index].drive, self.experiment.choice(label), self.experiment.ecc_setup(label))
     }
 
-    /// A drive before its first request.
+    /// A drive before its first request, [written](Self::written) and aged.
     fn session(&self, setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Box<Session>, Problem> {
+        let mut session = self.written(setup, hear)?;
+        session.age().map_err(|error| refused(&setup.scheme, &error))?;
+        Ok(session)
+    }
+
+    /// A drive with the history of its preconditioning and of the workload, which is new.
+    pub(crate) fn written(&self, setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Box<Session>, Problem> {
         let session = match self.drives {
             Some(drives) => drives.drive(setup, hear),
             None => Session::written(setup, hear).map(Arc::new),
@@ -340,7 +347,6 @@ impl Runs<'_> {
             session.warm_up(&mut commands, planned.until, planned.depth, hear);
             commands.finish()?;
         }
-        session.age().map_err(refused)?;
         Ok(session)
     }
 
@@ -463,7 +469,7 @@ impl Runs<'_> {
     }
 
     /// The workload, by its one clock or by those of its flows.
-    fn replay(
+    pub(crate) fn replay(
         &self,
         index: usize,
         session: &mut Session,

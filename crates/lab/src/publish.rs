@@ -102,6 +102,27 @@ pub fn write_report(comparison: &Comparison, directory: &Path) -> Result<PathBuf
     write("index.html", &html(comparison, directory))
 }
 
+/// Writes `index.html`, `ages.csv`, `results.json` and `experiment.toml` of lives into `directory`; returns the path of the first.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_life(life: &crate::life::Life, study: &crate::reliability::Study, directory: &Path) -> Result<PathBuf, Problem> {
+    report_directory(directory, true)?;
+    let results = serde_json::to_string_pretty(&study.to_json()).expect("a JSON document prints");
+    let files = [
+        ("experiment.toml", life.experiment.to_toml()),
+        ("results.json", results),
+        ("ages.csv", study.to_csv()),
+        ("index.html", report::study(study)),
+    ];
+    for (name, text) in &files {
+        let path = directory.join(name);
+        std::fs::write(&path, text)
+            .map_err(|e| Problem::new("--report", format!("{} cannot be written: {e}", path.display())))?;
+    }
+    Ok(directory.join("index.html"))
+}
+
 /// Writes the headline of a comparison as one SVG, which `command` made; of a workload of several flows, what each of them gets.
 ///
 /// # Errors

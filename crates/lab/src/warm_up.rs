@@ -17,6 +17,8 @@ pub(crate) struct Planned<'a> {
     warmup: Warmup,
     /// The generator drawn further, where the workload is generated.
     further: Option<Tape>,
+    /// Whether reads are replayed, too.
+    with_reads: bool,
     /// When it ends.
     pub until: WarmUp,
     /// Requests unanswered at a time.
@@ -49,13 +51,20 @@ pub(crate) fn planned<'a>(
         Arrival::Closed(depth) => depth,
         _ => workload.depth().unwrap_or(DEPTH_WITHOUT_TIMES),
     };
-    Ok(Some(Planned { workload, map, warmup, further: workload.further(matches!(warmup, Warmup::Time(_))), until, depth }))
+    let further = workload.further(matches!(warmup, Warmup::Time(_)));
+    Ok(Some(Planned { workload, map, warmup, further, with_reads: false, until, depth }))
 }
 
 /// Whether the drive is to be in a steady state: an experiment that ends preconditioning before wants the state it describes.
 fn is_wanted(experiment: &Experiment) -> bool {
     let history = &experiment.precondition;
     history.fill * history.working_set > 0.0 && history.converge_within > 0.0 && history.overwrite_at_most > 0.0
+}
+
+/// The workload without an end, reads included: a recording again and again, a generator drawn further.
+pub(crate) fn endless<'a>(workload: &'a Workload, map: &'a AddressMap) -> Planned<'a> {
+    let (until, depth, further) = (WarmUp::All, DEPTH_WITHOUT_TIMES, workload.further(false));
+    Planned { workload, map, warmup: Warmup::Auto, further, with_reads: true, until, depth }
 }
 
 impl Planned<'_> {
@@ -137,7 +146,7 @@ impl Iterator for Commands<'_> {
             let at = self.before_ns.saturating_add(command.at.0.saturating_sub(began.0));
             if self.time.is_some_and(|time| at > time) {
                 self.requests = 0;
-            } else if command.op != HostOp::Read {
+            } else if self.of.with_reads || command.op != HostOp::Read {
                 return Some(command);
             }
         }

@@ -206,6 +206,33 @@ impl Cells {
         self.rber_with(&self.page(ppn, block, sequence, age), 0.0)
     }
 
+    /// As [`Self::page_at`], of the mean page of the mean block at this place, in its place of that block and with its wear and age: for
+    /// odds, which integrate over the factors of pages and blocks ([`Self::variation`]).
+    #[must_use]
+    pub fn mean_page_at(&self, ppn: Ppn, block: &BlockInfo, (written, now): (SimTime, SimTime)) -> PageCells {
+        let (page, share) = self.page_number(ppn, block);
+        PageCells {
+            stress: self.stress(block, self.age(written, now)),
+            site: PageSite { page, pages_per_block: self.pages_per_block },
+            extra: self.settings.cross_shift,
+            recharged: f64::from(block.recharges) * self.settings.recharge_rber,
+            factors: (share, 1.0),
+        }
+    }
+
+    /// Standard deviation of the logarithm of a page's rate: that of its block and its own.
+    #[must_use]
+    pub fn variation(&self) -> f64 {
+        self.settings.page_sigma.hypot(self.settings.block_sigma)
+    }
+
+    /// The number of a page in its block as error models see it, and the share of its errors that it has in the mode of its block. In
+    /// SLC mode there is one page to each word line.
+    fn page_number(&self, ppn: Ppn, block: &BlockInfo) -> (u32, f64) {
+        let number = ppn.0 / self.sensed % self.pages_per_block;
+        if block.is_slc() { (number * self.slc.0, self.slc.1) } else { (number, 1.0) }
+    }
+
     /// What decides the rate of this very page.
     #[must_use]
     pub fn page(&self, ppn: Ppn, block: &BlockInfo, sequence: u64, age: Nanos) -> PageCells {
@@ -215,9 +242,7 @@ impl Cells {
             }
             (sigma * self.streams.stream_of(name, number).normal() - sigma * sigma / 2.0).exp()
         };
-        // In SLC mode there is one page to each word line.
-        let page_number = ppn.0 / self.sensed % self.pages_per_block;
-        let (page_number, share) = if block.is_slc() { (page_number * self.slc.0, self.slc.1) } else { (page_number, 1.0) };
+        let (page_number, share) = self.page_number(ppn, block);
         let of_block = factor(self.settings.block_sigma, "nand/block", u64::from(ppn.0 / self.pages_per_block));
         let of_page = factor(self.settings.page_sigma, "nand/page", sequence << 32 | u64::from(ppn.0));
         PageCells {

@@ -61,6 +61,7 @@ pub use result::{
     WearResult,
 };
 pub use rules::{SAFETY_RULES, SafetyRule};
+pub use session::life::{Odds, Stretch};
 pub use session::series::RunSeries;
 pub use session::{RequestLog, Session};
 pub use write::groups::GroupStats;

@@ -17,6 +17,8 @@ pub fn study(study: &Study) -> String {
     let draws = study.settings.iter().any(|(name, _)| *name == "seed");
     let how = if study.name == crate::inspect::NAME {
         "one pass over the trace, nothing replayed"
+    } else if study.name == crate::life::NAME {
+        "wear of every block simulated, odds by formula, latency in timed runs"
     } else if study.name == crate::sweep::STUDY {
         "each point a comparison of its own"
     } else if draws {

@@ -3,6 +3,7 @@
 pub(crate) mod advance;
 pub(crate) mod figures;
 pub(crate) mod groups;
+pub(crate) mod life;
 pub(crate) mod power;
 pub(crate) mod series;
 

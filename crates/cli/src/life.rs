@@ -1,0 +1,196 @@
+//! `flashkeep life`.
+
+use crate::args::WorkloadOptions;
+use crate::{CHECK_FAILED, interrupt, pretty, print, progress, say, threads, typed, warn_of_canaries};
+use clap::Args;
+use lab::life::{CLASSES, Class, LifeSettings, Rates, SIGMA, life, micros_of};
+use lab::{Experiment, Problem};
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::Instant;
+
+/// Options of `life`.
+#[derive(Debug, Args)]
+pub struct LifeOptions {
+    /// The workload, which is repeated for all the life.
+    #[command(flatten)]
+    workload: WorkloadOptions,
+    /// Schemes, separated by commas
+    #[arg(long, visible_alias = "scheme", value_name = "A,B,C")]
+    schemes: Option<String>,
+    /// Drive preset, or a drive file: .toml, or of MQSim, SimpleSSD, NVMeVirt or FEMU
+    #[arg(long, value_name = "NAME|FILE")]
+    drive: Option<OsString>,
+    /// What the host may store: auto, drive or a size such as 4GiB
+    #[arg(long, value_name = "SIZE")]
+    capacity: Option<String>,
+    /// Policy of page ECC
+    #[arg(long, value_name = "NAME")]
+    ecc: Option<String>,
+    /// Model of bit errors
+    #[arg(long, value_name = "NAME")]
+    errors: Option<String>,
+    /// Seed of all random streams
+    #[arg(long)]
+    seed: Option<String>,
+    /// How requests of timed runs arrive: auto, half-busy, recorded, scaled=FACTOR or closed=QUEUE_DEPTH
+    #[arg(long, value_name = "HOW")]
+    arrival: Option<String>,
+    /// Drive writes of the host a day
+    #[arg(long, value_name = "N", default_value_t = 1.0)]
+    dwpd: f64,
+    /// Years after which a life is over [default: when the drive ends, at most 100]
+    #[arg(long, value_name = "N")]
+    years: Option<f64>,
+    /// Class of JESD218: limit on UBER, and time without power at the end of life (client: 1e-15, a year at 30 C; enterprise: 1e-16, three
+    /// months at 40 C)
+    #[arg(long, value_name = "NAME", default_value = "enterprise", value_parser = class)]
+    class: Class,
+    /// A life ends when p99 of reads is above this, such as 500us; the workload is then replayed in time at every age
+    #[arg(long, value_name = "TIME")]
+    read_p99: Option<String>,
+    /// Leaps until the rated P/E cycles; 0: none, every program of the life is simulated
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    epochs: u32,
+    /// How many times until the rated P/E cycles the workload is replayed in time; 0: never
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    timed: u32,
+    /// Share of blocks that are worn out at the rated P/E cycles
+    #[arg(long, value_name = "SHARE", default_value_t = 0.005)]
+    worn_at_rated: f64,
+    /// Exponent of the Weibull distribution of the cycles at which blocks wear out
+    #[arg(long, value_name = "N", default_value_t = 4.0)]
+    wear_exponent: f64,
+    /// Dies lost, by drive and year
+    #[arg(long, value_name = "RATE", default_value_t = 0.01)]
+    die_rate: f64,
+    /// Single blocks lost, by drive and year
+    #[arg(long, value_name = "RATE", default_value_t = 0.2)]
+    block_rate: f64,
+    /// Hours in which a lost die is rebuilt
+    #[arg(long, value_name = "N", default_value_t = 24.0)]
+    rebuild_hours: f64,
+    /// Variation of the RBER of pages: standard deviation of its logarithm
+    #[arg(long, value_name = "SIGMA", default_value_t = SIGMA.0)]
+    page_sigma: f64,
+    /// The same of blocks
+    #[arg(long, value_name = "SIGMA", default_value_t = SIGMA.1)]
+    block_sigma: f64,
+    /// Directory of the report: index.html, ages.csv, results.json, experiment.toml
+    #[arg(long, value_name = "DIR", default_value = "report/life")]
+    report: PathBuf,
+    /// Replace files in --report that Flashkeep did not write
+    #[arg(long)]
+    force: bool,
+    /// Print every age instead of the first screen
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    full: bool,
+    /// One JSON document on stdout
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// CSV on stdout: ends, and after an empty line ages
+    #[arg(long)]
+    csv: bool,
+    /// Lives at the same time [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads_of)]
+    threads: Option<NonZeroUsize>,
+}
+
+fn threads_of(text: &str) -> Result<NonZeroUsize, String> {
+    crate::args::threads(text)
+}
+
+fn class(text: &str) -> Result<Class, String> {
+    let known = || CLASSES.map(|class| class.name).join(" and ");
+    CLASSES.into_iter().find(|class| class.name == text).ok_or_else(|| format!("known are {}", known()))
+}
+
+impl LifeOptions {
+    fn experiment(&self) -> Result<Experiment, Problem> {
+        let mut overrides = self.workload.overrides();
+        let drive = self.drive.as_ref().map(lab::path_text);
+        let named = [
+            ("--drive", "drive.preset", &drive),
+            ("--seed", "seed", &self.seed),
+            ("--ecc", "ecc.policy", &self.ecc),
+            ("--errors", "errors.model", &self.errors),
+            ("--arrival", "trace.arrival", &self.arrival),
+            ("--capacity", "capacity.size", &self.capacity),
+        ];
+        let given = named.into_iter().filter_map(|(option, path, value)| Some((option.into(), path.into(), value.clone()?)));
+        overrides.options.extend(given);
+        overrides.schemes.clone_from(&self.schemes);
+        Experiment::with(&overrides)
+    }
+
+    fn settings(&self) -> Result<LifeSettings, Problem> {
+        for (name, rate) in [("--die-rate", self.die_rate), ("--block-rate", self.block_rate), ("--rebuild-hours", self.rebuild_hours)] {
+            if !(rate.is_finite() && rate >= 0.0) {
+                return Err(Problem::new(name, format!("found {rate}, valid is a number from 0 on")));
+            }
+        }
+        for (name, sigma) in [("--page-sigma", self.page_sigma), ("--block-sigma", self.block_sigma)] {
+            if !(0.0..=2.0).contains(&sigma) {
+                return Err(Problem::new(name, format!("found {sigma}, valid are 0 to 2")));
+            }
+        }
+        Ok(LifeSettings {
+            dwpd: self.dwpd,
+            years: self.years,
+            epochs: self.epochs,
+            timed: self.timed,
+            class: self.class,
+            read_p99_us: self.read_p99.as_deref().map(|text| micros_of("--read-p99", text)).transpose()?,
+            worn: (self.worn_at_rated, self.wear_exponent),
+            rates: Rates { dies: self.die_rate, blocks: self.block_rate, rebuild_hours: self.rebuild_hours },
+            sigma: Some((self.page_sigma, self.block_sigma)),
+        })
+    }
+}
+
+/// Simulates lives.
+///
+/// # Errors
+/// Bad input.
+pub fn run(options: &LifeOptions) -> Result<ExitCode, Problem> {
+    let (experiment, settings) = (options.experiment()?, options.settings()?);
+    lab::report_directory(&options.report, options.force)?;
+    warn_of_canaries(experiment.schemes.iter().map(String::as_str));
+    let bar = progress::Count::new("% of all rated P/E cycles");
+    let reached = std::sync::Arc::new(Mutex::new(vec![(0.0, 0.0); experiment.schemes.len()]));
+    let (names, so_far) = (experiment.schemes.clone(), std::sync::Arc::clone(&reached));
+    interrupt::saying(move || {
+        let reached = so_far.lock().ok()?;
+        let each = names.iter().zip(reached.iter()).map(|(name, (years, _))| format!("`{name}` is {years:.1} years old"));
+        Some(format!("stopped: {}; nothing was written", each.collect::<Vec<_>>().join(", ")))
+    });
+    #[expect(clippy::disallowed_methods, reason = "the driver reads the wall clock")]
+    let start = Instant::now();
+    let bench = lab::Bench { threads: threads(options.threads), clock: &|| start.elapsed().as_secs_f64(), progress: &|_| {} };
+    let hear = |scheme: usize, years: f64, share: f64| {
+        let mut reached = reached.lock().expect("nothing panics while it is held");
+        reached[scheme] = (years, share.min(1.0));
+        let done: f64 = reached.iter().map(|(_, share)| share).sum::<f64>() / reached.len() as f64;
+        bar.show((done * 100.0) as u64, 100);
+    };
+    let found = life(&experiment, &settings, &bench, &hear);
+    bar.clear();
+    let found = found?;
+    let study = found.study(&format!("flashkeep {}", typed().join(" ")));
+    let index = lab::write_life(&found, &study, &options.report)?;
+    if options.json || options.csv {
+        print(&if options.json { pretty(&study.to_json()) } else { study.to_csv() });
+        say(&format!("report: {}", index.display()));
+    } else {
+        let text = if options.full { study.to_text() } else { found.to_screen() };
+        print(&format!("{text}report: {}\n", index.display()));
+    }
+    if found.passed() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    say("check failed: wrong data was returned in a timed run");
+    Ok(ExitCode::from(CHECK_FAILED))
+}

@@ -1,0 +1,337 @@
+//! The life of a drive under one scheme: stretches, odds, timed runs, leaps.
+
+use super::endurance::{Endurance, Wearing};
+use super::{End, Epoch, Hazard, HearLife, LifeSettings, SchemeLife, Timed, YEARS_MAX};
+use crate::clock::{Clock, clock as clock_of};
+use crate::compare::Runs;
+use crate::problem::Problem;
+use crate::warm_up;
+use ssd::nand::rber::{acceleration, aged};
+use ssd::nand::span_of;
+use ssd::{Demand, Session, SetupError, Stretch};
+use vocab::{Nanos, SimTime};
+
+const YEAR_S: f64 = 365.0 * 86_400.0;
+/// Drive writes of a stretch at least; a recording ends with one of its loops. Less would leave it to chance which blocks are
+/// collected in it.
+const STRETCH: f64 = 1.0;
+/// Share of the blocks that wear out in one leap at most.
+const WORN_IN_A_LEAP: f64 = 0.005;
+/// The end of a life is found to within this share of the rated cycles.
+const END_WITHIN: f64 = 1.0 / 200.0;
+
+/// A drive before its first day.
+pub(super) struct New {
+    session: Box<Session>,
+    demand: Option<Demand>,
+}
+
+impl New {
+    /// Of a scheme of the experiment.
+    pub fn build(runs: &Runs<'_>, index: usize) -> Result<Self, Problem> {
+        let session = runs.written(&runs.setup_of(index), &mut |_| {})?;
+        let demand = if runs.needs_demand() { Some(runs.demand(&session)?) } else { None };
+        Ok(Self { session, demand })
+    }
+}
+
+/// One clock for the timed runs of all drives.
+pub(super) fn clock(runs: &Runs<'_>, new: &[New]) -> Result<Clock, Problem> {
+    let labels = &runs.experiment.schemes;
+    let demands: Vec<(String, Demand)> = labels.iter().cloned().zip(new).filter_map(|(label, new)| Some((label, new.demand?))).collect();
+    let none = demands.iter().find(|(label, _)| label == "none").or(demands.first()).map(|(_, demand)| *demand);
+    let arrival = runs.experiment.trace.arrival;
+    let one = clock_of(arrival, (runs.workload.duration_s(), runs.workload.depth()), none, &demands);
+    Ok(crate::clock::of_flows(runs.workload, arrival, one))
+}
+
+/// What all lives share.
+pub(super) struct Lived<'a> {
+    pub runs: &'a Runs<'a>,
+    pub settings: &'a LifeSettings,
+    pub clock: &'a Clock,
+    pub hear: HearLife<'a>,
+}
+
+/// A drive and its life so far. A clone of it is a fork of the life.
+#[derive(Clone)]
+struct Age {
+    session: Session,
+    wearing: Wearing,
+    years: f64,
+    host_pages: f64,
+    /// By how much `host_pages` may be off, either way.
+    host_pages_off: f64,
+    losses: f64,
+    /// When the last stretch began.
+    since: SimTime,
+    /// The leap after the last stretch.
+    leap: Option<Leap>,
+    /// Years and hazard of the last epoch.
+    last: Option<(f64, Hazard)>,
+}
+
+/// A leap, which is not counted before the stretch after it says with which write amplification it ended.
+#[derive(Clone, Copy)]
+struct Leap {
+    /// P/E cycles of all blocks together.
+    cycles: f64,
+    /// Logical pages of the host by P/E cycle of a block, before it.
+    pages_a_cycle: f64,
+}
+
+/// A stretch, and the logical pages that the host wrote in it by P/E cycle of a block.
+struct Written {
+    stretch: Stretch,
+    pages_a_cycle: f64,
+}
+
+/// The life of the drive of a scheme.
+pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLife, Problem> {
+    let (runs, settings) = (lived.runs, lived.settings);
+    let planned = warm_up::endless(runs.workload, runs.map);
+    let mut commands = planned.commands()?;
+    let rated = f64::from(runs.experiment.drive.endurance.0);
+    let endurance = Endurance { rated, worn_at_rated: settings.worn.0, exponent: settings.worn.1 };
+    let blocks = new.session.pe_cycles().len() as u32;
+    let wearing = Wearing::new(endurance.thresholds(runs.experiment.seed, blocks));
+    let since = new.session.now();
+    let session = *new.session;
+    let (years, host_pages, host_pages_off, losses) = (0.0, 0.0, 0.0, 0.0);
+    let mut age = Age { session, wearing, years, host_pages, host_pages_off, losses, since, leap: None, last: None };
+    let (mut epochs, mut steps, mut before) = (Vec::<Epoch>::new(), Steps::new(settings, rated), None::<Age>);
+    loop {
+        let written = lived.stretch(&mut age, &mut commands);
+        let mut epoch = lived.epoch(index, &mut age, &written)?;
+        let is_timed = settings.read_p99_us.is_some() || steps.is_timed_at(epoch.pe[0]);
+        if is_timed && !written.stretch.is_read_only {
+            epoch.timed = Some(lived.timed(index, &age.session)?);
+        }
+        let end = lived.end(&epoch, &written.stretch);
+        if end.is_some_and(|end| end != End::Years) && steps.may_be_closer() && before.is_some() {
+            // It ended after the last leap, which was too long to say when.
+            age = before.clone().expect("just seen");
+            steps.halve();
+        } else {
+            (lived.hear)(index, epoch.years, epoch.pe[0] / rated);
+            if let Some(end) = end {
+                if epoch.timed.is_none() && settings.timed > 0 && !written.stretch.is_read_only {
+                    epoch.timed = Some(lived.timed(index, &age.session)?);
+                }
+                epochs.push(epoch);
+                commands.finish()?;
+                let straight_line = lived.straight_line(&epochs[0]);
+                return Ok(SchemeLife { label: runs.experiment.schemes[index].clone(), epochs, end, blocks, straight_line });
+            }
+            if is_timed {
+                steps.timed(epoch.pe[0]);
+            }
+            epochs.push(epoch);
+            age.leap = Some(Leap { cycles: 0.0, pages_a_cycle: written.pages_a_cycle });
+            before = (steps.longest > 0).then(|| age.clone());
+            steps.go_on();
+        }
+        if steps.longest > 0 {
+            lived.leap(&mut age, steps.longest);
+        }
+    }
+}
+
+/// How long leaps are, and when timed runs are due.
+struct Steps {
+    /// P/E cycles of a leap at most; 0: no leaps.
+    longest: u32,
+    /// As closely as the end is looked for.
+    closest: u32,
+    /// Whether the end lies in the last leap: each further one is half as long.
+    is_closing: bool,
+    /// P/E cycles between timed runs, and those of the next.
+    timed_every: f64,
+    next_timed: f64,
+}
+
+impl Steps {
+    fn new(settings: &LifeSettings, rated: f64) -> Self {
+        let longest = if settings.epochs == 0 { 0 } else { (rated / f64::from(settings.epochs)).round().max(1.0) as u32 };
+        let closest = (rated * END_WITHIN).max(1.0) as u32;
+        let timed_every = if settings.timed == 0 { f64::INFINITY } else { rated / f64::from(settings.timed) };
+        let next_timed = if settings.timed == 0 { f64::INFINITY } else { 0.0 };
+        Self { longest, closest, is_closing: false, timed_every, next_timed }
+    }
+
+    fn is_timed_at(&self, pe: f64) -> bool {
+        pe >= self.next_timed
+    }
+
+    fn timed(&mut self, pe: f64) {
+        self.next_timed = ((pe / self.timed_every).floor() + 1.0) * self.timed_every;
+    }
+
+    fn may_be_closer(&self) -> bool {
+        self.longest > self.closest
+    }
+
+    fn halve(&mut self) {
+        (self.longest, self.is_closing) = ((self.longest / 2).max(1), true);
+    }
+
+    /// The drive lives after the last leap.
+    fn go_on(&mut self) {
+        if self.is_closing && self.longest > self.closest {
+            self.halve();
+        }
+    }
+}
+
+impl Lived<'_> {
+    /// Years of the calendar that a logical page of the host takes.
+    fn years_a_page(&self) -> f64 {
+        1.0 / (365.0 * self.settings.dwpd * f64::from(self.runs.plan.user_slots))
+    }
+
+    fn years_end(&self) -> f64 {
+        self.settings.years.unwrap_or(YEARS_MAX)
+    }
+
+    /// The workload goes on for a stretch; blocks that reach their threshold wear out.
+    fn stretch(&self, age: &mut Age, commands: &mut warm_up::Commands<'_>) -> Written {
+        let user = f64::from(self.runs.plan.user_slots);
+        let (period, least) = (self.runs.workload.period(), (STRETCH * user).ceil() as u64);
+        let pages = if period > 0 { least.div_ceil(period) * period } else { least };
+        let page_time = Nanos((self.years_a_page() * YEAR_S * 1e9).round().max(1.0) as u64);
+        let sum = |cycles: Vec<u32>| cycles.into_iter().map(u64::from).sum::<u64>();
+        let before = sum(age.session.pe_cycles());
+        age.since = age.session.now();
+        let stretch = age.session.live(commands, pages, page_time);
+        let cycles = sum(age.session.pe_cycles()) - before;
+        age.host_pages += stretch.host_pages as f64;
+        age.years += stretch.host_pages as f64 * self.years_a_page();
+        self.wear_out(age);
+        let pages_a_cycle = stretch.host_pages as f64 / (cycles as f64).max(1.0);
+        Written { stretch, pages_a_cycle }
+    }
+
+    fn wear_out(&self, age: &mut Age) {
+        let cycles = age.session.pe_cycles();
+        for block in age.wearing.wear_out(&cycles) {
+            age.session.wear_out(block);
+        }
+    }
+
+    /// Every good block takes so many cycles, or fewer: until too many blocks have worn out, or the years are over.
+    fn leap(&self, age: &mut Age, longest: u32) {
+        let leap = age.leap.as_mut().expect("a stretch came before");
+        let cycles = age.session.pe_cycles();
+        let blocks = cycles.len();
+        let most_worn = ((blocks as f64 * WORN_IN_A_LEAP).ceil() as usize).max(1);
+        let good = blocks as u32 - age.wearing.worn();
+        let years_a_cycle = leap.pages_a_cycle * f64::from(good) * self.years_a_page();
+        let until_over = ((self.years_end() - age.years) / years_a_cycle.max(1e-12)).ceil().clamp(1.0, 1e9) as u32;
+        let taken = longest.min(age.wearing.cycles_until(&cycles, most_worn)).min(until_over).max(1);
+        leap.cycles = f64::from(taken) * f64::from(good);
+        let by = Nanos((years_a_cycle * f64::from(taken) * YEAR_S * 1e9) as u64);
+        age.session.leap(age.since, taken, by);
+        self.wear_out(age);
+    }
+
+    /// The drive as it is after a stretch.
+    fn epoch(&self, index: usize, age: &mut Age, written: &Written) -> Result<Epoch, Problem> {
+        let user = f64::from(self.runs.plan.user_slots);
+        if let Some(leap) = age.leap.take() {
+            let (from, to) = (leap.pages_a_cycle * leap.cycles, written.pages_a_cycle * leap.cycles);
+            age.host_pages += f64::midpoint(from, to);
+            age.years += f64::midpoint(from, to) * self.years_a_page();
+            age.host_pages_off += (from - to).abs() / 2.0;
+        }
+        let aged = self.aged(index, &age.session)?;
+        let (odds, off) = (aged.odds(Nanos(0), None), aged.odds(self.off_time(), None));
+        let pe = spread(&age.session.pe_cycles());
+        let blocks = age.session.pe_cycles().len() as u32;
+        let hazard = Hazard::of(&odds, blocks, &self.settings.rates);
+        if let Some((years, before)) = age.last {
+            age.losses += before.until(&hazard, age.years - years);
+        }
+        age.last = Some((age.years, hazard));
+        let geometry = &self.runs.experiment.drive.geometry;
+        let bits = user * geometry.slot_size.0 as f64 * 8.0;
+        let raw = f64::from(self.runs.plan.drives[index].drive.geometry.slots());
+        let good = raw * (1.0 - f64::from(age.wearing.worn()) / f64::from(blocks));
+        let host_pages = (written.stretch.host_pages as f64).max(1.0);
+        Ok(Epoch {
+            years: age.years,
+            drive_writes: age.host_pages / user,
+            drive_writes_off: age.host_pages_off / user,
+            pe,
+            waf: written.stretch.waf(),
+            by_cause: written.stretch.programs.map(|pages| pages as f64 / host_pages),
+            worn_blocks: age.wearing.worn(),
+            spare: 1.0 - user / good,
+            data_days: odds.age_s / 86_400.0,
+            rber: [odds.rber.0, odds.rber.1, odds.worst_rber],
+            unreadable: odds.unreadable,
+            uber: odds.lost / bits,
+            uber_off: off.lost / bits,
+            hazard,
+            losses: age.losses,
+            timed: None,
+        })
+    }
+
+    /// A fork of the drive with the page ECC that its wear asks for, ready for odds and for time.
+    fn aged(&self, index: usize, session: &Session) -> Result<Session, Problem> {
+        let mut fork = session.clone();
+        fork.age().map_err(|error: SetupError| Problem::new(&self.runs.experiment.schemes[index], error.to_string()))?;
+        Ok(fork)
+    }
+
+    /// Hours of the drive at its temperature that do to data what the time without power of its class does.
+    fn off_time(&self) -> Nanos {
+        let (class, errors) = (&self.settings.class, &self.runs.experiment.errors);
+        let at = |celsius: f64| aged(acceleration(errors.activation_ev, celsius, errors.reference_celsius), errors.unaccelerated);
+        span_of(class.off_hours * at(class.off_celsius) / at(errors.celsius))
+    }
+
+    /// The workload on a fork of the drive, in time.
+    fn timed(&self, index: usize, session: &Session) -> Result<Timed, Problem> {
+        let mut fork = self.aged(index, session)?;
+        let result = self.runs.replay(index, &mut fork, self.clock, None)?;
+        Ok(Timed {
+            read: result.host.read_response_us,
+            write: result.host.write_response_us,
+            retries: result.ladder.retries_mean().unwrap_or(0.0),
+            waf: result.flash.waf.unwrap_or(f64::NAN),
+            mismatches: result.oracle.mismatches,
+        })
+    }
+
+    /// The requirement that a drive breaks, if it breaks one, or that its years are over.
+    fn end(&self, epoch: &Epoch, stretch: &Stretch) -> Option<End> {
+        let class = &self.settings.class;
+        let is_slow = |timed: &Timed| self.settings.read_p99_us.is_some_and(|limit| timed.read.p99 > limit);
+        if stretch.is_read_only {
+            Some(End::ReadOnly)
+        } else if epoch.uber > class.uber {
+            Some(End::Uber)
+        } else if epoch.uber_off > class.uber {
+            Some(End::Retention)
+        } else if epoch.timed.as_ref().is_some_and(is_slow) {
+            Some(End::ReadP99)
+        } else {
+            (epoch.years >= self.years_end()).then_some(End::Years)
+        }
+    }
+
+    /// Drive writes until all flash has its rated cycles, if everything stayed as it is in the new drive.
+    fn straight_line(&self, new: &Epoch) -> f64 {
+        let raw = f64::from(self.runs.plan.reference.geometry.slots());
+        f64::from(self.runs.experiment.drive.endurance.0) * raw / f64::from(self.runs.plan.user_slots) / new.waf
+    }
+}
+
+/// Mean, and what 1 % and 99 % of the blocks have at most.
+fn spread(cycles: &[u32]) -> [f64; 3] {
+    let mut sorted = cycles.to_vec();
+    sorted.sort_unstable();
+    let at = |share: f64| f64::from(sorted[((sorted.len() - 1) as f64 * share).round() as usize]);
+    [sorted.iter().map(|&pe| f64::from(pe)).sum::<f64>() / sorted.len() as f64, at(0.01), at(0.99)]
+}

@@ -1,0 +1,164 @@
+//! Lives as tables and curves: CSV, JSON and the page of the report.
+
+use super::{Epoch, Life, SchemeLife};
+use crate::reliability::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use vocab::Cause;
+
+/// Name of the study.
+pub(crate) const NAME: &str = "life";
+
+/// A column of the table of ages, and how it is read.
+type Of = (Column, fn(&SchemeLife, &Epoch, f64) -> Cell);
+
+const fn column(key: &'static str, name: &'static str, unit: &'static str) -> Column {
+    Column { key, name, unit }
+}
+
+/// Columns of the table of ages, beside the scheme.
+const COLUMNS: &[Of] = &[
+    (column("years", "years", ""), |_, e, _| Cell::Rate(e.years)),
+    (column("drive_writes", "drive writes", ""), |_, e, _| Cell::Rate(e.drive_writes)),
+    (column("drive_writes_off", "drive writes, error of leaps", "+-"), |_, e, _| Cell::Rate(e.drive_writes_off)),
+    (column("pe_mean", "P/E cycles, mean", ""), |_, e, _| Cell::Rate(e.pe[0])),
+    (column("pe_p1", "P/E cycles, 1 % of blocks", ""), |_, e, _| Cell::Rate(e.pe[1])),
+    (column("pe_p99", "P/E cycles, 99 % of blocks", ""), |_, e, _| Cell::Rate(e.pe[2])),
+    (column("percentage_used", "Percentage Used (SMART)", "%"), |_, e, rated| Cell::Count(e.percentage_used(rated).into())),
+    (column("waf", "write amplification", ""), |_, e, _| Cell::Rate(e.waf)),
+    (column("programs_host", "programs for the host", "by host page"), |_, e, _| by_cause(e, Cause::Host)),
+    (column("programs_parity", "programs of parity", "by host page"), |_, e, _| by_cause(e, Cause::Parity)),
+    (column("programs_gc", "programs of GC", "by host page"), |_, e, _| by_cause(e, Cause::Gc)),
+    (column("programs_wear_level", "programs of wear levelling", "by host page"), |_, e, _| by_cause(e, Cause::WearLevel)),
+    (column("programs_rebuild", "programs of rebuilds", "by host page"), |_, e, _| by_cause(e, Cause::Rebuild)),
+    (column("worn_blocks", "worn-out blocks", ""), |_, e, _| Cell::Count(e.worn_blocks.into())),
+    (column("worn_share", "worn-out blocks", "share"), |one, e, _| Cell::Rate(f64::from(e.worn_blocks) / f64::from(one.blocks))),
+    (column("spare", "spare", "share of raw flash"), |_, e, _| Cell::Rate(e.spare)),
+    (column("data_days", "mean age of data", "days"), |_, e, _| Cell::Rate(e.data_days)),
+    (column("rber_default", "RBER, default references", ""), |_, e, _| Cell::Rate(e.rber[0])),
+    (column("rber_best", "RBER, best references", ""), |_, e, _| Cell::Rate(e.rber[1])),
+    (column("rber_worst_page", "RBER of the worst page, best references", ""), |_, e, _| Cell::Rate(e.rber[2])),
+    (column("unreadable_pages", "pages that ECC does not give back", ""), |_, e, _| Cell::Rate(e.unreadable)),
+    (column("uber", "UBER in use", ""), |_, e, _| Cell::Rate(e.uber)),
+    (column("uber_off", "UBER after time without power", ""), |_, e, _| Cell::Rate(e.uber_off)),
+    (column("loss_a_year_bits", "losses a year by bit errors", ""), |_, e, _| Cell::Rate(e.hazard.bits)),
+    (column("loss_a_year_blocks", "losses a year by a lost block", ""), |_, e, _| Cell::Rate(e.hazard.blocks)),
+    (column("loss_a_year_dies", "losses a year by a lost die", ""), |_, e, _| Cell::Rate(e.hazard.dies)),
+    (column("loss_a_year_more_dies", "losses a year by more lost dies", ""), |_, e, _| Cell::Rate(e.hazard.more_dies)),
+    (column("loss_so_far", "probability of loss so far", ""), |_, e, _| Cell::Rate(e.loss_probability())),
+    (column("read_p50_us", "reads, p50", "us"), |_, e, _| timed(e, |t| t.read.p50)),
+    (column("read_p99_us", "reads, p99", "us"), |_, e, _| timed(e, |t| t.read.p99)),
+    (column("read_p999_us", "reads, p99.9", "us"), |_, e, _| timed(e, |t| t.read.p999)),
+    (column("read_p9999_us", "reads, p99.99", "us"), |_, e, _| timed(e, |t| t.read.p9999)),
+    (column("write_p99_us", "writes, p99", "us"), |_, e, _| timed(e, |t| t.write.p99)),
+    (column("retries", "retries a page read", ""), |_, e, _| timed(e, |t| t.retries)),
+    (column("waf_timed", "write amplification in time", ""), |_, e, _| timed(e, |t| t.waf)),
+];
+
+/// Columns that readers see, by key.
+const SHOWN: [&str; 11] = [
+    "years", "drive_writes", "pe_mean", "waf", "worn_blocks", "spare", "rber_best", "uber", "uber_off", "loss_so_far", "read_p99_us",
+];
+
+fn by_cause(epoch: &Epoch, cause: Cause) -> Cell {
+    Cell::Rate(epoch.by_cause[cause as usize])
+}
+
+fn timed(epoch: &Epoch, of: fn(&super::Timed) -> f64) -> Cell {
+    epoch.timed.as_ref().map_or(Cell::Absent, |timed| Cell::Rate(of(timed)))
+}
+
+impl Life {
+    /// Tables and curves, repeated by this command.
+    #[must_use]
+    pub fn study(&self, command: &str) -> Study {
+        let rated = f64::from(self.experiment.drive.endurance.0);
+        let settings = &self.settings;
+        let facts = vec![
+            format!("workload: {}, {} drive writes a day; timed runs: {}", self.workload, settings.dwpd, self.clock),
+            format!("drive: {}, {} for the host, {rated} rated P/E cycles", self.experiment.drive.name, crate::quantity::bytes(self.user_bytes as f64)),
+            format!(
+                "ends: read-only, UBER above {:e} in use or after {} h at {} C without power",
+                settings.class.uber, settings.class.off_hours, settings.class.off_celsius
+            ),
+            format!("blocks: {} worn out at the rated cycles, exponent {}", settings.worn.0, settings.worn.1),
+            format!(
+                "failures by drive and year: {} dies, {} blocks; a rebuild takes {} h",
+                settings.rates.dies, settings.rates.blocks, settings.rates.rebuild_hours
+            ),
+            format!(
+                "variation: sigma {} of pages, {} of blocks",
+                self.experiment.errors.page_sigma, self.experiment.errors.block_sigma
+            ),
+            format!("seed: {}", self.experiment.seed),
+        ];
+        Study {
+            name: NAME,
+            title: format!("Life of drive {} under {}", self.experiment.drive.name, self.workload),
+            settings: vec![("command", command.to_owned())],
+            facts,
+            tables: vec![self.ends(), self.ages(rated)],
+            plots: self.plots(),
+            notes: self.notes.clone(),
+        }
+    }
+
+    fn ends(&self) -> Table {
+        let columns = vec![
+            column("scheme", "scheme", ""),
+            column("end", "ended by", ""),
+            column("years", "years", ""),
+            column("drive_writes", "drive writes", ""),
+            column("drive_writes_off", "error of leaps", "+- drive writes"),
+            column("straight_line", "straight line to rated P/E", "drive writes"),
+        ];
+        let row = |one: &SchemeLife| {
+            let last = one.last();
+            let numbers = [last.years, last.drive_writes, last.drive_writes_off, one.straight_line].map(Cell::Rate);
+            [vec![Cell::Text(one.label.clone()), Cell::Text(one.end.key().into())], numbers.into()].concat()
+        };
+        let layouts = vec![Layout::Plain { title: "End of life".into(), part: None, columns: (0..columns.len()).collect() }];
+        Table { key: "ends", columns, rows: self.schemes.iter().map(row).collect(), layouts }
+    }
+
+    fn ages(&self, rated: f64) -> Table {
+        let columns: Vec<Column> = std::iter::once(column("scheme", "scheme", "")).chain(COLUMNS.iter().map(|(column, _)| *column)).collect();
+        let row = |one: &SchemeLife, epoch: &Epoch| {
+            let cells = COLUMNS.iter().map(|(_, of)| of(one, epoch, rated));
+            std::iter::once(Cell::Text(one.label.clone())).chain(cells).collect()
+        };
+        let rows = self.schemes.iter().flat_map(|one| one.epochs.iter().map(move |epoch| row(one, epoch))).collect();
+        let shown = SHOWN.map(|key| columns.iter().position(|column| column.key == key).expect("a column")).to_vec();
+        let layouts = vec![Layout::Plain { title: "Ages".into(), part: Some(0), columns: shown }];
+        Table { key: "ages", columns, rows, layouts }
+    }
+
+    fn plots(&self) -> Vec<Plot> {
+        let writes = Axis { name: "drive writes of the host", log: false };
+        let years = Axis { name: "years", log: false };
+        let plot = |id, title: &str, axes, x: fn(&Epoch) -> f64, y: &dyn Fn(&SchemeLife, &Epoch) -> Option<f64>| {
+            let points = |one: &SchemeLife| one.epochs.iter().filter_map(|epoch| Some((x(epoch), y(one, epoch)?))).collect();
+            let series = self.schemes.iter().map(|one| Series { name: one.label.clone(), points: points(one) }).collect();
+            let hint = "One curve for each scheme; it ends with the life of the drive.".into();
+            Plot { id, title: title.into(), hint, axes, series, marks: Vec::new() }
+        };
+        let log = |name| Axis { name, log: true };
+        let linear = |name| Axis { name, log: false };
+        vec![
+            plot("life-loss", "Probability of data loss so far", [years, log("probability")], |e| e.years, &|_, e| {
+                Some(e.loss_probability()).filter(|p| *p > 1e-30)
+            }),
+            plot("life-uber", "UBER after the time without power of the class", [writes, log("UBER")], |e| e.drive_writes, &|_, e| {
+                Some(e.uber_off).filter(|uber| *uber > 1e-30)
+            }),
+            plot("life-read-p99", "Latency of reads, p99", [writes, linear("us")], |e| e.drive_writes, &|_, e| {
+                e.timed.map(|timed| timed.read.p99)
+            }),
+            plot("life-waf", "Write amplification", [writes, linear("pages programmed by page of the host")], |e| e.drive_writes, &|_, e| {
+                Some(e.waf)
+            }),
+            plot("life-blocks", "Worn-out blocks", [writes, linear("share")], |e| e.drive_writes, &|one, e| {
+                Some(f64::from(e.worn_blocks) / f64::from(one.blocks))
+            }),
+            plot("life-rber", "RBER with the best references, mean", [writes, log("RBER")], |e| e.drive_writes, &|_, e| Some(e.rber[1])),
+        ]
+    }
+}

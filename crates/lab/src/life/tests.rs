@@ -1,0 +1,1 @@
+//! Lives against brute force, formulas and what must not change them.

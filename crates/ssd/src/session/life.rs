@@ -1,0 +1,302 @@
+//! A drive's life: stretches of it of which every program is simulated and no time of a command, leaps between them, and blocks that wear
+//! out. The clock of a stretch is the calendar: it goes by the pace at which the host writes, so that data are as old as in a drive that is
+//! written so much a day.
+//!
+//! A leap adds P/E cycles to every good block and goes on in the calendar. The map stays, and what the last stretch wrote keeps its age:
+//! under a stationary workload both are a sample of what they would be after all these writes. What the last stretch did not touch is cold,
+//! and grows older by the leap.
+
+use crate::core::flash::SessionPayload;
+use crate::engine::Drive;
+use crate::session::{Inner, Session, inside};
+use device::facts::{Folds, RequestKind};
+use device::odds::PageOdds;
+use ftl::Place;
+use nand::FlashArray;
+use rustc_hash::FxHashMap;
+use vocab::{BlockAddr, Cause, HostCommand, Lpn, Nanos, Ppn, SimTime};
+
+/// What a stretch of a life wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stretch {
+    /// Requests of all kinds.
+    pub requests: u64,
+    /// Logical pages that the host wrote.
+    pub host_pages: u64,
+    /// Logical pages programmed, by cause; those without data count where they were programmed.
+    pub programs: [u64; Cause::ALL.len()],
+    /// Logical pages programmed, empty ones included.
+    pub programmed: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Whether the drive is read-only at its end: it found no room for a write.
+    pub is_read_only: bool,
+}
+
+impl Stretch {
+    /// Write amplification: what was programmed for each page of the host.
+    #[must_use]
+    pub fn waf(&self) -> f64 {
+        self.programmed as f64 / (self.host_pages as f64).max(1.0)
+    }
+}
+
+/// Odds of loss of a drive as it is: expected numbers, by formula, of what reading all of it would find.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Odds {
+    /// Logical pages that hold data.
+    pub pages: u32,
+    /// Of these, how many their page code does not give back.
+    pub unreadable: f64,
+    /// Dies whose loss at a time the scheme survives.
+    pub survives: u32,
+    /// Of the unreadable, how many the scheme does not give back either.
+    pub lost: f64,
+    /// How many more are lost an hour later, if nothing is written meanwhile.
+    pub lost_per_hour: f64,
+    /// For each die how many are lost if it dies.
+    pub lost_with_die: Vec<f64>,
+    /// For each block how many are lost if it goes; their sum over all blocks.
+    pub lost_with_blocks: f64,
+    /// Mean raw bit error rate of the pages that hold data, read with the default references, and in the best read of their ladder.
+    pub rber: (f64, f64),
+    /// The highest rate of the best read of any page's ladder.
+    pub worst_rber: f64,
+    /// Mean age of data in seconds.
+    pub age_s: f64,
+}
+
+impl Session {
+    /// Executes commands in order, without time of their own, until the host has written so many logical pages. Each page that it writes
+    /// takes `page_time` of the calendar. Commands that end, and a drive that turns read-only, end it as well.
+    ///
+    /// The drive must be one that was [written](Self::written) and not aged.
+    pub fn live(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pages: u64, page_time: Nanos) -> Stretch {
+        inside!(self.inner_mut(), prepared => prepared.engine.live(commands, pages, page_time))
+    }
+
+    /// Time in the calendar.
+    #[must_use]
+    pub fn now(&self) -> SimTime {
+        inside!(self.inner(), prepared => prepared.engine.core.device.now)
+    }
+
+    /// Leaps over so much of the calendar, in which each good block takes so many P/E cycles. Data written at or after `since` stay as old
+    /// as they are. Stripes whose blocks have become worn get the parity that asks for.
+    ///
+    /// # Panics
+    /// If pages carry bytes: their flash is not made for it.
+    pub fn leap(&mut self, since: SimTime, cycles: u32, by: Nanos) {
+        let Inner::Tag(prepared) = self.inner_mut() else { panic!("lives are simulated with tags") };
+        let engine = &mut prepared.engine;
+        engine.core.device.array.inner_mut().leap(since, by);
+        engine.core.device.now = SimTime(engine.core.device.now.0 + by.0);
+        engine.take_cycles(cycles);
+        if engine.writer.stripes.worn_above.is_some() {
+            engine.age_stripes();
+        }
+    }
+
+    /// The block takes nothing any more, for good; what it holds stays until the drive erases it.
+    pub fn wear_out(&mut self, block: BlockAddr) {
+        inside!(self.inner_mut(), prepared => prepared.engine.core.device.array.wear_out(block));
+    }
+
+    /// Odds of loss as the drive is, when it is so much older and hotter or colder as that says, with pages that vary so much; `None`: as
+    /// the cells of its settings do. Where it has no page ECC, nothing is unreadable.
+    ///
+    /// The drive must be at rest, and [aged](Self::age).
+    #[must_use]
+    pub fn odds(&self, later: Nanos, sigma: Option<f64>) -> Odds {
+        inside!(self.inner(), prepared => prepared.engine.odds(later, sigma))
+    }
+}
+
+impl<P: SessionPayload> Drive<P> {
+    fn live(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pages: u64, page_time: Nanos) -> Stretch {
+        let start = self.core.device.now;
+        self.core.device.timed = false;
+        self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
+        let written = |drive: &Self| drive.core.device.folds.pages[RequestKind::Write as usize];
+        let mut stretch = Stretch::default();
+        while written(self) < pages && self.host.requests.read_only_since.is_none() {
+            let Some(command) = commands.next() else { break };
+            stretch.requests += 1;
+            self.arrive(&HostCommand { at: SimTime::ZERO, ..command }, self.core.device.now);
+            self.settle();
+            while self.may_be_stuck() && self.unstick() {
+                self.settle();
+            }
+            self.core.device.now = SimTime(start.0 + page_time.0 * written(self));
+        }
+        let folds = &self.core.device.folds;
+        let slots = u64::from(self.core.device.grid.slots_per_page());
+        stretch.host_pages = written(self);
+        stretch.programs = folds.programs.map(|pages| pages * slots);
+        stretch.programmed = folds.programmed_slots();
+        stretch.erases = folds.erases.iter().sum();
+        stretch.is_read_only = self.host.requests.read_only_since.is_some();
+        self.finish_untimed();
+        stretch
+    }
+
+    /// Every good block takes so many P/E cycles.
+    fn take_cycles(&mut self, cycles: u32) {
+        for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
+            if self.core.device.array.block(block).bad {
+                continue;
+            }
+            self.core.device.array.set_age(block, |info| info.pe += cycles);
+            let (unit, pe) = (self.core.map.unit_of_block(block), self.core.device.array.block(block).pe);
+            self.core.map.set_pe(unit, pe);
+        }
+    }
+
+    fn odds(&self, later: Nanos, sigma: Option<f64>) -> Odds {
+        let device = &self.core.device;
+        let dies = device.grid.dies() as usize;
+        let mut odds = Odds { lost_with_die: vec![0.0; dies], ..Odds::default() };
+        let page_odds = device.ecc.as_deref().map(|ecc| ecc.odds(sigma));
+        let mut known = Rates { later, ..Rates::default() };
+        odds.survives = self.writer.in_use(&self.core).promise().dies;
+        let survives = odds.survives.max(1) as usize;
+        let mut best_sum = 0.0;
+        for lpn in (0..self.core.map.user_slots()).map(Lpn) {
+            let Place::At(slot) = self.core.map.lookup(lpn) else { continue };
+            let (ppn, index) = device.grid.page_of(slot);
+            let own = known.of(self, page_odds.as_ref(), ppn);
+            odds.pages += 1;
+            odds.rber.0 += own.default_rber;
+            best_sum += own.best_rber;
+            odds.worst_rber = odds.worst_rber.max(own.best_rber);
+            odds.age_s += own.age.as_secs_f64();
+            odds.unreadable += own.unreadable;
+            let sources = self.writer.in_use(&self.core).pages_that_bring_back(&self.core, lpn, Some((ppn, index)));
+            let fail: Option<Vec<PageRisk>> =
+                sources.map(|sources| sources.iter().map(|&page| known.of(self, page_odds.as_ref(), page)).collect());
+            let stays_lost = |hours: f64| match &fail {
+                Some(fail) => too_many(fail.iter().map(|risk| risk.after(hours)), survives),
+                None => 1.0,
+            };
+            let (now, later) = (stays_lost(0.0), stays_lost(1.0));
+            odds.lost += own.unreadable * now;
+            odds.lost_per_hour += own.after(1.0) * later - own.unreadable * now;
+            odds.lost_with_die[device.grid.die_of(ppn).index()] += now;
+            odds.lost_with_blocks += now;
+        }
+        let pages = f64::from(odds.pages.max(1));
+        odds.rber = (odds.rber.0 / pages, best_sum / pages);
+        odds.age_s /= pages;
+        odds
+    }
+}
+
+/// Probability that so many pages or more of the others of a codeword fail, which survives the loss of `survives` pages, its own among
+/// them. `fail` has the pages that one way of solving reads; where the code has more of them, they fail as often as these on average.
+fn too_many(fail: impl Iterator<Item = f64> + Clone, survives: usize) -> f64 {
+    let mean = fail.clone().sum::<f64>() / (fail.clone().count() as f64).max(1.0);
+    // By number of failures, those from `survives` on together.
+    let mut by_failures = vec![0.0; survives + 1];
+    by_failures[0] = 1.0;
+    for p in fail.chain(std::iter::repeat_n(mean, survives - 1)) {
+        by_failures[survives] += by_failures[survives - 1] * p;
+        for failures in (1..survives).rev() {
+            by_failures[failures] = by_failures[failures] * (1.0 - p) + by_failures[failures - 1] * p;
+        }
+        by_failures[0] *= 1.0 - p;
+    }
+    by_failures[survives]
+}
+
+/// What is known of a page for its odds.
+#[derive(Clone, Copy, Debug, Default)]
+struct PageRisk {
+    default_rber: f64,
+    best_rber: f64,
+    unreadable: f64,
+    /// What that grows by in an hour.
+    an_hour: f64,
+    age: Nanos,
+}
+
+impl PageRisk {
+    /// Probability that it cannot be read so many hours later.
+    fn after(&self, hours: f64) -> f64 {
+        (self.unreadable + self.an_hour * hours).clamp(0.0, 1.0)
+    }
+}
+
+/// Pages that are alike: P/E cycles, hour and number of reads in classes a hundredth wide, page of the block, and what the rest of
+/// [`nand::PageCells`] is made of.
+type Alike = (u32, i32, i32, u32, u32, bool);
+
+/// A slope over age is taken between this many times the age and its inverse.
+const SLOPE_OVER: f64 = 1.01;
+
+/// Rates of pages, each worked out once for all pages that are alike.
+#[derive(Default)]
+struct Rates {
+    later: Nanos,
+    alike: FxHashMap<Alike, PageRisk>,
+}
+
+impl Rates {
+    fn of<P: SessionPayload>(&mut self, drive: &Drive<P>, odds: Option<&PageOdds<'_>>, ppn: Ppn) -> PageRisk {
+        let device = &drive.core.device;
+        if device.array.is_lost(ppn) {
+            return PageRisk { unreadable: 1.0, ..PageRisk::default() };
+        }
+        let Some(ecc) = device.ecc.as_deref() else { return PageRisk::default() };
+        let view = device.array.page(ppn);
+        let info = device.array.block(device.grid.split(ppn).0);
+        let now = SimTime(device.now.0 + self.later.0);
+        let cells = ecc.cells.mean_page_at(ppn, info, (view.written, now));
+        let class = |value: f64| if value > 0.0 { (value.ln() * 100.0).round() as i32 } else { i32::MIN };
+        let stress = &cells.stress;
+        let alike = (info.pe, class(stress.retention_hours), class(stress.reads), cells.site.page, info.recharges, info.is_slc());
+        *self.alike.entry(alike).or_insert_with(|| {
+            let best_rber = ecc.best_rber(&cells);
+            let unreadable = |rber| odds.map_or(0.0, |odds| odds.unreadable(view.oob.ecc, rber));
+            // The slope between a hundredth more and less of its age, or of its first hour.
+            let at = |hours: f64| {
+                let mut other = cells;
+                other.stress.retention_hours = hours;
+                unreadable(ecc.best_rber(&other))
+            };
+            let hours = cells.stress.retention_hours;
+            let (less, more) = (hours / SLOPE_OVER, (hours * SLOPE_OVER).max(ecc.cells.reference_hours(1.0)));
+            let an_hour = (at(more) - at(less)) / (more - less) * ecc.cells.reference_hours(1.0);
+            PageRisk {
+                default_rber: ecc.cells.rber_with(&cells, 0.0),
+                best_rber,
+                unreadable: unreadable(best_rber),
+                an_hour,
+                age: ecc.cells.age(view.written, now),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All 2^n outcomes of the other pages, counted one by one. Catches a Poisson binomial that forgets one, or counts from the wrong number
+    /// of failures.
+    #[test]
+    fn too_many_failures_are_those_of_all_outcomes() {
+        let fail = [0.1, 0.02, 0.3, 0.0, 0.25, 0.5, 0.07];
+        for survives in 1..=3 {
+            let mean = fail.iter().sum::<f64>() / fail.len() as f64;
+            let all: Vec<f64> = fail.iter().copied().chain(std::iter::repeat_n(mean, survives - 1)).collect();
+            let outcome = |failed: u32| {
+                let chance = |(at, p): (usize, &f64)| if failed >> at & 1 == 1 { *p } else { 1.0 - p };
+                all.iter().enumerate().map(chance).product::<f64>()
+            };
+            let expected: f64 = (0..1_u32 << all.len()).filter(|failed| failed.count_ones() as usize >= survives).map(outcome).sum();
+            let found = too_many(fail.iter().copied(), survives);
+            assert!((found - expected).abs() < 1e-12, "{survives}: {found} and {expected}");
+        }
+        assert_eq!(too_many(std::iter::empty(), 1), 0.0);
+    }
+}
