@@ -241,7 +241,7 @@ pub struct PickOptions {
 
 impl PickOptions {
     /// The settings these options stand for.
-    fn settings(&self) -> impl Iterator<Item = (String, String, String)> + '_ {
+    pub fn settings(&self) -> impl Iterator<Item = (String, String, String)> + '_ {
         let named = [
             ("--device", "trace.device", &self.device),
             ("--since", "trace.since", &self.since),

@@ -1,9 +1,9 @@
 //! `flashkeep life`.
 
-use crate::args::WorkloadOptions;
+use crate::args::{PickOptions, fio_source, threads as threads_of};
 use crate::{CHECK_FAILED, interrupt, pretty, print, progress, say, threads, typed, warn_of_canaries};
 use clap::Args;
-use lab::life::{CLASSES, Class, LifeSettings, Rates, SIGMA, life, micros_of};
+use lab::life::{CELSIUS, CLASSES, Class, LifeSettings, Rates, SIGMA, life, micros_of};
 use lab::{Experiment, Problem};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -15,9 +15,24 @@ use std::time::Instant;
 /// Options of `life`.
 #[derive(Debug, Args)]
 pub struct LifeOptions {
-    /// The workload, which is repeated for all the life.
+    /// The workload, which is repeated for all the life: a bundled trace, the path of a trace, or a generator [default: pgbench]
+    #[arg(index = 1)]
+    trace: Option<OsString>,
+    /// Or options of fio behind `--`
+    #[arg(index = 2, last = true, value_name = "OPTION OF FIO", conflicts_with = "trace")]
+    fio: Vec<OsString>,
+    /// Trace format
+    #[arg(long, value_name = "NAME")]
+    format: Option<String>,
+    /// Columns of a CSV file in their order, such as time=us,op,lba=bytes,size=bytes; `-` skips one
+    #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true)]
+    columns: Option<String>,
+    /// The part of it that is taken.
     #[command(flatten)]
-    workload: WorkloadOptions,
+    pick: PickOptions,
+    /// Any setting of the experiment, for example capacity.spare=0.2 (repeatable)
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
     /// Schemes, separated by commas
     #[arg(long, visible_alias = "scheme", value_name = "A,B,C")]
     schemes: Option<String>,
@@ -45,6 +60,9 @@ pub struct LifeOptions {
     /// Years after which a life is over [default: when the drive ends, at most 100]
     #[arg(long, value_name = "N")]
     years: Option<f64>,
+    /// Age at which data are refreshed (read and written again), such as 30d, or `none`
+    #[arg(long, value_name = "TIME", default_value = "30d")]
+    refresh: String,
     /// Class of JESD218: limit on UBER, and time without power at the end of life (client: 1e-15, a year at 30 C; enterprise: 1e-16, three
     /// months at 40 C)
     #[arg(long, value_name = "NAME", default_value = "enterprise", value_parser = class)]
@@ -52,9 +70,12 @@ pub struct LifeOptions {
     /// A life ends when p99 of reads is above this, such as 500us; the workload is then replayed in time at every age
     #[arg(long, value_name = "TIME")]
     read_p99: Option<String>,
-    /// Leaps until the rated P/E cycles; 0: none, every program of the life is simulated
+    /// Ages at which the drive is looked at until the rated P/E cycles; it leaps from one to the next
     #[arg(long, value_name = "N", default_value_t = 20)]
     epochs: u32,
+    /// Simulate every program of the life instead of leaps
+    #[arg(long)]
+    every_program: bool,
     /// How many times until the rated P/E cycles the workload is replayed in time; 0: never
     #[arg(long, value_name = "N", default_value_t = 4)]
     timed: u32,
@@ -79,6 +100,12 @@ pub struct LifeOptions {
     /// The same of blocks
     #[arg(long, value_name = "SIGMA", default_value_t = SIGMA.1)]
     block_sigma: f64,
+    /// Temperature of the drive, in degrees Celsius
+    #[arg(long, value_name = "C", default_value_t = CELSIUS)]
+    celsius: f64,
+    /// Temperature that times of the error model are meant at
+    #[arg(long, value_name = "C", default_value_t = CELSIUS)]
+    reference_celsius: f64,
     /// Directory of the report: index.html, ages.csv, results.json, experiment.toml
     #[arg(long, value_name = "DIR", default_value = "report/life")]
     report: PathBuf,
@@ -99,10 +126,6 @@ pub struct LifeOptions {
     threads: Option<NonZeroUsize>,
 }
 
-fn threads_of(text: &str) -> Result<NonZeroUsize, String> {
-    crate::args::threads(text)
-}
-
 fn class(text: &str) -> Result<Class, String> {
     let known = || CLASSES.map(|class| class.name).join(" and ");
     CLASSES.into_iter().find(|class| class.name == text).ok_or_else(|| format!("known are {}", known()))
@@ -110,7 +133,6 @@ fn class(text: &str) -> Result<Class, String> {
 
 impl LifeOptions {
     fn experiment(&self) -> Result<Experiment, Problem> {
-        let mut overrides = self.workload.overrides();
         let drive = self.drive.as_ref().map(lab::path_text);
         let named = [
             ("--drive", "drive.preset", &drive),
@@ -119,15 +141,23 @@ impl LifeOptions {
             ("--errors", "errors.model", &self.errors),
             ("--arrival", "trace.arrival", &self.arrival),
             ("--capacity", "capacity.size", &self.capacity),
+            ("--format", "trace.format", &self.format),
+            ("--columns", "trace.columns", &self.columns),
         ];
         let given = named.into_iter().filter_map(|(option, path, value)| Some((option.into(), path.into(), value.clone()?)));
-        overrides.options.extend(given);
-        overrides.schemes.clone_from(&self.schemes);
-        Experiment::with(&overrides)
+        let source = self.trace.clone().or_else(|| fio_source(&self.fio));
+        Experiment::with(&lab::Overrides {
+            trace: source.as_deref().map(lab::path_text),
+            options: given.chain(self.pick.settings()).collect(),
+            schemes: self.schemes.clone(),
+            set: self.set.clone(),
+        })
     }
 
     fn settings(&self) -> Result<LifeSettings, Problem> {
-        for (name, rate) in [("--die-rate", self.die_rate), ("--block-rate", self.block_rate), ("--rebuild-hours", self.rebuild_hours)] {
+        for (name, rate) in
+            [("--die-rate", self.die_rate), ("--block-rate", self.block_rate), ("--rebuild-hours", self.rebuild_hours)]
+        {
             if !(rate.is_finite() && rate >= 0.0) {
                 return Err(Problem::new(name, format!("found {rate}, valid is a number from 0 on")));
             }
@@ -137,16 +167,27 @@ impl LifeOptions {
                 return Err(Problem::new(name, format!("found {sigma}, valid are 0 to 2")));
             }
         }
+        for (name, celsius) in [("--celsius", self.celsius), ("--reference-celsius", self.reference_celsius)] {
+            if !(-40.0..=125.0).contains(&celsius) {
+                return Err(Problem::new(name, format!("found {celsius}, valid are -40 to 125")));
+            }
+        }
         Ok(LifeSettings {
             dwpd: self.dwpd,
             years: self.years,
             epochs: self.epochs,
+            leaps: !self.every_program,
             timed: self.timed,
+            refresh_days: match self.refresh.as_str() {
+                "none" => None,
+                text => Some(micros_of("--refresh", text)? / 86_400e6),
+            },
             class: self.class,
             read_p99_us: self.read_p99.as_deref().map(|text| micros_of("--read-p99", text)).transpose()?,
             worn: (self.worn_at_rated, self.wear_exponent),
             rates: Rates { dies: self.die_rate, blocks: self.block_rate, rebuild_hours: self.rebuild_hours },
-            sigma: Some((self.page_sigma, self.block_sigma)),
+            sigma: (self.page_sigma, self.block_sigma),
+            celsius: (self.celsius, self.reference_celsius),
         })
     }
 }

@@ -80,7 +80,9 @@ pub use listing::{LISTS, List, Listed, canaries_among, list, schemes_on};
 pub use parquet_file::parquet_bytes;
 pub use paths::{path_of, path_text};
 pub use problem::{Place, Position, Problem, RecordPlace, Spot, printable, quoted};
-pub use publish::{check_ending, check_room, replaces_another, report_directory, write_headline, write_life, write_report, write_study};
+pub use publish::{
+    check_ending, check_room, replaces_another, report_directory, write_headline, write_life, write_report, write_study,
+};
 pub use quantity::Quantity;
 pub use request_log::{RequestLog, forget_log};
 pub use results::VERSION;

@@ -322,6 +322,18 @@ impl<P: Payload> MemoryArray<P> {
         }
     }
 
+    /// Data are refreshed whenever they are so old, and were so far: what is older is as old as since its last refresh.
+    pub fn refreshed_every(&mut self, now: SimTime, age: Nanos) {
+        let (now_s, age_s) = (whole_seconds(now), whole_seconds(SimTime(age.0)).max(1));
+        for stored in self.contents.iter_mut().flatten() {
+            let is_old = |&at: &u32| now_s.saturating_sub(at) >= age_s;
+            if stored.get().ecc.as_ref().is_some_and(|ecc| ecc.written_s.iter().any(is_old)) {
+                let written = stored.change().ecc.iter_mut().flat_map(|ecc| &mut ecc.written_s);
+                written.filter(|at| is_old(at)).for_each(|at| *at = now_s - (now_s - *at) % age_s);
+            }
+        }
+    }
+
     fn erased_contents(&self) -> BlockContents<P> {
         let pages = self.grid.pages_per_block() as usize;
         let slots = pages * self.slots_per_page;

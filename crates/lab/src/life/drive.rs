@@ -14,9 +14,11 @@ use vocab::{Nanos, SimTime};
 const YEAR_S: f64 = 365.0 * 86_400.0;
 /// Drive writes of a stretch at least; a recording ends with one of its loops. Less would leave it to chance which blocks are
 /// collected in it.
-const STRETCH: f64 = 1.0;
+const STRETCH: f64 = 0.5;
 /// Share of the blocks that wear out in one leap at most.
 const WORN_IN_A_LEAP: f64 = 0.005;
+/// Write amplification of a drive that may leap, by that at the age before, at most.
+const STEADY: f64 = 1.05;
 /// The end of a life is found to within this share of the rated cycles.
 const END_WITHIN: f64 = 1.0 / 200.0;
 
@@ -38,7 +40,8 @@ impl New {
 /// One clock for the timed runs of all drives.
 pub(super) fn clock(runs: &Runs<'_>, new: &[New]) -> Result<Clock, Problem> {
     let labels = &runs.experiment.schemes;
-    let demands: Vec<(String, Demand)> = labels.iter().cloned().zip(new).filter_map(|(label, new)| Some((label, new.demand?))).collect();
+    let demands: Vec<(String, Demand)> =
+        labels.iter().cloned().zip(new).filter_map(|(label, new)| Some((label, new.demand?))).collect();
     let none = demands.iter().find(|(label, _)| label == "none").or(demands.first()).map(|(_, demand)| *demand);
     let arrival = runs.experiment.trace.arrival;
     let one = clock_of(arrival, (runs.workload.duration_s(), runs.workload.depth()), none, &demands);
@@ -69,6 +72,10 @@ struct Age {
     leap: Option<Leap>,
     /// Years and hazard of the last epoch.
     last: Option<(f64, Hazard)>,
+    /// Write amplification of the last epoch.
+    waf: f64,
+    /// Whether that is hardly more than of the one before. Else blocks no longer wear alike, and the drive may not leap.
+    is_steady: bool,
 }
 
 /// A leap, which is not counted before the stretch after it says with which write amplification it ended.
@@ -76,7 +83,7 @@ struct Age {
 struct Leap {
     /// P/E cycles of all blocks together.
     cycles: f64,
-    /// Logical pages of the host by P/E cycle of a block, before it.
+    /// Logical pages of the host by P/E cycle of a block, before it; those of refresh count.
     pages_a_cycle: f64,
 }
 
@@ -98,11 +105,26 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
     let since = new.session.now();
     let session = *new.session;
     let (years, host_pages, host_pages_off, losses) = (0.0, 0.0, 0.0, 0.0);
-    let mut age = Age { session, wearing, years, host_pages, host_pages_off, losses, since, leap: None, last: None };
+    let mut age = Age {
+        session,
+        wearing,
+        years,
+        host_pages,
+        host_pages_off,
+        losses,
+        since,
+        leap: None,
+        last: None,
+        waf: f64::INFINITY,
+        is_steady: true,
+    };
+    // The state in which preconditioning leaves the drive is no part of its life.
+    lived.stretch(&mut age, &mut commands);
+    (age.years, age.host_pages) = (0.0, 0.0);
     let (mut epochs, mut steps, mut before) = (Vec::<Epoch>::new(), Steps::new(settings, rated), None::<Age>);
     loop {
-        let written = lived.stretch(&mut age, &mut commands);
-        let mut epoch = lived.epoch(index, &mut age, &written)?;
+        let mut written = lived.stretch(&mut age, &mut commands);
+        let mut epoch = lived.epoch(index, &mut age, &mut written)?;
         let is_timed = settings.read_p99_us.is_some() || steps.is_timed_at(epoch.pe[0]);
         if is_timed && !written.stretch.is_read_only {
             epoch.timed = Some(lived.timed(index, &age.session)?);
@@ -128,18 +150,22 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
             }
             epochs.push(epoch);
             age.leap = Some(Leap { cycles: 0.0, pages_a_cycle: written.pages_a_cycle });
-            before = (steps.longest > 0).then(|| age.clone());
+            let waf = written.stretch.waf();
+            (age.is_steady, age.waf) = (waf < STEADY * age.waf, waf);
+            before = Some(age.clone());
             steps.go_on();
         }
-        if steps.longest > 0 {
-            lived.leap(&mut age, steps.longest);
+        if settings.leaps && age.is_steady {
+            lived.leap(&mut age, steps.longest, &mut commands);
+        } else {
+            lived.live_on(&mut age, steps.longest, &mut commands);
         }
     }
 }
 
 /// How long leaps are, and when timed runs are due.
 struct Steps {
-    /// P/E cycles of a leap at most; 0: no leaps.
+    /// P/E cycles between two ages at most.
     longest: u32,
     /// As closely as the end is looked for.
     closest: u32,
@@ -152,7 +178,7 @@ struct Steps {
 
 impl Steps {
     fn new(settings: &LifeSettings, rated: f64) -> Self {
-        let longest = if settings.epochs == 0 { 0 } else { (rated / f64::from(settings.epochs)).round().max(1.0) as u32 };
+        let longest = (rated / f64::from(settings.epochs.max(1))).round().max(1.0) as u32;
         let closest = (rated * END_WITHIN).max(1.0) as u32;
         let timed_every = if settings.timed == 0 { f64::INFINITY } else { rated / f64::from(settings.timed) };
         let next_timed = if settings.timed == 0 { f64::INFINITY } else { 0.0 };
@@ -211,39 +237,64 @@ impl Lived<'_> {
         Written { stretch, pages_a_cycle }
     }
 
-    fn wear_out(&self, age: &mut Age) {
+    /// Blocks that have reached their threshold wear out; how many.
+    fn wear_out(&self, age: &mut Age) -> usize {
         let cycles = age.session.pe_cycles();
-        for block in age.wearing.wear_out(&cycles) {
-            age.session.wear_out(block);
+        let worn = age.wearing.wear_out(&cycles);
+        worn.iter().for_each(|&block| age.session.wear_out(block));
+        worn.len()
+    }
+
+    /// The next age, so many cycles away or fewer: until too many blocks have worn out, or the years are over.
+    fn next_age(&self, age: &Age, longest: u32, pages_a_cycle: f64) -> (u32, f64) {
+        let cycles = age.session.pe_cycles();
+        let most_worn = ((cycles.len() as f64 * WORN_IN_A_LEAP).ceil() as usize).max(1);
+        let good = cycles.len() as u32 - age.wearing.worn();
+        let years_a_cycle = pages_a_cycle * f64::from(good) * self.years_a_page();
+        let until_over = ((self.years_end() - age.years) / years_a_cycle.max(1e-12)).ceil().clamp(1.0, 1e9) as u32;
+        let taken = longest.min(age.wearing.cycles_until(&cycles, most_worn)).min(until_over).max(1);
+        (taken, years_a_cycle * f64::from(taken))
+    }
+
+    /// Leaps to the next age: every good block takes the cycles at once.
+    fn leap(&self, age: &mut Age, longest: u32, commands: &mut warm_up::Commands<'_>) {
+        let pages_a_cycle = age.leap.as_ref().expect("a stretch came before").pages_a_cycle;
+        let (taken, years) = self.next_age(age, longest, pages_a_cycle);
+        let good = age.session.pe_cycles().len() as u32 - age.wearing.worn();
+        age.leap = Some(Leap { cycles: f64::from(taken) * f64::from(good), pages_a_cycle });
+        age.session.leap(age.since, taken, Nanos((years * YEAR_S * 1e9) as u64));
+        if self.wear_out(age) > 0 {
+            // The drive has found out in all these cycles; here it does when it erases them.
+            self.stretch(age, commands);
         }
     }
 
-    /// Every good block takes so many cycles, or fewer: until too many blocks have worn out, or the years are over.
-    fn leap(&self, age: &mut Age, longest: u32) {
-        let leap = age.leap.as_mut().expect("a stretch came before");
-        let cycles = age.session.pe_cycles();
-        let blocks = cycles.len();
-        let most_worn = ((blocks as f64 * WORN_IN_A_LEAP).ceil() as usize).max(1);
-        let good = blocks as u32 - age.wearing.worn();
-        let years_a_cycle = leap.pages_a_cycle * f64::from(good) * self.years_a_page();
-        let until_over = ((self.years_end() - age.years) / years_a_cycle.max(1e-12)).ceil().clamp(1.0, 1e9) as u32;
-        let taken = longest.min(age.wearing.cycles_until(&cycles, most_worn)).min(until_over).max(1);
-        leap.cycles = f64::from(taken) * f64::from(good);
-        let by = Nanos((years_a_cycle * f64::from(taken) * YEAR_S * 1e9) as u64);
-        age.session.leap(age.since, taken, by);
-        self.wear_out(age);
+    /// Goes on to the next age program by program.
+    fn live_on(&self, age: &mut Age, longest: u32, commands: &mut warm_up::Commands<'_>) {
+        let pages_a_cycle = age.leap.take().expect("a stretch came before").pages_a_cycle;
+        let (taken, _) = self.next_age(age, longest, pages_a_cycle);
+        let until = spread(&age.session.pe_cycles())[0] + f64::from(taken);
+        while spread(&age.session.pe_cycles())[0] < until {
+            if self.stretch(age, commands).stretch.is_read_only {
+                return;
+            }
+        }
     }
 
     /// The drive as it is after a stretch.
-    fn epoch(&self, index: usize, age: &mut Age, written: &Written) -> Result<Epoch, Problem> {
+    fn epoch(&self, index: usize, age: &mut Age, written: &mut Written) -> Result<Epoch, Problem> {
         let user = f64::from(self.runs.plan.user_slots);
+        let (aged, old) = self.aged(index, &age.session)?;
+        let refreshed = self.refreshed(index, old);
+        let geometry = &self.runs.experiment.drive.geometry;
+        let pages_a_block = f64::from(geometry.pages_per_block * geometry.slots_per_page());
+        written.pages_a_cycle = 1.0 / (1.0 / written.pages_a_cycle + refreshed / pages_a_block);
         if let Some(leap) = age.leap.take() {
             let (from, to) = (leap.pages_a_cycle * leap.cycles, written.pages_a_cycle * leap.cycles);
             age.host_pages += f64::midpoint(from, to);
             age.years += f64::midpoint(from, to) * self.years_a_page();
             age.host_pages_off += (from - to).abs() / 2.0;
         }
-        let aged = self.aged(index, &age.session)?;
         let (odds, off) = (aged.odds(Nanos(0), None), aged.odds(self.off_time(), None));
         let pe = spread(&age.session.pe_cycles());
         let blocks = age.session.pe_cycles().len() as u32;
@@ -252,7 +303,6 @@ impl Lived<'_> {
             age.losses += before.until(&hazard, age.years - years);
         }
         age.last = Some((age.years, hazard));
-        let geometry = &self.runs.experiment.drive.geometry;
         let bits = user * geometry.slot_size.0 as f64 * 8.0;
         let raw = f64::from(self.runs.plan.drives[index].drive.geometry.slots());
         let good = raw * (1.0 - f64::from(age.wearing.worn()) / f64::from(blocks));
@@ -262,7 +312,8 @@ impl Lived<'_> {
             drive_writes: age.host_pages / user,
             drive_writes_off: age.host_pages_off / user,
             pe,
-            waf: written.stretch.waf(),
+            waf: written.stretch.waf() + refreshed,
+            refreshed,
             by_cause: written.stretch.programs.map(|pages| pages as f64 / host_pages),
             worn_blocks: age.wearing.worn(),
             spare: 1.0 - user / good,
@@ -277,11 +328,23 @@ impl Lived<'_> {
         })
     }
 
-    /// A fork of the drive with the page ECC that its wear asks for, ready for odds and for time.
-    fn aged(&self, index: usize, session: &Session) -> Result<Session, Problem> {
+    /// A fork of the drive with the page ECC that its wear asks for, ready for odds and for time; and how many logical pages are as old
+    /// as refresh lets them become.
+    fn aged(&self, index: usize, session: &Session) -> Result<(Session, u32), Problem> {
         let mut fork = session.clone();
+        let days = |days: f64| Nanos((days * 86_400e9) as u64);
+        let old = self.settings.refresh_days.map_or(0, |age| fork.refreshed_every(days(age)));
         fork.age().map_err(|error: SetupError| Problem::new(&self.runs.experiment.schemes[index], error.to_string()))?;
-        Ok(fork)
+        Ok((fork, old))
+    }
+
+    /// Logical pages programmed by refresh for each page of the host, where so many are refreshed whenever they are due: f / (a d), of a
+    /// share f of the user capacity, at age a, with d drive writes a day; redundancy of what is written again comes on top.
+    fn refreshed(&self, index: usize, old: u32) -> f64 {
+        let Some(days) = self.settings.refresh_days else { return 0.0 };
+        let share = f64::from(old) / f64::from(self.runs.plan.user_slots);
+        let redundancy = self.runs.plan.drives[index].redundancy_share;
+        share / (days * self.settings.dwpd) / (1.0 - redundancy)
     }
 
     /// Hours of the drive at its temperature that do to data what the time without power of its class does.
@@ -293,7 +356,7 @@ impl Lived<'_> {
 
     /// The workload on a fork of the drive, in time.
     fn timed(&self, index: usize, session: &Session) -> Result<Timed, Problem> {
-        let mut fork = self.aged(index, session)?;
+        let (mut fork, _) = self.aged(index, session)?;
         let result = self.runs.replay(index, &mut fork, self.clock, None)?;
         Ok(Timed {
             read: result.host.read_response_us,

@@ -117,7 +117,8 @@ mod tests {
     fn a_hazard_that_grows_is_integrated_as_an_exponential() {
         let at = |year: f64| Hazard { bits: 1e-9 * 10f64.powf(year), ..Hazard::default() };
         let steps = 100_000;
-        let small: f64 = (0..steps).map(|step| at(3.0 * (f64::from(step) + 0.5) / f64::from(steps)).bits * 3.0 / f64::from(steps)).sum();
+        let small: f64 =
+            (0..steps).map(|step| at(3.0 * (f64::from(step) + 0.5) / f64::from(steps)).bits * 3.0 / f64::from(steps)).sum();
         assert!((at(0.0).until(&at(3.0), 3.0) / small - 1.0).abs() < 1e-6);
         assert!((at(0.0).until(&at(0.0), 2.0) - 2e-9).abs() < 1e-20);
         assert!((Hazard::default().until(&at(0.0), 2.0) - 1e-9).abs() < 1e-20);

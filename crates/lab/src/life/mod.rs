@@ -19,8 +19,8 @@ use crate::problem::Problem;
 use crate::workload::Workload;
 pub use endurance::Endurance;
 pub use loss::{Hazard, Rates};
-pub(crate) use study::NAME;
 use ssd::{PayloadKind, Response};
+pub(crate) use study::NAME;
 use vocab::{Cause, Nanos};
 
 /// What a drive is sold as, by JESD218: its limit on UBER, and how long its data last without power at its end.
@@ -49,10 +49,14 @@ pub struct LifeSettings {
     pub dwpd: f64,
     /// Years after which it is over; `None`: when the drive ends, or after [`YEARS_MAX`].
     pub years: Option<f64>,
-    /// Leaps up to the rated P/E cycles; later ones are as long or shorter. 0: none, every program is simulated.
+    /// Ages up to the rated P/E cycles, at least 1; later ones are as far apart, or closer.
     pub epochs: u32,
+    /// Whether the drive leaps from age to age; else every program of its life is simulated.
+    pub leaps: bool,
     /// How many times until the rated P/E cycles the workload is also replayed in time; 0: never.
     pub timed: u32,
+    /// Days after which data are refreshed: read and written again elsewhere; `None`: never.
+    pub refresh_days: Option<f64>,
     /// Requirements.
     pub class: Class,
     /// Most microseconds of the 99th percentile of reads; `None`: no requirement.
@@ -61,8 +65,10 @@ pub struct LifeSettings {
     pub worn: (f64, f64),
     /// Parts that fail by themselves.
     pub rates: Rates,
-    /// Standard deviations of the logarithm of the raw bit error rate, of pages and of blocks; `None`: as the experiment says.
-    pub sigma: Option<(f64, f64)>,
+    /// Standard deviations of the logarithm of the raw bit error rate, of pages and of blocks.
+    pub sigma: (f64, f64),
+    /// Temperature of the drive in degrees Celsius, and the one that times of the error model are meant at.
+    pub celsius: (f64, f64),
 }
 
 /// Microseconds of a time as an option says it, such as 500us.
@@ -81,18 +87,25 @@ pub const YEARS_MAX: f64 = 100.0;
 /// often as drives of the field have days with an uncorrectable error (Schroeder et al., FAST 2016: 2 to 6 of 1000).
 pub const SIGMA: (f64, f64) = (0.25, 0.15);
 
+/// Temperature of the drive and of the error model by default. Measured sets of TLC do not say at which temperature their stages of
+/// retention were; JESD218 asks what is rated for an enterprise to keep its data for three months at this one.
+pub const CELSIUS: f64 = 40.0;
+
 impl Default for LifeSettings {
     fn default() -> Self {
         Self {
             dwpd: 1.0,
             years: None,
             epochs: 20,
+            leaps: true,
             timed: 4,
+            refresh_days: Some(30.0),
             class: CLASSES[1],
             read_p99_us: None,
             worn: (0.005, 4.0),
             rates: Rates { dies: 0.01, blocks: 0.2, rebuild_hours: 24.0 },
-            sigma: Some(SIGMA),
+            sigma: SIGMA,
+            celsius: (CELSIUS, CELSIUS),
         }
     }
 }
@@ -167,7 +180,9 @@ pub struct Epoch {
     pub pe: [f64; 3],
     /// Write amplification.
     pub waf: f64,
-    /// Logical pages programmed for each page of the host, by cause.
+    /// Of this, what refresh writes: by formula, not in the map.
+    pub refreshed: f64,
+    /// Logical pages programmed for each page of the host, by cause, without refresh.
     pub by_cause: [f64; Cause::ALL.len()],
     /// Blocks that have worn out.
     pub worn_blocks: u32,
@@ -258,9 +273,8 @@ pub fn life(experiment: &Experiment, settings: &LifeSettings, bench: &Bench<'_>,
     let mut experiment = experiment.clone();
     check(&experiment, settings)?;
     experiment.payload = PayloadKind::Tag;
-    if let Some((page, block)) = settings.sigma {
-        (experiment.errors.page_sigma, experiment.errors.block_sigma) = (page, block);
-    }
+    (experiment.errors.page_sigma, experiment.errors.block_sigma) = settings.sigma;
+    (experiment.errors.celsius, experiment.errors.reference_celsius) = settings.celsius;
     let workload = Workload::open(&experiment, &|_| {})?;
     if workload.facts().written_bytes == 0 {
         return Err(Problem::new("life", "the workload writes nothing; a life is measured in writes"));
@@ -269,7 +283,8 @@ pub fn life(experiment: &Experiment, settings: &LifeSettings, bench: &Bench<'_>,
     let plan = crate::capacity::plan(&experiment, workload.touched())?;
     let map = workload.map(&experiment, plan.user_slots)?;
     let observe = Observe::Nothing;
-    let runs = Runs { experiment: &experiment, bench, drives: None, observe, workload: &workload, plan: &plan, map: &map, before: 0 };
+    let runs =
+        Runs { experiment: &experiment, bench, drives: None, observe, workload: &workload, plan: &plan, map: &map, before: 0 };
     let indices: Vec<usize> = (0..experiment.schemes.len()).collect();
     let new = in_parallel(bench.threads, indices.clone(), |index| drive::New::build(&runs, index))?;
     let clock = drive::clock(&runs, &new)?;
@@ -295,6 +310,7 @@ fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<(), Problem
         false => Err(Problem::new(name, format!("found {value}, valid is a number above 0"))),
     };
     positive("--dwpd", settings.dwpd)?;
+    settings.refresh_days.map_or(Ok(()), |days| positive("--refresh", days))?;
     settings.years.map_or(Ok(()), |years| positive("--years", years))?;
     let (worn, exponent) = settings.worn;
     if !(worn > 0.0 && worn < 1.0) {
@@ -309,8 +325,12 @@ fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<(), Problem
     if is_old {
         return Err(Problem::new("age", "a life begins with a new drive; of `age` only `bad_blocks` is valid"));
     }
-    if settings.epochs > 0 && experiment.wear.static_threshold == 0 {
-        let text = "0 lets the wear of blocks drift apart, which leaps cannot follow; valid are other thresholds, or --epochs 0";
+    if settings.epochs == 0 {
+        return Err(Problem::new("--epochs", "found 0, valid is a number from 1 on"));
+    }
+    if settings.leaps && experiment.wear.static_threshold == 0 {
+        let text =
+            "0 lets the wear of blocks drift apart, which leaps cannot follow; valid are other thresholds, or --every-program";
         return Err(Problem::new("wear.static_threshold", text));
     }
     Ok(())
@@ -329,13 +349,13 @@ fn notes(experiment: &Experiment, settings: &LifeSettings, workload: &Workload, 
         notes.push("errors.model is none: no bit errors, so that neither UBER nor retention ends a life".into());
     }
     if experiment.refresh.policy != ssd::RefreshPolicy::None {
-        notes.push("refresh and limits on reads and age work in timed runs only: their writes do not count in a life".into());
+        notes.push("refresh.policy works in timed runs only: a life refreshes by age (--refresh)".into());
     }
-    if settings.sigma.is_none() && experiment.errors.page_sigma == 0.0 && experiment.errors.block_sigma == 0.0 {
-        notes.push("pages and blocks do not vary (errors.page_sigma, block_sigma are 0): losses by bit errors are far too low".into());
+    if settings.sigma == (0.0, 0.0) {
+        notes.push("pages and blocks do not vary: losses by bit errors are far too low".into());
     }
     notes.push(
-        "not in the model: controller, firmware and capacitors, of which data sheets say 0.44 % of drives a year; refresh and scrub".into(),
+        "not in the model: controller, firmware and capacitors, of which data sheets say 0.44 % of drives a year; scrub".into(),
     );
     notes
 }

@@ -58,11 +58,13 @@ impl Life {
         let user = crate::quantity::bytes(self.user_bytes as f64);
         let mut out = String::new();
         let years = settings.years.map_or(String::new(), |years| format!(" for {} years", short(years)));
+        let refresh = settings.refresh_days.map_or("no refresh".into(), |days| format!("data refreshed after {} days", days));
         let head = format!(
-            "{} repeated at {} drive writes a day{years}, on drive {}: {user} for the host, {rated} rated P/E cycles, seed {}",
+            "{} repeated at {} drive writes a day{years}, on drive {}: {user} for the host, {rated} rated P/E cycles, {refresh}, {} C, seed {}",
             self.workload,
             short(settings.dwpd),
             experiment.drive.name,
+            settings.celsius.0,
             experiment.seed
         );
         let needs = format!(
@@ -81,12 +83,13 @@ impl Life {
         out.push_str(&aligned(&self.rows()));
         out.push('\n');
         let retention = self.schemes.iter().any(|one| matches!(one.end, End::Uber | End::Retention));
-        if retention && settings.sigma == Some(super::SIGMA) {
+        if retention && settings.sigma == super::SIGMA {
             let text = "Bit errors decide the end here, and of these the variation of pages and blocks (--page-sigma, --block-sigma), \
                         which no data sheet states: see how the answer changes with other values.";
             out.push_str(&wrapped(text));
         }
-        let mismatches: u64 = self.schemes.iter().flat_map(|one| &one.epochs).filter_map(|e| e.timed).map(|timed| timed.mismatches).sum();
+        let mismatches: u64 =
+            self.schemes.iter().flat_map(|one| &one.epochs).filter_map(|e| e.timed).map(|timed| timed.mismatches).sum();
         let runs = self.schemes.iter().flat_map(|one| &one.epochs).filter(|epoch| epoch.timed.is_some()).count();
         let _ = writeln!(out, "verified: every read of {runs} timed runs, {mismatches} mismatches; one seed");
         out

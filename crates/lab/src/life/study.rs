@@ -29,6 +29,7 @@ const COLUMNS: &[Of] = &[
     (column("programs_gc", "programs of GC", "by host page"), |_, e, _| by_cause(e, Cause::Gc)),
     (column("programs_wear_level", "programs of wear levelling", "by host page"), |_, e, _| by_cause(e, Cause::WearLevel)),
     (column("programs_rebuild", "programs of rebuilds", "by host page"), |_, e, _| by_cause(e, Cause::Rebuild)),
+    (column("programs_refresh", "programs of refresh", "by host page"), |_, e, _| Cell::Rate(e.refreshed)),
     (column("worn_blocks", "worn-out blocks", ""), |_, e, _| Cell::Count(e.worn_blocks.into())),
     (column("worn_share", "worn-out blocks", "share"), |one, e, _| Cell::Rate(f64::from(e.worn_blocks) / f64::from(one.blocks))),
     (column("spare", "spare", "share of raw flash"), |_, e, _| Cell::Rate(e.spare)),
@@ -55,7 +56,17 @@ const COLUMNS: &[Of] = &[
 
 /// Columns that readers see, by key.
 const SHOWN: [&str; 11] = [
-    "years", "drive_writes", "pe_mean", "waf", "worn_blocks", "spare", "rber_best", "uber", "uber_off", "loss_so_far", "read_p99_us",
+    "years",
+    "drive_writes",
+    "pe_mean",
+    "waf",
+    "worn_blocks",
+    "spare",
+    "rber_best",
+    "uber",
+    "uber_off",
+    "loss_so_far",
+    "read_p99_us",
 ];
 
 fn by_cause(epoch: &Epoch, cause: Cause) -> Cell {
@@ -74,11 +85,19 @@ impl Life {
         let settings = &self.settings;
         let facts = vec![
             format!("workload: {}, {} drive writes a day; timed runs: {}", self.workload, settings.dwpd, self.clock),
-            format!("drive: {}, {} for the host, {rated} rated P/E cycles", self.experiment.drive.name, crate::quantity::bytes(self.user_bytes as f64)),
+            format!(
+                "drive: {}, {} for the host, {rated} rated P/E cycles",
+                self.experiment.drive.name,
+                crate::quantity::bytes(self.user_bytes as f64)
+            ),
             format!(
                 "ends: read-only, UBER above {:e} in use or after {} h at {} C without power",
                 settings.class.uber, settings.class.off_hours, settings.class.off_celsius
             ),
+            match settings.refresh_days {
+                Some(days) => format!("refresh: data are written again when they are {days} days old"),
+                None => "refresh: none".into(),
+            },
             format!("blocks: {} worn out at the rated cycles, exponent {}", settings.worn.0, settings.worn.1),
             format!(
                 "failures by drive and year: {} dies, {} blocks; a rebuild takes {} h",
@@ -88,6 +107,7 @@ impl Life {
                 "variation: sigma {} of pages, {} of blocks",
                 self.experiment.errors.page_sigma, self.experiment.errors.block_sigma
             ),
+            format!("temperature: {} C; times of the error model are at {} C", settings.celsius.0, settings.celsius.1),
             format!("seed: {}", self.experiment.seed),
         ];
         Study {
@@ -120,7 +140,8 @@ impl Life {
     }
 
     fn ages(&self, rated: f64) -> Table {
-        let columns: Vec<Column> = std::iter::once(column("scheme", "scheme", "")).chain(COLUMNS.iter().map(|(column, _)| *column)).collect();
+        let columns: Vec<Column> =
+            std::iter::once(column("scheme", "scheme", "")).chain(COLUMNS.iter().map(|(column, _)| *column)).collect();
         let row = |one: &SchemeLife, epoch: &Epoch| {
             let cells = COLUMNS.iter().map(|(_, of)| of(one, epoch, rated));
             std::iter::once(Cell::Text(one.label.clone())).chain(cells).collect()
@@ -146,19 +167,29 @@ impl Life {
             plot("life-loss", "Probability of data loss so far", [years, log("probability")], |e| e.years, &|_, e| {
                 Some(e.loss_probability()).filter(|p| *p > 1e-30)
             }),
-            plot("life-uber", "UBER after the time without power of the class", [writes, log("UBER")], |e| e.drive_writes, &|_, e| {
-                Some(e.uber_off).filter(|uber| *uber > 1e-30)
-            }),
+            plot(
+                "life-uber",
+                "UBER after the time without power of the class",
+                [writes, log("UBER")],
+                |e| e.drive_writes,
+                &|_, e| Some(e.uber_off).filter(|uber| *uber > 1e-30),
+            ),
             plot("life-read-p99", "Latency of reads, p99", [writes, linear("us")], |e| e.drive_writes, &|_, e| {
                 e.timed.map(|timed| timed.read.p99)
             }),
-            plot("life-waf", "Write amplification", [writes, linear("pages programmed by page of the host")], |e| e.drive_writes, &|_, e| {
-                Some(e.waf)
-            }),
+            plot(
+                "life-waf",
+                "Write amplification",
+                [writes, linear("pages programmed by page of the host")],
+                |e| e.drive_writes,
+                &|_, e| Some(e.waf),
+            ),
             plot("life-blocks", "Worn-out blocks", [writes, linear("share")], |e| e.drive_writes, &|one, e| {
                 Some(f64::from(e.worn_blocks) / f64::from(one.blocks))
             }),
-            plot("life-rber", "RBER with the best references, mean", [writes, log("RBER")], |e| e.drive_writes, &|_, e| Some(e.rber[1])),
+            plot("life-rber", "RBER with the best references, mean", [writes, log("RBER")], |e| e.drive_writes, &|_, e| {
+                Some(e.rber[1])
+            }),
         ]
     }
 }

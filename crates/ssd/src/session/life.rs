@@ -97,6 +97,28 @@ impl Session {
         }
     }
 
+    /// Data were refreshed whenever they were so old: from now on they are as old as since their last refresh. How many logical pages were
+    /// refreshed at least once. Nothing moves: the writes of refresh are for the caller to count.
+    ///
+    /// # Panics
+    /// As [`Self::leap`].
+    pub fn refreshed_every(&mut self, age: Nanos) -> u32 {
+        let Inner::Tag(prepared) = self.inner_mut() else { panic!("lives are simulated with tags") };
+        let engine = &mut prepared.engine;
+        let now = engine.core.device.now;
+        let is_old = |lpn| match engine.core.map.lookup(Lpn(lpn)) {
+            Place::At(slot) => {
+                let device = &engine.core.device;
+                let ppn = device.grid.page_of(slot).0;
+                device.is_stored(ppn) && now.0.saturating_sub(device.array.page(ppn).written.0) >= age.0
+            }
+            Place::Unmapped | Place::Missing => false,
+        };
+        let old = (0..engine.core.map.user_slots()).filter(|&lpn| is_old(lpn)).count() as u32;
+        engine.core.device.array.inner_mut().refreshed_every(now, age);
+        old
+    }
+
     /// The block takes nothing any more, for good; what it holds stays until the drive erases it.
     pub fn wear_out(&mut self, block: BlockAddr) {
         inside!(self.inner_mut(), prepared => prepared.engine.core.device.array.wear_out(block));
@@ -243,7 +265,7 @@ struct Rates {
 impl Rates {
     fn of<P: SessionPayload>(&mut self, drive: &Drive<P>, odds: Option<&PageOdds<'_>>, ppn: Ppn) -> PageRisk {
         let device = &drive.core.device;
-        if device.array.is_lost(ppn) {
+        if device.array.is_lost(ppn) || !device.is_stored(ppn) {
             return PageRisk { unreadable: 1.0, ..PageRisk::default() };
         }
         let Some(ecc) = device.ecc.as_deref() else { return PageRisk::default() };
@@ -293,7 +315,8 @@ mod tests {
                 let chance = |(at, p): (usize, &f64)| if failed >> at & 1 == 1 { *p } else { 1.0 - p };
                 all.iter().enumerate().map(chance).product::<f64>()
             };
-            let expected: f64 = (0..1_u32 << all.len()).filter(|failed| failed.count_ones() as usize >= survives).map(outcome).sum();
+            let expected: f64 =
+                (0..1_u32 << all.len()).filter(|failed| failed.count_ones() as usize >= survives).map(outcome).sum();
             let found = too_many(fail.iter().copied(), survives);
             assert!((found - expected).abs() < 1e-12, "{survives}: {found} and {expected}");
         }
