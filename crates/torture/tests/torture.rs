@@ -179,6 +179,7 @@ const ONCE_BROKEN: &[(u64, u64, &[&str])] = &[
 /// two parities of a row it did not add up both.
 const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
     (880_001, 2_188_382, &[]),
+    (880_002, 757_184, &[]),
     (2, 18_544, &["cut", "wear-out"]),
     (3, 3_607, &[]),
     (3, 1_045, &[]),

@@ -176,7 +176,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.writer.groups.redo.clear();
         // A page for which there is no room at all stays where it is, and so does what would count without it.
         if mounting.pages.is_empty() {
-            mounting.pins.iter().chain(&mounting.spare.pins).for_each(|&unit| self.release(unit));
+            let pins: Vec<UnitId> = mounting.pins.iter().chain(&mounting.spare.pins).copied().collect();
+            pins.iter().for_each(|&unit| self.release(unit));
+            self.erase_where_none_is_free(pins);
             self.writer.stripes.held.all_settled();
         }
         // The host may read all of it from now on. A page that may not last and found no room may be gone with the next cut: what
@@ -198,6 +200,21 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.resume_rebuild();
         for log in 0..self.core.map.logs() {
             if self.is_wanted(log) {
+                self.start_collecting(log);
+            }
+        }
+    }
+
+    /// Of these units those that hold nothing any more are to be erased, and where their log has no free unit that is asked for at
+    /// once. The host may read from now on what was written anew, so it is durable, and with it the copies in these units: the next
+    /// mount would keep them for it while the pages written last may not last, each in a unit of its own, and have none to write to.
+    fn erase_where_none_is_free(&mut self, units: Vec<UnitId>) {
+        let logs: BTreeSet<usize> = units.iter().map(|&unit| self.core.map.log_of(unit)).collect();
+        for log in logs {
+            let has_free = self.core.map.free_units(log) > 0;
+            let of_log = units.iter().filter(|&&unit| !has_free && self.core.map.log_of(unit) == log);
+            let emptied: Vec<UnitId> = of_log.copied().collect();
+            if emptied.into_iter().filter(|&unit| self.core.map.make_dirty(unit)).count() > 0 {
                 self.start_collecting(log);
             }
         }
@@ -317,6 +334,24 @@ mod tests {
         drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         let Place::At(slot) = drive.core.map.lookup(Lpn(0)) else { panic!("it is there") };
         assert_eq!((drive.core.map.unit_of(slot), drive.core.map.unit(spare).pins), (spare, 0));
+    }
+
+    /// What was written anew is durable when the mount ends, so the next one keeps the copies before it while that may not last.
+    /// Catches a drive without a free unit that leaves these copies in flash until somebody needs room: after the next cut each unit
+    /// had something that was needed (torture, seed 880002, 757184). And one that erases a unit for which there is another reason.
+    #[test]
+    fn a_unit_that_recovery_emptied_is_erased_at_once_where_none_is_free() {
+        for is_needed in [true, false] {
+            let (mut drive, ppn) = drive();
+            let log = fill_log_of(&mut drive, ppn);
+            let is_empty = |unit: &UnitId| drive.core.map.log_of(*unit) == log && drive.core.map.unit(*unit).valid == 0;
+            let unit = (0..drive.core.map.units() as UnitId).find(is_empty).expect("a unit of which nothing is needed");
+            (0..=u32::from(is_needed)).for_each(|_| drive.core.map.pin(unit));
+            drive.begin_mounting((BTreeSet::new(), vec![]), (vec![unit], SpareCopies::default()), PagesFound::default());
+            drive.finish_mounting();
+            let asked: Vec<UnitId> = drive.core.safe.erasing.keys().map(|&block| drive.core.map.unit_of_block(block)).collect();
+            assert_eq!(asked.contains(&unit), !is_needed, "needed: {is_needed}, erases: {asked:?}");
+        }
     }
 
     /// The same where every unit has something that counts: catches a page that stays in a unit of its own though another copy of
