@@ -253,10 +253,10 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
 /// A page whose newest contents went with what is lost answers with a media error after a cut, under every scheme.
 const ONCE_BROKEN_BEYOND_PROMISE: &[u64] = &[1_011, 1_553, 722, 3_276, 2_054, 20_141, 45_984, 17_909, 65_358];
 
-/// On drives with an SLC cache: a write to a dead die of a stripe without parity, and a discarded stripe that a mount after the loss
-/// of sums took for an older one.
+/// On drives with an SLC cache: a write to a dead die of a stripe without parity, a discarded stripe that a mount after the loss
+/// of sums took for an older one, and groups each of which held something after two cuts, one of them only what nobody was told of.
 const ONCE_BROKEN_SLC: &[(u64, u64, &[&str])] =
-    &[(42, 175_029, &["da-raid5"]), (32, 109_736, &["none", "raid5", "ppc", "da-raid5", "ds-raid"])];
+    &[(42, 175_029, &["da-raid5"]), (32, 109_736, &["none", "raid5", "ppc", "da-raid5", "ds-raid"]), (880_006, 247_275, &[])];
 
 /// Should the draws change, these are as good as any.
 #[test]
@@ -288,6 +288,9 @@ fn scenarios_that_once_broke_a_rule_do_not_any_more() {
     let own = |name: &str| vec![name.to_owned()];
     let memory = Scope::named(811, &own("mds-groups"), &own("memory"), false).unwrap_or_else(|problem| panic!("{problem}"));
     assert_eq!(memory.replay(40_152).1.broken(), None, "lost memory, scenario 40152");
+    let rows_and_groups = ["ds-raid".to_owned(), "mds-groups".to_owned()];
+    let rows_and_groups = Scope::named(990_001, &rows_and_groups, &[], false).unwrap_or_else(|problem| panic!("{problem}"));
+    assert_eq!(rows_and_groups.replay(184_304).1.broken(), None, "seed 990001, scenario 184304");
     for (seed, number) in [(603, 286_912), (702, 97_408)] {
         let together = Scope::named(seed, &[], &[], true).unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!(together.replay(number).1.broken(), None, "beyond promise, seed {seed}, scenario {number}");

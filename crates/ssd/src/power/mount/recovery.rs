@@ -5,7 +5,7 @@
 //! cut now finds what this mount found, and at most copies of it.
 
 use crate::core::Command;
-use crate::core::mounting::{Mounting, PagesFound, SpareCopies};
+use crate::core::mounting::{Mounting, OlderContents, PagesFound, SpareCopies};
 use crate::core::owner::Owner;
 use crate::engine::Engine;
 use crate::write::RebuiltBy;
@@ -14,7 +14,7 @@ use crate::write::group_log::Feed;
 use device::contents::HostPayload;
 use ftl::{Ftl, Place, Stream, UnitId, UnitState};
 use nand::{FlashArray, Scan};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Cause, Lpn, Ppn, Slot, StripeId};
 
 impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
@@ -72,7 +72,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Cuts in a row may have left a unit with a few copies each time, until there is none left to write to. So copies that
     /// are one too many give way; where that is not enough, other copies count, as if the unit written last had not been begun,
-    /// and at last those that only their codewords bring back.
+    /// then those that only their codewords bring back, and at last older contents, where nobody was told of newer ones.
     fn let_spare_copies_go(&mut self) {
         let Some(mounting) = &mut self.power.mounting else { return };
         let pins = std::mem::take(&mut mounting.spare.pins);
@@ -81,6 +81,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         others.retain(|&(_, slot)| is_kept(&self.core.map, slot));
         if pins.is_empty() && others.is_empty() {
             others = self.solved_copies_count();
+        }
+        if pins.is_empty() && others.is_empty() {
+            others = self.older_contents_count();
         }
         let Some(mounting) = &mut self.power.mounting else { return };
         let mut pages = std::mem::take(&mut mounting.pages);
@@ -132,6 +135,26 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             mounting.found.only_solved(lpn);
         }
         copies.into_iter().map(|(lpn, member)| (lpn, member.slot)).collect()
+    }
+
+    /// What the host was not answered for need not count: pages go back to what they held before, where that empties a unit.
+    fn older_contents_count(&mut self) -> Vec<(Lpn, Slot)> {
+        let Some(mounting) = &mut self.power.mounting else { return Vec::new() };
+        let mut older = std::mem::take(&mut mounting.spare.older);
+        let (core, waiting) = (&self.core, &mounting.pages);
+        let place = |lpn| match core.map.lookup(lpn) {
+            Place::At(slot) => Some(slot),
+            Place::Unmapped | Place::Missing => None,
+        };
+        let waits = |slot: Slot| waiting.contains(&core.device.grid.page_of(slot).0);
+        older.retain(|page| place(page.lpn).is_some_and(waits) && is_kept(&core.map, page.slot));
+        let unit_of = |page: &OlderContents| place(page.lpn).map(|slot| core.map.unit_of(slot));
+        let mut in_units: BTreeMap<UnitId, u32> = BTreeMap::new();
+        older.iter().filter_map(unit_of).for_each(|unit| *in_units.entry(unit).or_default() += 1);
+        let is_emptied = |unit: UnitId| core.map.unit(unit).valid == in_units[&unit];
+        older.retain(|page| unit_of(page).is_some_and(is_emptied));
+        older.iter().for_each(|page| mounting.found.goes_back(page.lpn, page.update));
+        older.into_iter().map(|page| (page.lpn, page.slot)).collect()
     }
 
     /// The same for pages that lean on others, once those have room.
@@ -425,6 +448,35 @@ mod tests {
             assert_eq!(solved.map(|page| page.updates[0]), is_there.then_some(7), "it is read by solving for it");
             drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
             assert_eq!(drive.core.safe.journal.rank(Lpn(0)), if is_there { 0 } else { 7 });
+        }
+    }
+
+    /// The same where nothing else gives way, and the newer contents are such as nobody was told of. Catches a page that stays in a
+    /// unit of its own; one that goes back though that empties no unit; and older contents that are not durable once the host may
+    /// read them.
+    #[test]
+    fn a_page_goes_back_to_what_it_held_before_where_that_empties_a_unit() {
+        for is_alone in [true, false] {
+            let (mut drive, _) = drive();
+            let Place::At(copy) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written") };
+            drive.replay(&mut [write()].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+            let Place::At(second) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written again") };
+            let (suspect, kept) = (drive.core.device.grid.page_of(second).0, drive.core.map.unit_of(copy));
+            fill_log_of(&mut drive, suspect);
+            drive.core.map.pin(kept);
+            drive.core.safe.journal = Journal::new(drive.core.map.user_slots());
+            if !is_alone {
+                drive.core.map.publish(Lpn(1), Slot(second.0 + 1));
+            }
+            let older = vec![OlderContents { lpn: Lpn(0), slot: copy, update: 5 }];
+            let copies = SpareCopies { older, ..SpareCopies::default() };
+            drive.begin_mounting(([suspect].into(), vec![]), (vec![kept], copies), one_page_found());
+            drive.mount_on();
+            assert_eq!(drive.core.map.lookup(Lpn(0)), Place::At(if is_alone { copy } else { second }));
+            if is_alone {
+                drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+                assert_eq!(drive.core.safe.journal.rank(Lpn(0)), 5, "the host may read it");
+            }
         }
     }
 }
