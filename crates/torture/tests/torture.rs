@@ -96,6 +96,32 @@ fn drives_of_the_ladder_need_it_and_keep_what_they_promise() {
     assert!(kept > 100 && seldom.is_none(), "{kept} scenarios, {reads:?}, too few: {seldom:?}");
 }
 
+/// Scenarios of two flows are those of `together`, requests and faults alike, but for who asks when. Catches a flow that asks for nothing,
+/// requests that no flow has, and flows that one clock serves: then the drive would come to the same end.
+#[test]
+fn two_flows_ask_for_what_one_asks_for_by_clocks_of_their_own() {
+    let scopes =
+        ["flows", "together"].map(|draws| Scope::drawn(draws, 5, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}")));
+    let (mut two, mut different) = (0, 0);
+    for number in 0..320 {
+        let [flows, together] = scopes.each_ref().map(|scope| scope.replay(number));
+        let outcomes = [&flows.1, &together.1];
+        assert_eq!(outcomes.map(|outcome| outcome.broken()), [None, None], "scenario {number}");
+        let (Some(flows), Some(together)) = (flows.0, together.0) else { continue };
+        let mut one = flows.clone();
+        one.second = None;
+        one.rounds.iter_mut().flat_map(|round| &mut round.commands).for_each(|command| command.stream = StreamId(0));
+        assert_eq!(one, together, "scenario {number}");
+        let of_second = |command: &&HostCommand| command.stream == StreamId(1);
+        let asked: Vec<_> = flows.rounds.iter().flat_map(|round| &round.commands).collect();
+        let second = asked.iter().filter(|command| of_second(command)).count();
+        assert!(flows.second.is_some() || second == 0, "scenario {number}");
+        two += u32::from(flows.second.is_some() && second > 0 && second < asked.len());
+        different += u32::from(outcomes[0].happened != outcomes[1].happened);
+    }
+    assert!(two > 220 && two < 290 && different > 100, "{two} with two flows, {different} in which a fault met something else");
+}
+
 /// What it takes to read every page of a drive as it is drawn.
 fn all_pages_read(setup: &ssd::Setup) -> ssd::LadderResult {
     let mut session = ssd::Session::new(setup).expect("it was drawn");
