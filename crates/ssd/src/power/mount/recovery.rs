@@ -201,7 +201,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if mounting.pages.is_empty() {
             let pins: Vec<UnitId> = mounting.pins.iter().chain(&mounting.spare.pins).copied().collect();
             pins.iter().for_each(|&unit| self.release(unit));
-            self.erase_where_none_is_free(pins);
+            if self.writer.facts().keeps_copies {
+                self.erase_where_none_is_free(&pins);
+            }
             self.writer.stripes.held.all_settled();
         }
         // The host may read all of it from now on. A page that may not last and found no room may be gone with the next cut: what
@@ -231,7 +233,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Of these units those that hold nothing any more are to be erased, and where their log has no free unit that is asked for at
     /// once. The host may read from now on what was written anew, so it is durable, and with it the copies in these units: the next
     /// mount would keep them for it while the pages written last may not last, each in a unit of its own, and have none to write to.
-    fn erase_where_none_is_free(&mut self, units: Vec<UnitId>) {
+    /// Of rows and block groups many pages may be such at a time, of a log of one die only one.
+    fn erase_where_none_is_free(&mut self, units: &[UnitId]) {
         let logs: BTreeSet<usize> = units.iter().map(|&unit| self.core.map.log_of(unit)).collect();
         for log in logs {
             let has_free = self.core.map.free_units(log) > 0;
@@ -369,9 +372,10 @@ mod tests {
             let log = fill_log_of(&mut drive, ppn);
             let is_empty = |unit: &UnitId| drive.core.map.log_of(*unit) == log && drive.core.map.unit(*unit).valid == 0;
             let unit = (0..drive.core.map.units() as UnitId).find(is_empty).expect("a unit of which nothing is needed");
-            (0..=u32::from(is_needed)).for_each(|_| drive.core.map.pin(unit));
-            drive.begin_mounting((BTreeSet::new(), vec![]), (vec![unit], SpareCopies::default()), PagesFound::default());
-            drive.finish_mounting();
+            if is_needed {
+                drive.core.map.pin(unit);
+            }
+            drive.erase_where_none_is_free(&[unit]);
             let asked: Vec<UnitId> = drive.core.safe.erasing.keys().map(|&block| drive.core.map.unit_of_block(block)).collect();
             assert_eq!(asked.contains(&unit), !is_needed, "needed: {is_needed}, erases: {asked:?}");
         }
