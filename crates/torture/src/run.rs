@@ -197,7 +197,7 @@ impl Runner<'_> {
             self.outcome.happened.last_mut().expect("a round was begun").push(happened);
         }
         let session = &mut self.session;
-        let checked = rest_by(&mut |go_on| coming.advance(session, go_on))?;
+        let checked = rest_by(|go_on| coming.advance(session, go_on))?;
         let last = self.last_command();
         rest(&mut self.session, &mut last.into_iter(), self.scenario.pace)?;
         self.outcome.pages_checked += checked + u64::from(self.scenario.setup.user_slots);
@@ -325,11 +325,11 @@ pub(super) fn rest(
     commands: &mut dyn Iterator<Item = HostCommand>,
     pace: ssd::Pace,
 ) -> Result<u64, Violation> {
-    rest_by(&mut |go_on| session.advance(commands, pace, go_on))
+    rest_by(|go_on| session.advance(commands, pace, go_on))
 }
 
 /// The same, by whoever lets the drive go on, until nothing is left to do or the function says no.
-fn rest_by(advance: &mut dyn FnMut(&mut dyn FnMut(u64) -> bool) -> u64) -> Result<u64, Violation> {
+fn rest_by(advance: impl FnOnce(&mut dyn FnMut(u64) -> bool) -> u64) -> Result<u64, Violation> {
     let mut over = false;
     let checked = advance(&mut |event| {
         over = event >= EVENTS_AT_MOST;
