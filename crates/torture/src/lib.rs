@@ -12,6 +12,7 @@ mod apart;
 mod campaign;
 mod drive;
 pub mod exhaustive;
+mod flows;
 mod focus;
 mod gathered;
 mod kept;
@@ -88,6 +89,8 @@ pub enum Draws {
     Ladder,
     /// As [`Self::Together`], on drives with an SLC cache, where the scheme can have one.
     Slc,
+    /// The scenarios of [`Self::Together`], in most of which the requests are of two flows with clocks of their own.
+    Flows,
 }
 
 /// All draws by name.
@@ -98,6 +101,7 @@ pub const DRAWS: &[(&str, Draws)] = &[
     ("gathered", Draws::Gathered),
     ("ladder", Draws::Ladder),
     ("slc", Draws::Slc),
+    ("flows", Draws::Flows),
 ];
 
 /// All kinds of faults by name.
@@ -165,7 +169,7 @@ impl Scope {
             None => Err(Problem::unknown("--draws", "way of drawing", draws, &known)),
             Some((_, Draws::Together)) => Self::named(seed, schemes, faults, beyond_promise),
             Some((_, Draws::Apart)) => Self::apart(seed, schemes, faults, beyond_promise),
-            Some(&(_, draws @ (Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc))) => {
+            Some(&(_, draws @ (Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc | Draws::Flows))) => {
                 Self::named(seed, schemes, faults, beyond_promise).map(|scope| Self { draws, ..scope })
             }
         }

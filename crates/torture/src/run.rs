@@ -1,6 +1,7 @@
 //! Runs one scenario against the engine's oracle.
 
 use crate::apart::AllCovered;
+use crate::flows::Coming;
 use crate::promise::{Befalls, Losses};
 use crate::scenario::{Fates, Round, Scenario, Strike, When};
 use crate::{FaultKind, apart};
@@ -189,16 +190,16 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     fn round(&mut self, round: &Round) -> Result<(), Violation> {
-        let pace = self.scenario.pace;
-        let mut commands = round.commands.iter().copied();
+        let mut coming = Coming::of(self.scenario, round);
         for stop in &round.stops {
-            self.outcome.pages_checked += self.session.advance(&mut commands, pace, &mut |event| event < stop.after);
+            self.outcome.pages_checked += coming.advance(&mut self.session, &mut |event| event < stop.after);
             let happened = self.strike(&stop.strike);
             self.outcome.happened.last_mut().expect("a round was begun").push(happened);
         }
-        let checked = rest(&mut self.session, &mut commands, pace)?;
+        let session = &mut self.session;
+        let checked = rest_by(|go_on| coming.advance(session, go_on))?;
         let last = self.last_command();
-        rest(&mut self.session, &mut last.into_iter(), pace)?;
+        rest(&mut self.session, &mut last.into_iter(), self.scenario.pace)?;
         self.outcome.pages_checked += checked + u64::from(self.scenario.setup.user_slots);
         verify(&mut self.session, self.scenario.may_lose)?;
         if !self.scenario.apart {
@@ -324,8 +325,13 @@ pub(super) fn rest(
     commands: &mut dyn Iterator<Item = HostCommand>,
     pace: ssd::Pace,
 ) -> Result<u64, Violation> {
+    rest_by(|go_on| session.advance(commands, pace, go_on))
+}
+
+/// The same, by whoever lets the drive go on, until nothing is left to do or the function says no.
+fn rest_by(advance: impl FnOnce(&mut dyn FnMut(u64) -> bool) -> u64) -> Result<u64, Violation> {
     let mut over = false;
-    let checked = session.advance(commands, pace, &mut |event| {
+    let checked = advance(&mut |event| {
         over = event >= EVENTS_AT_MOST;
         !over
     });

@@ -2,8 +2,8 @@
 
 use crate::drive::{Plan, SCENARIOS_OF_A_DRIVE, pick, ready};
 use crate::focus::PARTIAL_AT_MOST;
-use crate::{Draws, FaultKind, Scope, together};
-use ssd::{Begun, Fate, MemoryLoss, Outage, Pace, Session, Setup};
+use crate::{Draws, FaultKind, Scope, flows, together};
+use ssd::{Begun, Fate, FlowClock, MemoryLoss, Outage, Pace, Session, Setup};
 use vocab::{DieId, Fua, HostCommand, HostOp, Lba, SimTime, Stream, StreamId, Streams};
 
 /// Of so many scenarios flash is taken apart in one: it costs a good part of a scenario.
@@ -14,8 +14,10 @@ const TAKEN_APART: u64 = 8;
 pub struct Scenario {
     /// The drive and its history.
     pub setup: Setup,
-    /// How requests arrive.
+    /// How requests arrive, or those of the first flow.
     pub pace: Pace,
+    /// The clock of a second flow of requests, which has those of stream 1. `None`: all are of one flow.
+    pub second: Option<FlowClock>,
     /// What comes after each other; everything is read back at the end of each.
     pub rounds: Vec<Round>,
     /// Whether pages may be reported lost.
@@ -150,10 +152,14 @@ impl Scenario {
         let rounds = *pick(&[1, 1, 1, 2, 2, 3], &mut draws);
         // Two of the scenarios of a drive.
         let apart = number.is_multiple_of(TAKEN_APART);
-        let scenario = |rounds| Self { setup: setup.clone(), pace, rounds, may_lose: plan.may_lose, apart };
+        let scenario = |rounds| Self { setup: setup.clone(), pace, second: None, rounds, may_lose: plan.may_lose, apart };
         match scope.draws {
             Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc => {
                 together::judged(scenario(together::rounds(setup, plan, rounds, &mut draws)))
+            }
+            Draws::Flows => {
+                let together = together::judged(scenario(together::rounds(setup, plan, rounds, &mut draws)));
+                flows::split(together, &mut draws)
             }
             Draws::Apart => scenario((0..rounds).map(|_| round(setup, plan, &mut left, &mut draws)).collect()),
         }

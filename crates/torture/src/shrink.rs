@@ -4,8 +4,8 @@ use crate::run::{Happened, Outcome, Violation};
 use crate::scenario::{Fates, Scenario, Stop, Strike, die_of, is_ended, is_not_begun};
 use ssd::nand::{EraseFate, Pairing, ProgramFate};
 use ssd::protect::registry;
-use ssd::{BufferKind, Fate, Outage, Pace, PayloadKind, Scheduler};
-use vocab::DieId;
+use ssd::{BufferKind, Fate, FlowClock, Outage, Pace, PayloadKind, Scheduler};
+use vocab::{DieId, Nanos};
 
 /// A scenario that breaks the same rule as `scenario`, and is no larger; `go_on` ends the search.
 #[must_use]
@@ -171,6 +171,11 @@ impl Search<'_> {
         self.changed(|scenario| scenario.setup.wear = ssd::ftl::WearConfig::default());
         self.changed(|scenario| (scenario.setup.power.pairing, scenario.setup.power.hold_up) = (Pairing::Alone, false));
         self.plain_scheme();
+        self.changed(|scenario| scenario.second = None);
+        self.changed(|scenario| {
+            let plain = FlowClock::Queue { depth: 1, delay: Nanos(0), until: None, think: None };
+            scenario.second = scenario.second.map(|_| plain);
+        });
         self.changed(|scenario| scenario.pace = Pace::Closed { depth: 1 });
         self.changed(|scenario| scenario.pace = Pace::Closed { depth: 4 });
     }

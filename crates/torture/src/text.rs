@@ -1,11 +1,12 @@
 //! Scenarios as text that a reader can follow.
 
+use crate::flows;
 use crate::run::{Happened, Outcome};
 use crate::scenario::{Scenario, Strike, When, die_of};
 use ssd::nand::{EraseFate, Pairing, Partners, ProgramFate};
-use ssd::{BufferKind, Drive, Failure, Fate, MemoryLoss, Pace, RefreshPolicy};
+use ssd::{BufferKind, Drive, Failure, Fate, FlowClock, MemoryLoss, Pace, RefreshPolicy};
 use std::fmt::Write as _;
-use vocab::{DieId, Fua, HostCommand, HostOp};
+use vocab::{DieId, Fua, HostCommand, HostOp, Nanos};
 
 impl Scenario {
     /// Drive, requests, and what happened when.
@@ -19,7 +20,7 @@ impl Scenario {
             }
             let _ = writeln!(text, "round {}, {} requests:", number + 1, round.commands.len());
             let sectors = self.setup.drive.geometry.sectors_per_slot();
-            for line in wrapped(round.commands.iter().map(|command| command_text(command, self.pace, sectors))) {
+            for line in wrapped(round.commands.iter().map(|command| self.command_text(command, sectors))) {
                 let _ = writeln!(text, "  {line}");
             }
             for (stop, happened) in round.stops.iter().zip(happened) {
@@ -31,6 +32,14 @@ impl Scenario {
             let _ = writeln!(text, "broken in round {}: {violation}", number + 1);
         }
         text
+    }
+
+    /// The request, and whether it is of the second flow.
+    fn command_text(&self, command: &HostCommand, sectors_per_page: u32) -> String {
+        let is_second = flows::is_of_second(self, command);
+        let has_times = if is_second { self.second == Some(FlowClock::Times) } else { self.pace == Pace::Open };
+        let of = if is_second { "second: " } else { "" };
+        format!("{of}{}", command_text(command, has_times, sectors_per_page))
     }
 
     fn drive_text(&self) -> String {
@@ -69,6 +78,7 @@ impl Scenario {
             Pace::Open => "at times of their own".into(),
             Pace::Closed { depth } => format!("{depth} at a time"),
         };
+        let pace = pace + &self.second.map_or_else(String::new, |clock| format!(", beside a second flow {}", clock_text(clock)));
         let gc = &setup.gc;
         let _ = writeln!(
             text,
@@ -131,8 +141,16 @@ fn wrapped(pieces: impl Iterator<Item = String>) -> Vec<String> {
     lines
 }
 
-fn command_text(command: &HostCommand, pace: Pace, sectors_per_page: u32) -> String {
-    let at = if pace == Pace::Open { format!("{} us ", command.at.0 / 1000) } else { String::new() };
+/// When the requests of the second flow come.
+fn clock_text(clock: FlowClock) -> String {
+    let FlowClock::Queue { depth, delay, think, .. } = clock else { return "at times of its own".into() };
+    let delay = if delay == Nanos(0) { String::new() } else { format!(", {} us later", delay.0 / 1000) };
+    let think = think.map_or_else(String::new, |think| format!(", {} us of pause each {}", think.pause.0 / 1000, think.every));
+    format!("{depth} at a time{delay}{think}")
+}
+
+fn command_text(command: &HostCommand, has_times: bool, sectors_per_page: u32) -> String {
+    let at = if has_times { format!("{} us ", command.at.0 / 1000) } else { String::new() };
     let op = match command.op {
         HostOp::Read => "read",
         HostOp::Write(Fua::No) => "write",

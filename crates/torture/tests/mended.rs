@@ -60,7 +60,7 @@ fn lost_strips_wait_for_commits_that_make_room_for_them() {
     let plane = |draw: u64, when| Stop { after: 0, strike: Strike::Loss { kind: FaultKind::Plane, draw, when } };
     let stops = vec![plane(PLANE_1 + 5, When::Recovered), cut(0), plane(0, When::Whole)];
     let rounds = vec![Round { commands: Vec::new(), stops }];
-    let scenario = Scenario { setup, pace: Pace::Closed { depth: 4 }, rounds, may_lose: false, apart: true };
+    let scenario = Scenario { setup, pace: Pace::Closed { depth: 4 }, second: None, rounds, may_lose: false, apart: true };
     let happened = assert_unbroken(&scenario);
     assert_eq!(happened[0][0], Happened::Loss(Some(Failure::Plane { die: DieId(3), plane: 1 })));
     // There is no room for good on what is left of that die, so that strips share another one: nothing more may be lost.
@@ -96,7 +96,28 @@ fn a_page_that_its_row_brings_back_counts_there_where_nothing_can_be_erased() {
         forced(16..24),
     ];
     let rounds = vec![Round { commands, stops: vec![cut(66), cut(16)] }];
-    let scenario = Scenario { setup, pace: Pace::Closed { depth: 8 }, rounds, may_lose: false, apart: true };
+    let scenario = Scenario { setup, pace: Pace::Closed { depth: 8 }, second: None, rounds, may_lose: false, apart: true };
     let happened = assert_unbroken(&scenario);
     assert!(happened[0].iter().all(|happened| matches!(happened, Happened::Cut(begun, _) if !begun.is_empty())), "{happened:?}");
+}
+
+/// All blocks of a die were lost before anything was written there, so nobody noticed, and the drive was whole; then a page was lost
+/// whose stripe has its other strip on that die. The program of that strip failed on the die. Its stripe could stand in for it, as far
+/// as the controller knew, so that it dropped the contents to solve for them: of two strips only the parity was left.
+#[test]
+fn a_strip_whose_die_takes_nothing_goes_to_another_die_while_the_controller_has_it() {
+    let mut setup = drive("raid5", &[("data_strips", "2")], (3, 6, 4), 2, 3_889_437_247_492_134_712);
+    (setup.drive.geometry.channels, setup.drive.geometry.dies_per_channel) = (1, 3);
+    setup.precondition = history(0.0, 0.0);
+    let plane = |draw: u64| Stop { after: 0, strike: Strike::Loss { kind: FaultKind::Plane, draw, when: When::Whole } };
+    let stops = vec![plane(PLANE_1 + 2), plane(0), plane(PLANE_1)];
+    let rounds = vec![
+        Round { commands: vec![write(1..=1)], stops: vec![] },
+        Round { commands: Vec::new(), stops },
+        Round { commands: vec![write(0..=0)], stops: vec![] },
+    ];
+    let scenario = Scenario { setup, pace: Pace::Closed { depth: 4 }, second: None, rounds, may_lose: false, apart: true };
+    let happened = assert_unbroken(&scenario);
+    let planes = [(0, 1), (0, 0), (1, 1)].map(|(die, plane)| Happened::Loss(Some(Failure::Plane { die: DieId(die), plane })));
+    assert_eq!(happened[1], planes);
 }

@@ -96,6 +96,32 @@ fn drives_of_the_ladder_need_it_and_keep_what_they_promise() {
     assert!(kept > 100 && seldom.is_none(), "{kept} scenarios, {reads:?}, too few: {seldom:?}");
 }
 
+/// Scenarios of two flows are those of `together`, requests and faults alike, but for who asks when. Catches a flow that asks for nothing,
+/// requests that no flow has, and flows that one clock serves: then the drive would come to the same end.
+#[test]
+fn two_flows_ask_for_what_one_asks_for_by_clocks_of_their_own() {
+    let scopes =
+        ["flows", "together"].map(|draws| Scope::drawn(draws, 5, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}")));
+    let (mut two, mut different) = (0, 0);
+    for number in 0..320 {
+        let [flows, together] = scopes.each_ref().map(|scope| scope.replay(number));
+        let outcomes = [&flows.1, &together.1];
+        assert_eq!(outcomes.map(|outcome| outcome.broken()), [None, None], "scenario {number}");
+        let (Some(flows), Some(together)) = (flows.0, together.0) else { continue };
+        let mut one = flows.clone();
+        one.second = None;
+        one.rounds.iter_mut().flat_map(|round| &mut round.commands).for_each(|command| command.stream = StreamId(0));
+        assert_eq!(one, together, "scenario {number}");
+        let of_second = |command: &&HostCommand| command.stream == StreamId(1);
+        let asked: Vec<_> = flows.rounds.iter().flat_map(|round| &round.commands).collect();
+        let second = asked.iter().filter(|command| of_second(command)).count();
+        assert!(flows.second.is_some() || second == 0, "scenario {number}");
+        two += u32::from(flows.second.is_some() && second > 0 && second < asked.len());
+        different += u32::from(outcomes[0].happened != outcomes[1].happened);
+    }
+    assert!(two > 220 && two < 290 && different > 100, "{two} with two flows, {different} in which a fault met something else");
+}
+
 /// What it takes to read every page of a drive as it is drawn.
 fn all_pages_read(setup: &ssd::Setup) -> ssd::LadderResult {
     let mut session = ssd::Session::new(setup).expect("it was drawn");
@@ -179,6 +205,7 @@ const ONCE_BROKEN: &[(u64, u64, &[&str])] = &[
 /// two parities of a row it did not add up both.
 const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
     (880_001, 2_188_382, &[]),
+    (880_002, 757_184, &[]),
     (2, 18_544, &["cut", "wear-out"]),
     (3, 3_607, &[]),
     (3, 1_045, &[]),
@@ -252,10 +279,10 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
 /// A page whose newest contents went with what is lost answers with a media error after a cut, under every scheme.
 const ONCE_BROKEN_BEYOND_PROMISE: &[u64] = &[1_011, 1_553, 722, 3_276, 2_054, 20_141, 45_984, 17_909, 65_358];
 
-/// On drives with an SLC cache: a write to a dead die of a stripe without parity, and a discarded stripe that a mount after the loss
-/// of sums took for an older one.
+/// On drives with an SLC cache: a write to a dead die of a stripe without parity, a discarded stripe that a mount after the loss
+/// of sums took for an older one, and groups each of which held something after two cuts, one of them only what nobody was told of.
 const ONCE_BROKEN_SLC: &[(u64, u64, &[&str])] =
-    &[(42, 175_029, &["da-raid5"]), (32, 109_736, &["none", "raid5", "ppc", "da-raid5", "ds-raid"])];
+    &[(42, 175_029, &["da-raid5"]), (32, 109_736, &["none", "raid5", "ppc", "da-raid5", "ds-raid"]), (880_006, 247_275, &[])];
 
 /// Should the draws change, these are as good as any.
 #[test]
@@ -287,6 +314,9 @@ fn scenarios_that_once_broke_a_rule_do_not_any_more() {
     let own = |name: &str| vec![name.to_owned()];
     let memory = Scope::named(811, &own("mds-groups"), &own("memory"), false).unwrap_or_else(|problem| panic!("{problem}"));
     assert_eq!(memory.replay(40_152).1.broken(), None, "lost memory, scenario 40152");
+    let rows_and_groups = ["ds-raid".to_owned(), "mds-groups".to_owned()];
+    let rows_and_groups = Scope::named(990_001, &rows_and_groups, &[], false).unwrap_or_else(|problem| panic!("{problem}"));
+    assert_eq!(rows_and_groups.replay(184_304).1.broken(), None, "seed 990001, scenario 184304");
     for (seed, number) in [(603, 286_912), (702, 97_408)] {
         let together = Scope::named(seed, &[], &[], true).unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!(together.replay(number).1.broken(), None, "beyond promise, seed {seed}, scenario {number}");

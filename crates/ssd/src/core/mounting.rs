@@ -27,15 +27,26 @@ pub(crate) struct Mounting {
 pub(crate) struct SpareCopies {
     /// Units held back from erase, as [`Mounting::pins`] are, for copies that are one too many.
     pub pins: Vec<UnitId>,
-    /// Logical pages that lie where they may not last, and another copy of each: one that lasts, or the first of them.
+    /// Logical pages that lie where they or their codeword may not last, and another copy of each: one that lasts, or the first of
+    /// them.
     pub others: Vec<(Lpn, Slot)>,
     /// The same where only a codeword brings the other copy back, in which nothing is that may not last.
     pub solved: Vec<(Lpn, Member)>,
+    /// Logical pages that lie where they may not last, with contents of which nobody was told.
+    pub older: Vec<OlderContents>,
+}
+
+/// What a logical page held before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OlderContents {
+    pub lpn: Lpn,
+    pub slot: Slot,
+    pub update: u64,
 }
 
 impl SpareCopies {
     pub fn is_empty(&self) -> bool {
-        self.pins.is_empty() && self.others.is_empty() && self.solved.is_empty()
+        self.pins.is_empty() && self.others.is_empty() && self.solved.is_empty() && self.older.is_empty()
     }
 }
 
@@ -64,6 +75,11 @@ impl PagesFound {
     pub fn only_solved(&mut self, lpn: Lpn) {
         let newest = self.there.get_mut(lpn.index()).and_then(Option::take);
         self.solved.extend(newest.map(|newest| (lpn, newest.update)));
+    }
+
+    /// The page has older contents, of this rank.
+    pub fn goes_back(&mut self, lpn: Lpn, update: u64) {
+        self.there.get_mut(lpn.index()).into_iter().flatten().for_each(|newest| newest.update = update);
     }
 
     /// The logical pages that are there, and the ranks of their contents.

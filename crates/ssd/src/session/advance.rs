@@ -2,6 +2,7 @@
 //! drives a second. Counting responses and making a result of them would be half of their time.
 
 use crate::config::Pace;
+use crate::engine::clocks::HostFlow;
 use crate::session::{Session, inside};
 use vocab::HostCommand;
 
@@ -18,6 +19,21 @@ impl Session {
             let engine = &mut prepared.engine;
             let before = engine.core.device.folds.checked;
             engine.replay_stepwise(commands, pace, &mut |_, _| {}, |_| {
+                number += 1;
+                go_on(number - 1)
+            });
+            engine.core.device.folds.checked - before
+        })
+    }
+
+    /// The same of several flows, each with a clock of its own. Of each flow a request may be lost that would have come next when
+    /// `go_on` said no. Who goes on begins their clocks again.
+    pub fn advance_flows(&mut self, flows: Vec<HostFlow<'_>>, go_on: &mut dyn FnMut(u64) -> bool) -> u64 {
+        let mut number = 0;
+        inside!(self.inner_mut(), prepared => {
+            let engine = &mut prepared.engine;
+            let before = engine.core.device.folds.checked;
+            engine.replay_flows(flows, &mut |_, _| {}, |_| {
                 number += 1;
                 go_on(number - 1)
             });

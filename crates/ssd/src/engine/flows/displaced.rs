@@ -104,24 +104,28 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         true
     }
 
-    /// There is no room on its die for a strip, and its stripe cannot do without it: any die is better than
-    /// none. True if one has room. Two strips may then share a die, until the next write of one of them.
+    /// There is no room on its die for a strip: any die is better than none, as long as the controller has its contents. Its stripe
+    /// may stand in for it, but a part of that may be lost unnoticed, and no solve would bring the strip back then. True if a die has
+    /// room; one without any strip of the stripe, if it can be chosen. Two strips may share a die, until the next write of one of them.
     pub(crate) fn place_anywhere(&mut self, command: &Command) -> bool {
         let (Owner::Stripe { .. } | Owner::Strip { .. }) = command.owner else { return false };
-        let tag = self.core.device.images.slot(command.image, 0).0;
-        if self.writer.may_park(&self.core, tag.role()) {
-            return false;
-        }
-        let own = self.log_of(command.ppn);
-        let logs = (0..self.core.map.logs()).filter(|&log| log != own && !self.care.collectors[log].halted);
-        let streams = logs.flat_map(|log| [(log, Stream::Gc), (log, Stream::Host)]);
-        let Some((log, stream)) = streams.into_iter().find(|&(log, stream)| self.core.map.has_room(log, stream)) else {
-            return false;
+        let role = self.core.device.images.slot(command.image, 0).0.role();
+        let page = match self.writer.stripes.strip_of_role(role) {
+            Some((stripe, _)) if self.writer.may_park(&self.core, role) => self.page_on_any_die(stripe),
+            _ => self.page_of_any_reserve(self.log_of(command.ppn)),
         };
-        let ppn = self.core.map.take_page(log, stream).expect("a log with room has a page");
+        let Some((log, ppn)) = page else { return false };
         let owner = if let Owner::Strip { .. } = command.owner { Owner::Strip { log: log as u16 } } else { command.owner };
         self.send_elsewhere(command, owner, ppn);
         true
+    }
+
+    /// A page for a strip that its stripe cannot do without, of any other log, and be it one that is kept for collection.
+    fn page_of_any_reserve(&mut self, own: usize) -> Option<(usize, Ppn)> {
+        let logs = (0..self.core.map.logs()).filter(|&log| log != own && !self.care.collectors[log].halted);
+        let mut streams = logs.flat_map(|log| [(log, Stream::Gc), (log, Stream::Host)]);
+        let (log, stream) = streams.find(|&(log, stream)| self.core.map.has_room(log, stream))?;
+        Some((log, self.core.map.take_page(log, stream)?))
     }
 
     /// Programs contents that failed to be programmed into this page.

@@ -230,7 +230,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// A page for a strip of the stripe that no die of its own takes, and its log: of a die without a strip of the stripe, if one has
     /// room.
-    fn page_on_any_die(&mut self, stripe: StripeId) -> Option<(usize, Ppn)> {
+    pub(super) fn page_on_any_die(&mut self, stripe: StripeId) -> Option<(usize, Ppn)> {
         let taken: Vec<usize> = self.writer.stripes.dies_of_strips(&self.core, stripe).map(DieId::index).collect();
         let logs = (0..self.core.map.logs()).filter(|&log| !self.care.collectors[log].halted);
         let mut with_room = logs.filter(|&log| self.core.map.has_room(log, Stream::Host)).peekable();

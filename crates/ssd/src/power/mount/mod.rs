@@ -29,6 +29,7 @@ pub(crate) mod group_log;
 pub(crate) mod looks;
 mod needed;
 pub(crate) mod recovery;
+mod spare;
 pub(crate) mod stripes;
 pub(crate) mod ways;
 
@@ -54,7 +55,7 @@ use crate::write::stripes::mount::StripeFound;
 use device::contents::HostPayload;
 use device::failed::FailedProgram;
 use ftl::UnitId;
-use nand::{Member, PageScan, Scan};
+use nand::{PageScan, Scan};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Bytes, DieId, Lpn, Nanos, Ppn, Slot};
 
@@ -108,10 +109,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         }
         self.mount_wear(&looks, &remains);
         let (mut fallback, mut spare) = self.fallback(&with, &without, &suspects);
-        let mut only_solved = Vec::new();
-        if let Some(solved) = solved {
-            fallback.extend(self.solved_fallback(&with, &solved, &self.core.safe.journal));
-            only_solved = self.solved_copies(&with, &solved, &suspects);
+        if let Some(solved) = &solved {
+            fallback.extend(self.solved_fallback(&with, solved, &self.core.safe.journal));
         }
         if self.core.breaks(SafetyRule::Fallback) {
             fallback.clear();
@@ -140,8 +139,12 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             .collect();
         let stays = remains.erasing.iter().filter(|&&block| half_erased.contains(&self.core.map.unit_of_block(block)));
         self.core.safe.erasing = sorted(stays.map(|&block| (block, false)));
-        let others = if rewrites { self.other_copies(&with, &without, &suspects) } else { Vec::new() };
-        let spare = SpareCopies { pins: spare, others, solved: only_solved };
+        let other_states = (&without, solved.as_ref());
+        let keeps_copies = rewrites && self.writer.facts().keeps_copies;
+        let mut spare = SpareCopies { pins: spare, ..SpareCopies::default() };
+        if keeps_copies {
+            self.find_spare_copies((&looks, &suspects), &with, other_states, &mut spare);
+        }
         let mapped = with.pages.iter().flatten().count() as u64;
         self.begin_mounting((pages, leaning), (fallback, spare), with.into_found());
         self.core.device.losses.remembered = suspects;
@@ -363,44 +366,6 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             }
         }
         (units, spare)
-    }
-
-    /// Logical pages of rows and block groups that count in a suspect, and another copy of the same contents: one that is no
-    /// suspect, or else the first of those that are.
-    fn other_copies(&self, with: &Choice, without: &Otherwise, suspects: &BTreeSet<Ppn>) -> Vec<(Lpn, Slot)> {
-        if !self.writer.facts().keeps_copies {
-            return Vec::new();
-        }
-        let solved: BTreeSet<Slot> = without.solved.iter().map(|member| member.slot).collect();
-        let copies: Vec<(Lpn, Newest)> = suspects.iter().flat_map(|&ppn| self.data_in(ppn)).collect();
-        let others = (0..).map(Lpn).zip(&with.pages).filter_map(|(lpn, newest)| {
-            let newest = newest.as_ref()?;
-            let counts = newest.slot.filter(|&slot| suspects.contains(&self.core.device.grid.page_of(slot).0))?;
-            let lasting =
-                without.page(with, lpn).filter(|without| without.update == newest.update).and_then(|without| without.slot);
-            let same = copies.iter().filter(|(other, copy)| *other == lpn && copy.update == newest.update);
-            let first = same.min_by_key(|(_, copy)| copy.sequence).and_then(|(_, copy)| copy.slot);
-            let other = lasting.filter(|slot| !solved.contains(slot)).or(first).filter(|&slot| slot != counts)?;
-            Some((lpn, other))
-        });
-        others.collect()
-    }
-
-    /// Logical pages of rows and block groups that count in a suspect, and the same contents as a codeword without suspects brings
-    /// them back.
-    fn solved_copies(&self, with: &Choice, without: &Otherwise, suspects: &BTreeSet<Ppn>) -> Vec<(Lpn, Member)> {
-        if !self.writer.facts().keeps_copies {
-            return Vec::new();
-        }
-        let solved = &without.solved;
-        let copies = without.pages().filter_map(|(lpn, without)| {
-            let (with, without) = (with.page(lpn)?, without?);
-            let counts = with.slot.filter(|&slot| suspects.contains(&self.core.device.grid.page_of(slot).0))?;
-            let other = without.slot.filter(|&slot| slot != counts && without.update == with.update)?;
-            let member = solved.iter().find(|member| member.slot == other)?;
-            Some((lpn, *member))
-        });
-        copies.collect()
     }
 
     /// Units with codewords that would give durable contents if suspects could not be read, once for each page.

@@ -5,7 +5,7 @@
 //! cut now finds what this mount found, and at most copies of it.
 
 use crate::core::Command;
-use crate::core::mounting::{Mounting, PagesFound, SpareCopies};
+use crate::core::mounting::{Mounting, OlderContents, PagesFound, SpareCopies};
 use crate::core::owner::Owner;
 use crate::engine::Engine;
 use crate::write::RebuiltBy;
@@ -14,7 +14,7 @@ use crate::write::group_log::Feed;
 use device::contents::HostPayload;
 use ftl::{Ftl, Place, Stream, UnitId, UnitState};
 use nand::{FlashArray, Scan};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Cause, Lpn, Ppn, Slot, StripeId};
 
 impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
@@ -72,7 +72,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Cuts in a row may have left a unit with a few copies each time, until there is none left to write to. So copies that
     /// are one too many give way; where that is not enough, other copies count, as if the unit written last had not been begun,
-    /// and at last those that only their codewords bring back.
+    /// then those that only their codewords bring back, and at last older contents, where nobody was told of newer ones.
     fn let_spare_copies_go(&mut self) {
         let Some(mounting) = &mut self.power.mounting else { return };
         let pins = std::mem::take(&mut mounting.spare.pins);
@@ -81,6 +81,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         others.retain(|&(_, slot)| is_kept(&self.core.map, slot));
         if pins.is_empty() && others.is_empty() {
             others = self.solved_copies_count();
+        }
+        if pins.is_empty() && others.is_empty() {
+            others = self.older_contents_count();
         }
         let Some(mounting) = &mut self.power.mounting else { return };
         let mut pages = std::mem::take(&mut mounting.pages);
@@ -134,6 +137,26 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         copies.into_iter().map(|(lpn, member)| (lpn, member.slot)).collect()
     }
 
+    /// What the host was not answered for need not count: pages go back to what they held before, where that empties a unit.
+    fn older_contents_count(&mut self) -> Vec<(Lpn, Slot)> {
+        let Some(mounting) = &mut self.power.mounting else { return Vec::new() };
+        let mut older = std::mem::take(&mut mounting.spare.older);
+        let (core, waiting) = (&self.core, &mounting.pages);
+        let place = |lpn| match core.map.lookup(lpn) {
+            Place::At(slot) => Some(slot),
+            Place::Unmapped | Place::Missing => None,
+        };
+        let waits = |slot: Slot| waiting.contains(&core.device.grid.page_of(slot).0);
+        older.retain(|page| place(page.lpn).is_some_and(waits) && is_kept(&core.map, page.slot));
+        let unit_of = |page: &OlderContents| place(page.lpn).map(|slot| core.map.unit_of(slot));
+        let mut in_units: BTreeMap<UnitId, u32> = BTreeMap::new();
+        older.iter().filter_map(unit_of).for_each(|unit| *in_units.entry(unit).or_default() += 1);
+        let is_emptied = |unit: UnitId| core.map.unit(unit).valid == in_units[&unit];
+        older.retain(|page| unit_of(page).is_some_and(is_emptied));
+        older.iter().for_each(|page| mounting.found.goes_back(page.lpn, page.update));
+        older.into_iter().map(|page| (page.lpn, page.slot)).collect()
+    }
+
     /// The same for pages that lean on others, once those have room.
     fn rewrite_leaning(&mut self) {
         let Some(mounting) = &mut self.power.mounting else { return };
@@ -176,7 +199,11 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.writer.groups.redo.clear();
         // A page for which there is no room at all stays where it is, and so does what would count without it.
         if mounting.pages.is_empty() {
-            mounting.pins.iter().chain(&mounting.spare.pins).for_each(|&unit| self.release(unit));
+            let pins: Vec<UnitId> = mounting.pins.iter().chain(&mounting.spare.pins).copied().collect();
+            pins.iter().for_each(|&unit| self.release(unit));
+            if self.writer.facts().keeps_copies {
+                self.erase_where_none_is_free(&pins);
+            }
             self.writer.stripes.held.all_settled();
         }
         // The host may read all of it from now on. A page that may not last and found no room may be gone with the next cut: what
@@ -198,6 +225,22 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.resume_rebuild();
         for log in 0..self.core.map.logs() {
             if self.is_wanted(log) {
+                self.start_collecting(log);
+            }
+        }
+    }
+
+    /// Of these units those that hold nothing any more are to be erased, and where their log has no free unit that is asked for at
+    /// once. The host may read from now on what was written anew, so it is durable, and with it the copies in these units: the next
+    /// mount would keep them for it while the pages written last may not last, each in a unit of its own, and have none to write to.
+    /// Of rows and block groups many pages may be such at a time, of a log of one die only one.
+    fn erase_where_none_is_free(&mut self, units: &[UnitId]) {
+        let logs: BTreeSet<usize> = units.iter().map(|&unit| self.core.map.log_of(unit)).collect();
+        for log in logs {
+            let has_free = self.core.map.free_units(log) > 0;
+            let of_log = units.iter().filter(|&&unit| !has_free && self.core.map.log_of(unit) == log);
+            let emptied: Vec<UnitId> = of_log.copied().collect();
+            if emptied.into_iter().filter(|&unit| self.core.map.make_dirty(unit)).count() > 0 {
                 self.start_collecting(log);
             }
         }
@@ -319,6 +362,25 @@ mod tests {
         assert_eq!((drive.core.map.unit_of(slot), drive.core.map.unit(spare).pins), (spare, 0));
     }
 
+    /// What was written anew is durable when the mount ends, so the next one keeps the copies before it while that may not last.
+    /// Catches a drive without a free unit that leaves these copies in flash until somebody needs room: after the next cut each unit
+    /// had something that was needed (torture, seed 880002, 757184). And one that erases a unit for which there is another reason.
+    #[test]
+    fn a_unit_that_recovery_emptied_is_erased_at_once_where_none_is_free() {
+        for is_needed in [true, false] {
+            let (mut drive, ppn) = drive();
+            let log = fill_log_of(&mut drive, ppn);
+            let is_empty = |unit: &UnitId| drive.core.map.log_of(*unit) == log && drive.core.map.unit(*unit).valid == 0;
+            let unit = (0..drive.core.map.units() as UnitId).find(is_empty).expect("a unit of which nothing is needed");
+            if is_needed {
+                drive.core.map.pin(unit);
+            }
+            drive.erase_where_none_is_free(&[unit]);
+            let asked: Vec<UnitId> = drive.core.safe.erasing.keys().map(|&block| drive.core.map.unit_of_block(block)).collect();
+            assert_eq!(asked.contains(&unit), !is_needed, "needed: {is_needed}, erases: {asked:?}");
+        }
+    }
+
     /// The same where every unit has something that counts: catches a page that stays in a unit of its own though another copy of
     /// it could count, and one that counts in its other place but is not written anew though it may not last there either.
     #[test]
@@ -390,6 +452,35 @@ mod tests {
             assert_eq!(solved.map(|page| page.updates[0]), is_there.then_some(7), "it is read by solving for it");
             drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
             assert_eq!(drive.core.safe.journal.rank(Lpn(0)), if is_there { 0 } else { 7 });
+        }
+    }
+
+    /// The same where nothing else gives way, and the newer contents are such as nobody was told of. Catches a page that stays in a
+    /// unit of its own; one that goes back though that empties no unit; and older contents that are not durable once the host may
+    /// read them.
+    #[test]
+    fn a_page_goes_back_to_what_it_held_before_where_that_empties_a_unit() {
+        for is_alone in [true, false] {
+            let (mut drive, _) = drive();
+            let Place::At(copy) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written") };
+            drive.replay(&mut [write()].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+            let Place::At(second) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written again") };
+            let (suspect, kept) = (drive.core.device.grid.page_of(second).0, drive.core.map.unit_of(copy));
+            fill_log_of(&mut drive, suspect);
+            drive.core.map.pin(kept);
+            drive.core.safe.journal = Journal::new(drive.core.map.user_slots());
+            if !is_alone {
+                drive.core.map.publish(Lpn(1), Slot(second.0 + 1));
+            }
+            let older = vec![OlderContents { lpn: Lpn(0), slot: copy, update: 5 }];
+            let copies = SpareCopies { older, ..SpareCopies::default() };
+            drive.begin_mounting(([suspect].into(), vec![]), (vec![kept], copies), one_page_found());
+            drive.mount_on();
+            assert_eq!(drive.core.map.lookup(Lpn(0)), Place::At(if is_alone { copy } else { second }));
+            if is_alone {
+                drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
+                assert_eq!(drive.core.safe.journal.rank(Lpn(0)), 5, "the host may read it");
+            }
         }
     }
 }
