@@ -469,6 +469,7 @@ impl Experiment {
         overrides.apply(&mut document)?;
         let (preset, drive_notes) = reading::expand_drive(&mut document)?;
         overrides.set(&mut document, inside_drive)?;
+        crate::off::unset(&mut document, "")?;
         let mut experiment: Self = document.read()?;
         crate::described::settle(&mut experiment);
         (experiment.gc.own, experiment.ecc.own) = (own.collection, own.ecc);

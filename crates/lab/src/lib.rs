@@ -33,6 +33,7 @@ mod inspect;
 mod listing;
 mod load;
 mod mqsim;
+mod off;
 mod parameters;
 mod parquet_file;
 pub mod parts;
