@@ -79,8 +79,14 @@ class Scheme:
 
     @property
     def label(self) -> str:
-        """What results call it."""
+        """What results call it, unless a scheme of its name is there more than once with other options."""
         return self.name if self.ecc is None else f"{self.name}+{self.ecc}"
+
+    @property
+    def full_label(self) -> str:
+        """What results call it then: ``raid5:data_strips=7``."""
+        options = {name: str(value).lower() if isinstance(value, bool) else value for name, value in self.options.items()}
+        return ":".join([self.label, *(f"{name}={value}" for name, value in options.items())])
 
 
 @documented("trace")
@@ -450,15 +456,26 @@ def _plain(value: Any, without: Sequence[str] = ()) -> Any:
 def _schemes(schemes: Sequence[Scheme | str]) -> dict[str, Any]:
     if isinstance(schemes, str):
         raise BadInput(f"schemes: found the text {schemes!r}, wanted a list of schemes", field="schemes")
-    options: dict[str, Any] = {}
+    labels = [scheme.label if isinstance(scheme, Scheme) else scheme for scheme in schemes]
+    given: dict[str, list[dict[str, Any]]] = {}
     for scheme in schemes:
         if isinstance(scheme, Scheme) and scheme.options:
-            name = scheme.name.split("+")[0]
-            if options.setdefault(name, dict(scheme.options)) != dict(scheme.options):
-                text = f"schemes: `{name}` has two sets of options; an experiment has one, a sweep may vary it"
-                raise BadInput(text, field="schemes")
-    labels = [scheme.label if isinstance(scheme, Scheme) else scheme for scheme in schemes]
-    return {"schemes": labels, **({"scheme": _plain(options)} if options else {})}
+            given.setdefault(_base(scheme), []).append(_plain(scheme.options))
+    # One set of options is that of all of the name; where there are several, each scheme says its own in its label.
+    several = {name for name, sets in given.items() if any(options != sets[0] for options in sets)}
+    several |= {_base(scheme) for scheme, label in zip(schemes, labels) if _base(scheme) in given and labels.count(label) > 1}
+    spelled = [
+        scheme.full_label if isinstance(scheme, Scheme) and _base(scheme) in several else label
+        for scheme, label in zip(schemes, labels)
+    ]
+    options = {name: sets[0] for name, sets in given.items() if name not in several}
+    return {"schemes": spelled, **({"scheme": options} if options else {})}
+
+
+def _base(scheme: Scheme | str) -> str:
+    """The scheme without its additions, ECC policy and options."""
+    name = scheme.name if isinstance(scheme, Scheme) else scheme
+    return name.split(":")[0].split("+")[0]
 
 
 def _nested(settings: Settings) -> dict[str, Any]:

@@ -30,6 +30,7 @@ mod forks;
 mod generate;
 mod input_file;
 mod inspect;
+mod label;
 mod listing;
 mod load;
 mod mqsim;
