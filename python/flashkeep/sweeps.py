@@ -18,6 +18,7 @@ from flashkeep.settings import Grid, PathText
 def sweep(
     grid: Union[Grid, PathText],
     *,
+    seeds: int | None = None,
     executor: Any = "threads",
     workers: int | None = None,
     directory: PathText | None = None,
@@ -26,6 +27,10 @@ def sweep(
 ) -> _native.Frame:
     """Runs a grid, or a grid file; one row for each run and scheme, in order of the grid. The rows
     are those of ``flashkeep sweep``, whoever ran what.
+
+    ``seeds`` repeats each run with so many seeds. A row is then of all of them: means, of costs and response times the
+    ends of their 95 % confidence intervals (``waf_low``, ``waf_high``) and what they are against the first scheme, paired
+    by seed (``waf_difference``, ``waf_ratio``, each with ``_low`` and ``_high``). ``rows.repetitions`` has a row for each seed.
 
     ``executor``: ``"threads"`` or ``"processes"`` of this machine, ``workers`` of them (default:
     all cores), or any ``concurrent.futures.Executor`` or ``dask.distributed.Client``. A process of
@@ -37,7 +42,7 @@ def sweep(
 
     Raises BadInput, and CheckFailed where data came back wrong, unless ``check`` is False.
     """
-    task = _task(grid)
+    task = _task(grid, seeds)
     native = _native.Grid(*task)
     kept = None if directory is None else _native.Directory(os.fspath(directory), native)
     todo = list(range(len(native))) if kept is None else kept.missing()
@@ -56,19 +61,19 @@ def sweep(
     return frame
 
 
-#: Name, text and directory of a grid: what a worker needs besides the number of a run.
-_Task = tuple[str, str, str]
+#: Name, text and directory of a grid, and its seeds: what a worker needs besides the number of a run.
+_Task = tuple[str, str, str, Union[int, None]]
 
 
-def _task(grid: Union[Grid, PathText]) -> _Task:
+def _task(grid: Union[Grid, PathText], seeds: int | None) -> _Task:
     if isinstance(grid, Grid):
-        return "grid", grid.to_toml(), os.getcwd()
+        return "grid", grid.to_toml(), os.getcwd(), seeds
     path = Path(os.fspath(grid))
     try:
         text = _native.grid_text(str(path))
     except BadInput as error:
         raise BadInput(str(error), file=str(path), reason=error.reason) from error
-    return str(path), text, str(path.absolute().parent)
+    return str(path), text, str(path.absolute().parent), seeds
 
 
 @lru_cache(maxsize=4)

@@ -55,6 +55,35 @@ def test_rows_are_runs_of_their_experiments(grid, serial):
             assert result[name][row % 2] == serial[name][row], (run, name)
 
 
+def test_seeds_give_means_with_intervals_and_differences_from_the_first_scheme(grid, tmp_path, program):
+    from statistics import geometric_mean, mean, stdev
+
+    small = replace(grid, axes=grid.axes[:1])
+    rows = fk.sweep(small, seeds=3, directory=tmp_path / "ours")
+    assert (len(rows), rows["seeds"], len(rows.repetitions)) == (4, [3] * 4, 12)
+    assert fk.sweep(small).repetitions is None
+    for run in (0, 1):
+        none, raid5 = (rows.repetitions.filter(run=run, scheme=scheme)["waf"] for scheme in ("none", "raid5"))
+        row = rows.filter(run=run, scheme="raid5")
+        half = 4.302653 * stdev(raid5) / 3**0.5  # t of 2 degrees of freedom
+        assert row["waf"] == [pytest.approx(mean(raid5))]
+        assert row["waf_low"] == [pytest.approx(mean(raid5) - half)]
+        assert row["waf_difference"] == [pytest.approx(mean(one - other for one, other in zip(raid5, none)))]
+        assert row["waf_ratio"] == [pytest.approx(geometric_mean(raid5) / geometric_mean(none))]
+        # Each seed is that of a comparison under the same seeds.
+        fraction = grid.axes[0].values[run]
+        alone = replace(small.experiment, trace=replace(small.experiment.trace, read_fraction=fraction), seeds=3)
+        digests = fk.run(alone).repetitions["event_digest"]
+        assert rows.repetitions.filter(run=run)["event_digest"] == digests
+    # Processes and the program give the same.
+    assert columns(fk.sweep(small, seeds=3, executor="processes", workers=2)) == columns(rows)
+    file = tmp_path / "grid.toml"
+    file.write_text(small.to_toml())
+    subprocess.run([*program, "sweep", file, "--seeds", "3", "--out", tmp_path / "theirs"], check=True)
+    for name in ("results.parquet", "repetitions.parquet", "results.csv"):
+        assert (tmp_path / "ours" / name).read_bytes() == (tmp_path / "theirs" / name).read_bytes()
+
+
 def test_parquet_files_are_read_by_others(grid, serial, tmp_path):
     polars, parquet = pytest.importorskip("polars"), pytest.importorskip("pyarrow.parquet")
     fk.sweep(grid, directory=tmp_path)

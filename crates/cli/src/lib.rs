@@ -95,7 +95,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Figures { paper, only, points, kept, out, experiments, traces, threads } => {
             figures::run(&figures::Wanted { paper, only, points, kept, out, experiments, traces, threads })
         }
-        Command::Sweep { grid, out, threads } => sweep::run(&sweep::Wanted { grid, out, threads }),
+        Command::Sweep { grid, out, seeds, threads } => sweep::run(&sweep::Wanted { grid, out, seeds, threads }),
         Command::Torture(options) => torture::run(&options),
         Command::Crash(options) => crash::run(&options),
         Command::Serve(options) => serve::run(&options),

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 pub struct Wanted {
     pub grid: PathBuf,
     pub out: Option<PathBuf>,
+    pub seeds: Option<u32>,
     pub threads: Option<NonZeroUsize>,
 }
 
@@ -23,7 +24,10 @@ pub struct Wanted {
 /// # Errors
 /// Bad input.
 pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
-    let grid = Grid::load(&wanted.grid)?;
+    let mut grid = Grid::load(&wanted.grid)?;
+    if let Some(seeds) = wanted.seeds {
+        grid = grid.with_seeds(&format!("--seeds {seeds}"), seeds)?;
+    }
     warn_of_canaries(words(&grid_text(&wanted.grid)?));
     let out = wanted.out.clone().unwrap_or_else(|| Path::new("report").join(wanted.grid.file_stem().unwrap_or_default()));
     let directory = Directory::open(&out, &SWEEP)?;

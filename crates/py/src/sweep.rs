@@ -25,10 +25,16 @@ pub struct Grid(lab::sweep::Grid);
 
 #[pymethods]
 impl Grid {
-    /// The grid of TOML text; relative paths count from `directory`.
+    /// The grid of TOML text; relative paths count from `directory`. Each run is repeated under so many seeds, where they are given.
     #[new]
-    fn new(name: &str, text: &str, directory: PathBuf) -> PyResult<Self> {
-        raised(lab::sweep::Grid::parse(name, text, &directory)).map(Self)
+    #[pyo3(signature = (name, text, directory, seeds=None))]
+    fn new(name: &str, text: &str, directory: PathBuf, seeds: Option<u32>) -> PyResult<Self> {
+        let grid = lab::sweep::Grid::parse(name, text, &directory);
+        let seeded = grid.and_then(|grid| match seeds {
+            Some(seeds) => grid.with_seeds(&format!("seeds={seeds}"), seeds),
+            None => Ok(grid),
+        });
+        raised(seeded).map(Self)
     }
 
     fn __len__(&self) -> usize {
@@ -46,15 +52,15 @@ impl Grid {
 
     /// The rows of all runs; parts in order of the grid.
     fn frame(&self, py: Python<'_>, parts: Vec<String>) -> PyResult<Frame> {
-        let columns = py.detach(|| {
+        let (columns, repetitions) = py.detach(|| {
             let runs = raised(self.0.runs())?;
             let parts =
                 parts.iter().map(|text| raised(Part::from_text("part", text, &SWEEP))).collect::<PyResult<Vec<Part>>>()?;
             raised(lab::sweep::refused(runs.iter().zip(&parts)))?;
             let rows: Vec<_> = runs.iter().zip(&parts).flat_map(|(run, part)| run.rows(part)).collect();
-            Ok::<_, PyErr>(Columns::of(&rows))
+            Ok::<_, PyErr>((Columns::of(&rows), lab::sweep::repetitions(runs.iter().zip(&parts))))
         })?;
-        Frame::new(columns)
+        Frame::new(columns)?.over(py, repetitions)
     }
 }
 
@@ -112,6 +118,6 @@ impl Directory {
     /// Merges all parts into `results.parquet` and returns their rows.
     fn merge(&self, py: Python<'_>) -> PyResult<Frame> {
         let merged = py.detach(|| raised(lab::sweep::merge(&self.directory, &self.runs)))?;
-        Frame::new(merged.columns)
+        Frame::new(merged.columns)?.over(py, merged.repetitions)
     }
 }

@@ -124,6 +124,15 @@ impl Grid {
         Ok(Self { document, base, axes, directory: directory.to_owned(), runs })
     }
 
+    /// The grid with each run repeated under so many seeds; `argument` is what complaints quote.
+    ///
+    /// # Errors
+    /// None that a caller could cause: how many are valid is said where the runs are.
+    pub fn with_seeds(mut self, argument: &str, seeds: u32) -> Result<Self, Problem> {
+        self.base.set(argument, &format!("seeds={seeds}"))?;
+        Ok(self)
+    }
+
     /// Number of runs, at least 1.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a grid has at least one run")]
@@ -184,8 +193,10 @@ impl Grid {
         }
         experiment::resolve_paths(&mut merged, &self.directory);
         let experiment = Experiment::from_document(merged, &Overrides::default())?;
-        crate::seeds::only_one(&experiment, "a run of a grid has one: an axis with `key = \"seed\"` repeats runs")
-            .map_err(|problem| self.document.locate(problem))?;
+        if experiment.seeds > 1 && self.axes.iter().any(|axis| axis.key.as_deref() == Some("seed")) {
+            let message = format!("found {}, and an axis of seeds: each repeats the runs", experiment.seeds);
+            return Err(self.document.locate(Problem::new("seeds", message)));
+        }
         let key = key(&experiment, traces)?;
         Ok(GridRun { index, axes, experiment, key })
     }
@@ -245,7 +256,8 @@ fn checked(spec: Spec) -> Result<(Vec<Axis>, usize), Problem> {
         let named = axis.name.is_some();
         let axis = axis_of(axis, number)?;
         let key_is_the_column = axis.key.as_deref() == Some("seed") && axis.name == "seed";
-        if axis.name == "run" || (rows::is_column(&axis.name) && !key_is_the_column) {
+        let is_column = axis.name == "run" || rows::is_column(&axis.name) || crate::seeds::points::is_column(&axis.name);
+        if is_column && !key_is_the_column {
             return Err(Problem::new(field(".name"), format!("`{}` is a column of the results, wanted another name", axis.name)));
         }
         if axes.iter().any(|before| before.name == axis.name) {

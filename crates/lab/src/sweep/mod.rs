@@ -26,7 +26,7 @@ mod group;
 mod page;
 
 use crate::columns::Columns;
-use crate::compare::{Bench, Observe, compare_on, in_parallel};
+use crate::compare::{Bench, Comparison, Observe, compare_on, in_parallel};
 use crate::forks::{Drives, grouped};
 use crate::parquet_file::parquet_bytes;
 use crate::parts::{Directory, Known, Part};
@@ -77,7 +77,7 @@ impl GridRun {
     fn part_on(&self, drives: Option<&Drives>) -> Result<Part, Problem> {
         let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
         let comparison = compare_on(&self.experiment, &bench, drives, Observe::Nothing).map_err(|problem| self.named(problem))?;
-        Ok(Part { key: self.key, rows: comparison.rows() })
+        Ok(Part { key: self.key, rows: rows_of(&comparison) })
     }
 
     /// As [`Self::part_on`]; a run that cannot be run has a row that says why.
@@ -88,17 +88,57 @@ impl GridRun {
         })
     }
 
-    /// The rows of its part with the number of the run and the values of the axes in front.
+    /// Whether it is repeated under several seeds.
+    #[must_use]
+    pub fn is_repeated(&self) -> bool {
+        self.experiment.seeds > 1
+    }
+
+    /// A row for each scheme, with the number of the run and the values of the axes in front. Where the run is repeated, the row is of
+    /// all seeds: means with their intervals, and differences from the first scheme.
     #[must_use]
     pub fn rows(&self, part: &Part) -> Vec<Row> {
+        match self.is_repeated() && part.problem().is_none() {
+            true => self.placed(&crate::seeds::points::joined(&part.rows)),
+            false => self.repetitions(part),
+        }
+    }
+
+    /// A row for each seed and scheme.
+    #[must_use]
+    pub fn repetitions(&self, part: &Part) -> Vec<Row> {
+        self.placed(&part.rows)
+    }
+
+    fn placed(&self, rows: &[Row]) -> Vec<Row> {
         let row = |results: &Row| {
             let mut row = Row::from_iter([("run".to_owned(), json!(self.index))]);
             row.extend(self.axes.iter().cloned());
             row.extend(results.clone());
             row
         };
-        part.rows.iter().map(row).collect()
+        rows.iter().map(row).collect()
     }
+}
+
+/// A row for each seed and scheme. What is said of a scheme is said over all seeds.
+fn rows_of(comparison: &Comparison) -> Vec<Row> {
+    let Some(seeds) = &comparison.seeds else { return comparison.rows() };
+    let mut rows = seeds.rows();
+    for row in &mut rows {
+        let label = row.get("scheme").and_then(Value::as_str).unwrap_or_default().to_owned();
+        row.extend(comparison.said(&label));
+    }
+    rows
+}
+
+/// The rows of all seeds together; nothing where no run is repeated.
+pub fn repetitions<'a>(parts: impl Iterator<Item = (&'a GridRun, &'a Part)> + Clone) -> Option<Columns> {
+    parts.clone().any(|(run, _)| run.is_repeated()).then(|| {
+        let mut columns = Columns::default();
+        parts.for_each(|(run, part)| run.repetitions(part).iter().for_each(|row| columns.push(row)));
+        columns
+    })
 }
 
 /// Runs what has no part in the directory, and merges all parts. A run that cannot be run has one row, whose column `problem` says why, and no
@@ -121,7 +161,7 @@ pub fn sweep(grid: &Grid, directory: &Directory, with: &Sweeper<'_>) -> Result<S
     let mut kept = in_parallel(with.threads, work, |(drives, run)| Ok((run.index, keep(drives.as_deref(), run))))?;
     kept.sort_by_key(|(index, _)| *index);
     kept.into_iter().try_for_each(|(_, kept)| kept)?;
-    let Merged { columns, failed, refused } = merge(directory, &runs)?;
+    let Merged { columns, failed, refused, .. } = merge(directory, &runs)?;
     Ok(Summary { runs: runs.len(), found: known.found.len(), others: known.others, rows: columns.rows(), failed, refused })
 }
 
@@ -150,11 +190,15 @@ pub fn merge(directory: &Directory, runs: &[GridRun]) -> Result<Merged, Problem>
     let mut columns = Columns::default();
     all.iter().for_each(|row| columns.push(row));
     directory.write(&directory.results(), &parquet_bytes(&columns))?;
+    let repetitions = repetitions(runs.iter().zip(&parts));
+    if let Some(repetitions) = &repetitions {
+        directory.write(&directory.file("repetitions.parquet"), &parquet_bytes(repetitions))?;
+    }
     directory.write(&directory.file("results.csv"), page::csv(&all).as_bytes())?;
     let axes: Vec<&str> = runs.first().map_or(Vec::new(), |run| run.axes.iter().map(|(name, _)| name.as_str()).collect());
     directory.write(&directory.file("index.html"), page::page(&axes, &all).as_bytes())?;
     directory.tidy(&keys(runs))?;
-    Ok(Merged { columns, failed, refused })
+    Ok(Merged { columns, repetitions, failed, refused })
 }
 
 /// All parts of a sweep together.
@@ -162,6 +206,8 @@ pub fn merge(directory: &Directory, runs: &[GridRun]) -> Result<Merged, Problem>
 pub struct Merged {
     /// Their rows.
     pub columns: Columns,
+    /// The rows of each seed, where runs are repeated.
+    pub repetitions: Option<Columns>,
     /// Runs that returned wrong data.
     pub failed: Vec<usize>,
     /// Runs that cannot be run, with the reason.
