@@ -63,13 +63,13 @@ def test_seeds_give_means_with_intervals_and_differences_from_the_first_scheme(g
     assert (len(rows), rows["seeds"], len(rows.repetitions)) == (4, [3] * 4, 12)
     assert fk.sweep(small).repetitions is None
     for run in (0, 1):
-        none, raid5 = (rows.repetitions.filter(run=run, scheme=scheme)["waf"] for scheme in ("none", "raid5"))
+        none, raid5 = (rows.repetitions.filter(run=run, scheme=scheme)["energy_j"] for scheme in ("none", "raid5"))
         row = rows.filter(run=run, scheme="raid5")
         half = 4.302653 * stdev(raid5) / 3**0.5  # t of 2 degrees of freedom
-        assert row["waf"] == [pytest.approx(mean(raid5))]
-        assert row["waf_low"] == [pytest.approx(mean(raid5) - half)]
-        assert row["waf_difference"] == [pytest.approx(mean(one - other for one, other in zip(raid5, none)))]
-        assert row["waf_ratio"] == [pytest.approx(geometric_mean(raid5) / geometric_mean(none))]
+        assert row["energy_j"] == [pytest.approx(mean(raid5))]
+        assert row["energy_j_low"] == [pytest.approx(mean(raid5) - half)]
+        assert row["energy_j_difference"] == [pytest.approx(mean(one - other for one, other in zip(raid5, none)))]
+        assert row["energy_j_ratio"] == [pytest.approx(geometric_mean(raid5) / geometric_mean(none))]
         # Each seed is that of a comparison under the same seeds.
         fraction = grid.axes[0].values[run]
         alone = replace(small.experiment, trace=replace(small.experiment.trace, read_fraction=fraction), seeds=3)
