@@ -1,7 +1,7 @@
 """A study: three schemes under five loads, three spares and five seeds. It draws write amplification and mean read
 over the load, for each spare, and tells what the schemes differ by, in a table.
 
-    python examples/study.py                     # small: two loads, two spares, two seeds, few requests
+    python examples/study.py                     # small: another drive, two loads, two spares, two seeds
     python examples/study.py --full --out docs   # docs/study.svg, and the table of docs/study.md on the screen
 
 Runs that were done are kept in report/study, and not done again.
@@ -20,12 +20,13 @@ LOAD, SPARE = "load, requests/s", "capacity.spare"
 COLUMNS = {"waf": "write amplification", "read_response_us_mean": "mean read, us"}
 
 
-def grid(loads: list[int], spares: list[float], requests: int) -> fk.Grid:
+def grid(drive: str, size: str, loads: list[int], spares: list[float], requests: int) -> fk.Grid:
     """The study as data; its `to_toml()` is the grid that `flashkeep sweep` takes."""
     return fk.Grid(
         experiment=fk.Experiment(
             schemes=["raid5", "ds-raid", "mds-groups"],
-            capacity=fk.Capacity(size="512MiB"),
+            drive=fk.Drive(preset=drive),
+            capacity=fk.Capacity(size=size),
             # Requests come when they are drawn: no clock is slowed down for a drive that cannot keep up.
             trace=fk.Workload(
                 generator="zipf", requests=requests, range="100%", read_fraction=0.7, arrival="recorded"
@@ -81,9 +82,9 @@ def main() -> None:
     options.add_argument("--out", type=Path, default=Path("report/study"))
     given = options.parse_args()
     if given.full:
-        study, seeds = grid([10_000, 20_000, 40_000, 60_000, 80_000], [0.28, 0.4, 0.5], 200_000), 5
+        study, seeds = grid("tlc", "512MiB", [10_000, 20_000, 40_000, 60_000, 80_000], [0.28, 0.4, 0.5], 200_000), 5
     else:
-        study, seeds = grid([10_000, 40_000], [0.28, 0.5], 2000), 2
+        study, seeds = grid("mlc-2014", "16MiB", [250, 500], [0.4, 0.5], 1000), 2
     rows = fk.sweep(study, seeds=seeds, directory="report/study", progress=given.full)
     draw(rows, given.out / "study.svg")
     print(table(rows), end="")

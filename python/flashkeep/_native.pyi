@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 __version__: str
@@ -138,7 +138,16 @@ class Run:
 def grid_text(path: str) -> str: ...
 
 class Grid:
-    def __init__(self, name: str, text: str, directory: str, seeds: int | None = None) -> None: ...
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        directory: str,
+        seeds: int | None = None,
+        beside: tuple[str, bool, bool] | None = None,
+        collection: Sequence[tuple[str, Callable[[Candidates], int | None]]] = (),
+        ecc: Sequence[tuple[str, tuple[Any, Any, int]]] = (),
+    ) -> None: ...
     def __len__(self) -> int: ...
     def groups(self, runs: list[int]) -> list[Group]: ...
     def frame(self, parts: list[str]) -> Frame: ...

@@ -4,7 +4,7 @@ names are those of experiment files. ``help`` of a class has what the engine say
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Union
 
@@ -405,10 +405,19 @@ class Axis:
 
     def to_settings(self) -> dict[str, Any]:
         """The axis as a table of ``sweep.axes``."""
-        given: dict[str, Any] = _plain(self, without=("points",))
+        given: dict[str, Any] = _plain(self, without=("points", "values"))
+        if self.values is not None:
+            given["values"] = [_plain(_value(self.key, value)) for value in self.values]
         if self.points is not None:
             given["points"] = [{"value": label, "set": _nested(point)} for label, point in self.points.items()]
         return given
+
+    def _policies(self) -> Iterator[tuple[str, Any]]:
+        """What it has for settings that may be policies of yours, by setting."""
+        if self.key in _OWN:
+            yield from ((self.key, value) for value in self.values or ())
+        for point in (self.points or {}).values():
+            yield from ((key, point[key]) for key in _OWN if key in point)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -419,13 +428,31 @@ class Grid:
     axes: Sequence[Axis]
 
     def to_toml(self) -> str:
-        """The grid file that ``flashkeep sweep`` takes."""
-        if self.experiment.own_collection is not None or self.experiment.own_ecc is not None:
-            raise BadInput(
-                "experiment: a policy written in Python is for fk.run; a grid is run by processes that have none"
-            )
+        """The grid file that ``flashkeep sweep`` takes. It can run no policy of yours: it has the name alone."""
         axes = [axis.to_settings() for axis in self.axes]
         return _toml.dumps({**self.experiment.to_settings(), "sweep": {"axes": axes}})
+
+    @property
+    def own_policies(self) -> dict[str, dict[str, Any]]:
+        """The policies that are functions of yours, of experiment and axes: by setting (``gc.policy``, ``ecc.policy``)
+        and by the names that experiments have for them."""
+        experiment = [("gc.policy", self.experiment.own_collection), ("ecc.policy", self.experiment.own_ecc)]
+        own: dict[str, dict[str, Any]] = {key: {} for key in _OWN}
+        for key, policy in [*experiment, *(found for axis in self.axes for found in axis._policies())]:
+            if policy is None or isinstance(policy, str):
+                continue
+            if own[key].setdefault(named(policy), policy) != policy:
+                raise BadInput(f"{key}: two policies are called {named(policy)}", field=key)
+        return own
+
+
+#: Settings that may be policies of yours.
+_OWN = ("gc.policy", "ecc.policy")
+
+
+def _value(key: str | None, value: Any) -> Any:
+    """What a file has for the value of a setting."""
+    return named(value) if key in _OWN else value
 
 
 def _short(settings: Any) -> str:
@@ -481,7 +508,7 @@ def _base(scheme: Scheme | str) -> str:
 def _nested(settings: Settings) -> dict[str, Any]:
     nested: dict[str, Any] = {}
     for path, value in settings.items():
-        _put(nested, path, _plain(value))
+        _put(nested, path, _plain(_value(path, value)))
     return nested
 
 

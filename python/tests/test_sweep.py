@@ -84,6 +84,25 @@ def test_seeds_give_means_with_intervals_and_differences_from_the_first_scheme(g
         assert (tmp_path / "ours" / name).read_bytes() == (tmp_path / "theirs" / name).read_bytes()
 
 
+def test_series_and_logs_of_runs_are_files_of_the_directory(grid, serial, tmp_path):
+    polars = pytest.importorskip("polars")
+    small = replace(grid, axes=grid.axes[:1])
+    with pytest.raises(fk.BadInput, match="give a directory"):
+        fk.sweep(small, series=True)
+    plain = fk.sweep(small)
+    for executor in ("threads", "processes"):
+        directory = tmp_path / executor
+        rows = fk.sweep(small, directory=directory, series=True, logs=True, executor=executor, workers=2)
+        assert columns(rows) == columns(plain)
+        index = polars.read_csv(directory / "runs.csv")
+        assert index["run"].to_list() == [0, 1] and index["generate.read_fraction"].to_list() == grid.axes[0].values
+        for fraction, series, log in index.select("generate.read_fraction", "series", "logs").rows():
+            alone = replace(small.experiment, trace=replace(small.experiment.trace, read_fraction=fraction))
+            result = fk.run(alone, log=tmp_path / "alone.parquet")
+            assert (directory / log).read_bytes() == (tmp_path / "alone.parquet").read_bytes()
+            assert (directory / series).read_bytes() == result.series.to_parquet()
+
+
 def test_parquet_files_are_read_by_others(grid, serial, tmp_path):
     polars, parquet = pytest.importorskip("polars"), pytest.importorskip("pyarrow.parquet")
     fk.sweep(grid, directory=tmp_path)

@@ -95,7 +95,9 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Figures { paper, only, points, kept, out, experiments, traces, threads } => {
             figures::run(&figures::Wanted { paper, only, points, kept, out, experiments, traces, threads })
         }
-        Command::Sweep { grid, out, seeds, threads } => sweep::run(&sweep::Wanted { grid, out, seeds, threads }),
+        Command::Sweep { grid, out, seeds, series, logs, threads } => {
+            sweep::run(&sweep::Wanted { grid, out, seeds, series, logs, threads })
+        }
         Command::Torture(options) => torture::run(&options),
         Command::Crash(options) => crash::run(&options),
         Command::Serve(options) => serve::run(&options),

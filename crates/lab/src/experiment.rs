@@ -468,7 +468,7 @@ impl Experiment {
         Self::from_document_with(document, overrides, Own::default())
     }
 
-    fn from_document_with(mut document: Document, overrides: &Overrides, own: Own) -> Result<Self, Problem> {
+    pub(crate) fn from_document_with(mut document: Document, overrides: &Overrides, own: Own) -> Result<Self, Problem> {
         overrides.apply(&mut document)?;
         let (preset, drive_notes) = reading::expand_drive(&mut document)?;
         overrides.set(&mut document, inside_drive)?;

@@ -21,6 +21,7 @@
 //! those of earlier ones. What a run gave is its [part](crate::parts). A sweep runs what has no part, then
 //! merges all parts, in order of the grid, into one Parquet file.
 
+mod beside;
 mod grid;
 mod group;
 mod page;
@@ -32,7 +33,8 @@ use crate::parquet_file::parquet_bytes;
 use crate::parts::{Directory, Known, Part};
 use crate::problem::Problem;
 use crate::rows::Row;
-pub use grid::{Grid, GridRun, grid_text};
+pub use beside::Beside;
+pub use grid::{Grid, GridRun, Policies, grid_text};
 pub use group::Group;
 pub(crate) use page::NAME as STUDY;
 use serde_json::{Value, json};
@@ -76,7 +78,11 @@ impl GridRun {
     /// As [`Self::part`], on forks of drives that other runs use, too.
     fn part_on(&self, drives: Option<&Drives>) -> Result<Part, Problem> {
         let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
-        let comparison = compare_on(&self.experiment, &bench, drives, Observe::Nothing).map_err(|problem| self.named(problem))?;
+        let comparison = match &self.beside {
+            Some(beside) => beside.compare(self, &bench, drives),
+            None => compare_on(&self.experiment, &bench, drives, Observe::Nothing),
+        };
+        let comparison = comparison.map_err(|problem| self.named(problem))?;
         Ok(Part { key: self.key, rows: rows_of(&comparison) })
     }
 
@@ -86,6 +92,12 @@ impl GridRun {
             key: self.key,
             rows: vec![Row::from_iter([(PROBLEM.to_owned(), json!(problem.to_string()))])],
         })
+    }
+
+    /// Whether its part, or what is kept beside it, is not there.
+    #[must_use]
+    pub fn is_missing(&self, known: &Known) -> bool {
+        !known.found.contains(&self.key) || self.beside.as_ref().is_some_and(|beside| !beside.has(self.key))
     }
 
     /// Whether it is repeated under several seeds.
@@ -149,8 +161,9 @@ pub fn repetitions<'a>(parts: impl Iterator<Item = (&'a GridRun, &'a Part)> + Cl
 pub fn sweep(grid: &Grid, directory: &Directory, with: &Sweeper<'_>) -> Result<Summary, Problem> {
     let runs = grid.runs()?;
     let known = look(directory, &runs)?;
-    let missing: Vec<&GridRun> = runs.iter().filter(|run| !known.found.contains(&run.key)).collect();
-    let done = AtomicUsize::new(runs.len() - missing.len());
+    let missing: Vec<&GridRun> = runs.iter().filter(|run| run.is_missing(&known)).collect();
+    let found = runs.len() - missing.len();
+    let done = AtomicUsize::new(found);
     (with.progress)(done.load(Ordering::Relaxed), runs.len());
     let keep = |drives: Option<&Drives>, run: &GridRun| {
         directory.keep(&run.part_or_problem(drives))?;
@@ -162,7 +175,7 @@ pub fn sweep(grid: &Grid, directory: &Directory, with: &Sweeper<'_>) -> Result<S
     kept.sort_by_key(|(index, _)| *index);
     kept.into_iter().try_for_each(|(_, kept)| kept)?;
     let Merged { columns, failed, refused, .. } = merge(directory, &runs)?;
-    Ok(Summary { runs: runs.len(), found: known.found.len(), others: known.others, rows: columns.rows(), failed, refused })
+    Ok(Summary { runs: runs.len(), found, others: known.others, rows: columns.rows(), failed, refused })
 }
 
 fn keys(runs: &[GridRun]) -> BTreeSet<u64> {
@@ -197,6 +210,10 @@ pub fn merge(directory: &Directory, runs: &[GridRun]) -> Result<Merged, Problem>
     directory.write(&directory.file("results.csv"), page::csv(&all).as_bytes())?;
     let axes: Vec<&str> = runs.first().map_or(Vec::new(), |run| run.axes.iter().map(|(name, _)| name.as_str()).collect());
     directory.write(&directory.file("index.html"), page::page(&axes, &all).as_bytes())?;
+    if let Some(beside) = runs.first().and_then(|run| run.beside.as_deref()) {
+        directory.write(&directory.file(beside::INDEX), beside.index(runs).as_bytes())?;
+        beside.tidy(&keys(runs));
+    }
     directory.tidy(&keys(runs))?;
     Ok(Merged { columns, repetitions, failed, refused })
 }

@@ -293,7 +293,7 @@ fn numbers(rows: &[Row], scheme: &str, column: &str) -> Vec<f64> {
 fn a_repeated_run_is_the_comparison_under_its_seeds_and_its_row_is_made_of_all_of_them() {
     let scratch = Scratch::new("seeds");
     let (one_axis, _) = GRID.split_once("\n[[sweep.axes]]\nname").expect("it has two");
-    let grid = grid(one_axis).with_seeds("--seeds 3", 3).unwrap();
+    let grid = grid(&one_axis.replace("[0, 0.5]", "[0.4, 0.5]")).with_seeds("--seeds 3", 3).unwrap();
     let directory = scratch.open();
     let summary = swept(&grid, &directory, 2).unwrap();
     assert_eq!((summary.runs, summary.rows), (2, 4));
@@ -353,4 +353,47 @@ fn seeds_beside_an_axis_of_seeds_are_refused_and_so_are_too_many() {
 fn grid_refusal(name: &str) -> String {
     let text = GRID.replace("name = \"age\"", &format!("name = \"{name}\""));
     Grid::parse("grid.toml", &text, Path::new("")).expect_err("a column").to_string()
+}
+
+/// Files of the runs of a grid, by folder.
+fn files(scratch: &Scratch, folder: &str) -> Vec<(String, Vec<u8>)> {
+    let entries = std::fs::read_dir(scratch.0.join(folder)).expect("made").map(|entry| entry.expect("read").path());
+    let name = |path: &PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
+    let mut files: Vec<_> = entries.map(|path| (name(&path), std::fs::read(&path).expect("read"))).collect();
+    files.sort();
+    files
+}
+
+/// Catches a series or a log that is not that of the run, a table that changes because they are kept, and one that is missing after a
+/// sweep into a directory whose runs were done without them.
+#[test]
+fn series_and_logs_of_runs_are_those_of_the_comparison_and_change_no_row() {
+    let (plain, scratch) = (Scratch::new("plain"), Scratch::new("beside"));
+    let (one_axis, _) = GRID.split_once("\n[[sweep.axes]]\nname").expect("it has two");
+    let (grid, directory) = (grid(one_axis), scratch.open());
+    swept(&grid, &plain.open(), 2).unwrap();
+    // The first run was done before, and without them.
+    directory.keep(&grid.run(0).unwrap().part().unwrap()).unwrap();
+    let left = scratch.0.join(format!("logs/{:016x}.99-0.part", grid.run(1).unwrap().key));
+    let grid = grid.with_files(Beside::new(&scratch.0, true, true).unwrap());
+    std::fs::write(&left, "killed").unwrap();
+    assert_eq!(swept(&grid, &directory, 2).unwrap().found, 0, "what is not there is run again");
+    assert_eq!((bytes(&directory), scratch.runs()), (bytes(&plain.open()), plain.runs()));
+    let (series, logs) = (files(&scratch, "series"), files(&scratch, "logs"));
+    assert_eq!((series.len(), logs.len()), (2, 2), "and nothing else is left");
+    let index = std::fs::read_to_string(scratch.0.join("runs.csv")).unwrap();
+    for (run, line) in grid.runs().unwrap().iter().zip(index.lines().skip(1)) {
+        let name = format!("{:016x}.parquet", run.key);
+        let fraction = &run.axes[0].1;
+        assert_eq!(line, format!("{},{fraction},series/{name},logs/{name}", run.index));
+        let log = scratch.0.join("alone.parquet");
+        let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
+        let requests = crate::RequestLog::new(&log).unwrap();
+        let comparison = crate::compare_logged(&run.experiment, &bench, Some(&requests)).unwrap();
+        requests.finish().unwrap();
+        let of = |files: &[(String, Vec<u8>)]| files.iter().find(|(known, _)| *known == name).expect("it is there").1.clone();
+        assert_eq!(of(&logs), std::fs::read(&log).unwrap());
+        assert_eq!(of(&series), parquet_bytes(&Columns::of(&comparison.series_rows())));
+    }
+    assert_eq!(swept(&grid, &directory, 2).unwrap().found, 2);
 }
