@@ -236,7 +236,7 @@ impl Grid {
         let experiment = Experiment::from_document_with(merged, &Overrides::default(), own)?;
         if experiment.seeds > 1 && self.axes.iter().any(|axis| axis.key.as_deref() == Some("seed")) {
             let message = format!("found {}, and an axis of seeds: each repeats the runs", experiment.seeds);
-            return Err(self.document.locate(Problem::new("seeds", message)));
+            return Err(self.base.locate(Problem::new("seeds", message)));
         }
         let key = key(&experiment, traces)?;
         Ok(GridRun { index, axes, experiment, key, beside: self.beside.clone() })
