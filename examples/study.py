@@ -59,6 +59,7 @@ def draw(rows: fk.Frame, file: Path) -> None:
     # Without date and drawn identifiers: the same figures give the same file.
     pyplot.rcParams["svg.hashsalt"] = "study"
     figure.savefig(file, metadata={"Date": None})
+    file.write_text("".join(f"{line.rstrip()}\n" for line in file.read_text().splitlines()))
 
 
 def table(rows: fk.Frame) -> str:
