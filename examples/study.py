@@ -28,9 +28,7 @@ def grid(size: str, loads: list[int], spares: list[float], requests: int) -> fk.
             drive=fk.Drive(preset="mlc-2014"),
             capacity=fk.Capacity(size=size),
             # Requests come when they are drawn: no clock is slowed down for a drive that cannot keep up.
-            trace=fk.Workload(
-                generator="zipf", requests=requests, range="100%", read_fraction=0.7, arrival="recorded"
-            ),
+            trace=fk.Workload(generator="zipf", requests=requests, range="100%", read_fraction=0.7, arrival="recorded"),
         ),
         axes=[
             fk.Axis(key=SPARE, values=spares),
@@ -52,7 +50,9 @@ def draw(rows: fk.Frame, file: Path) -> None:
     for panels, (column, name) in zip(axes, COLUMNS.items()):
         for ax, spare in zip(panels, spares):
             plots.lines(rows.filter(**{SPARE: spare}), x=LOAD, y=column, by="scheme", ax=ax)
-            ax.set(title=f"spare {spare}" if column == "waf" else "", xlabel="", ylabel="" if ax is not panels[0] else name)
+            ax.set(
+                title=f"spare {spare}" if column == "waf" else "", xlabel="", ylabel="" if ax is not panels[0] else name
+            )
             if ax is not axes[0][0]:
                 ax.get_legend().remove()
     figure.supxlabel(LOAD)
@@ -66,7 +66,14 @@ def table(rows: fk.Frame) -> str:
     """A line for each point and scheme: means with half-widths, and ratios to `raid5`, as intervals. A write
     amplification that still changed under some seed has a `!`."""
     names = list(COLUMNS.values())
-    heads = ["spare", LOAD, "scheme", *names, *(f"{name.split(',')[0]}, to `raid5`" for name in names), "not comparable"]
+    heads = [
+        "spare",
+        LOAD,
+        "scheme",
+        *names,
+        *(f"{name.split(',')[0]}, to `raid5`" for name in names),
+        "not comparable",
+    ]
     lines = [heads, ["---"] * len(heads)]
     for at, scheme in enumerate(rows["scheme"]):
         cells = [str(rows[SPARE][at]), str(rows[LOAD][at]), f"`{scheme}`"]

@@ -193,6 +193,7 @@ def lines(rows: Rows, *, x: str, y: str, by: str | None = None, ax: Axes | None 
     for (label, points), colour in zip(groups.items(), _line_colours(groups, by)):
         name = None if label is None else str(label)
         means = _over_seeds(points)
+        bars: Sequence[float] | None
         if means is None:
             drawn = [(at, value) for at, _, value in points]
             ats, values = zip(*drawn)

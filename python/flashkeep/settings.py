@@ -85,7 +85,9 @@ class Scheme:
     @property
     def full_label(self) -> str:
         """What results call it then: ``raid5:data_strips=7``."""
-        options = {name: str(value).lower() if isinstance(value, bool) else value for name, value in self.options.items()}
+        options = {
+            name: str(value).lower() if isinstance(value, bool) else value for name, value in self.options.items()
+        }
         return ":".join([self.label, *(f"{name}={value}" for name, value in options.items())])
 
 
@@ -490,7 +492,9 @@ def _schemes(schemes: Sequence[Scheme | str]) -> dict[str, Any]:
             given.setdefault(_base(scheme), []).append(_plain(scheme.options))
     # One set of options is that of all of the name; where there are several, each scheme says its own in its label.
     several = {name for name, sets in given.items() if any(options != sets[0] for options in sets)}
-    several |= {_base(scheme) for scheme, label in zip(schemes, labels) if _base(scheme) in given and labels.count(label) > 1}
+    several |= {
+        _base(scheme) for scheme, label in zip(schemes, labels) if _base(scheme) in given and labels.count(label) > 1
+    }
     spelled = [
         scheme.full_label if isinstance(scheme, Scheme) and _base(scheme) in several else label
         for scheme, label in zip(schemes, labels)

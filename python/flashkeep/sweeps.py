@@ -82,7 +82,9 @@ _Task = tuple[str, str, str, Union[int, None], _Beside, tuple[Any, ...], tuple[A
 def _task(grid: Union[Grid, PathText], seeds: int | None, beside: _Beside) -> _Task:
     if isinstance(grid, Grid):
         own = grid.own_policies
-        ecc = tuple((name, (policy.program, policy.read, policy.strongest)) for name, policy in own["ecc.policy"].items())
+        ecc = tuple(
+            (name, (policy.program, policy.read, policy.strongest)) for name, policy in own["ecc.policy"].items()
+        )
         return "grid", grid.to_toml(), os.getcwd(), seeds, beside, tuple(own["gc.policy"].items()), ecc
     path = Path(os.fspath(grid))
     try:

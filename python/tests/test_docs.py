@@ -55,6 +55,7 @@ def test_the_study_tells_what_its_runs_gave(examples):
     rows = polars.read_parquet("report/study/repetitions.parquet")
     assert len(lines) == 12 and len(rows) == 24, "two spares, two loads, three schemes, two seeds"
     for spare, load, scheme, waf, read, _, ratio, _ in lines:
+
         def of(name, column):
             is_point = (polars.col("capacity.spare") == float(spare)) & (polars.col("load, requests/s") == int(load))
             return rows.filter(is_point & (polars.col("scheme") == name))[column].to_list()

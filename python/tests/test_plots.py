@@ -86,7 +86,9 @@ def test_lines_of_a_grid_with_seeds_are_means_with_intervals(small):
             assert (low, high) == pytest.approx((mean(values) - half, mean(values) + half))
     # The same where the sweep repeats its runs: the intervals are in the rows.
     frame = fk.sweep(fk.Grid(experiment=small, axes=axes[:1]), seeds=3)
-    for scheme, drawn in zip(["none", "raid5"], plots.lines(frame, x="capacity.spare", y="waf", by="scheme").containers):
+    for scheme, drawn in zip(
+        ["none", "raid5"], plots.lines(frame, x="capacity.spare", y="waf", by="scheme").containers
+    ):
         rows = frame.filter(scheme=scheme)
         line, _, (bars,) = drawn.lines
         assert list(line.get_ydata()) == rows["waf"]

@@ -74,7 +74,10 @@ def test_a_sweep_compares_policies_of_python_with_those_of_the_engine(writes, ex
     eights = fk.PageEcc(program=eight, strongest=8)
     axes = [
         fk.Axis(key="gc.policy", values=["fifo", fifo, greedy]),
-        fk.Axis(name="code", points={"theirs": {"ecc.policy": "fixed", "ecc.options.fixed.t": 8}, "mine": {"ecc.policy": eights}}),
+        fk.Axis(
+            name="code",
+            points={"theirs": {"ecc.policy": "fixed", "ecc.options.fixed.t": 8}, "mine": {"ecc.policy": eights}},
+        ),
     ]
     rows = fk.sweep(fk.Grid(experiment=short, axes=axes), executor=executor, workers=2)
     assert rows["gc.policy"] == ["fifo", "fifo", "python:fifo", "python:fifo", "python:greedy", "python:greedy"]
@@ -88,7 +91,9 @@ def raising(candidates):
 
 
 def test_what_a_policy_of_python_raises_ends_the_sweep_and_two_of_one_name_are_refused(writes, tmp_path):
-    grid = fk.Grid(experiment=replace(writes, schemes=["none"]), axes=[fk.Axis(key="gc.policy", values=["greedy", raising])])
+    grid = fk.Grid(
+        experiment=replace(writes, schemes=["none"]), axes=[fk.Axis(key="gc.policy", values=["greedy", raising])]
+    )
     with pytest.raises(RuntimeError, match="no idea"):
         fk.sweep(grid)
     with pytest.raises(fk.BadInput, match="give no directory"):
