@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 __version__: str
@@ -43,6 +43,10 @@ class Frame:
     @property
     def types(self) -> dict[str, str]:
         """What the values of each column are: text, whole number, number or truth value; any may be missing."""
+
+    @property
+    def repetitions(self) -> Frame | None:
+        """The rows of each seed that these rows are made of; None where runs of a sweep were not repeated."""
 
     def _repr_html_(self) -> str: ...
     def __len__(self) -> int: ...
@@ -134,7 +138,16 @@ class Run:
 def grid_text(path: str) -> str: ...
 
 class Grid:
-    def __init__(self, name: str, text: str, directory: str) -> None: ...
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        directory: str,
+        seeds: int | None = None,
+        beside: tuple[str, bool, bool] | None = None,
+        collection: Sequence[tuple[str, Callable[[Candidates], int | None]]] = (),
+        ecc: Sequence[tuple[str, tuple[Any, Any, int]]] = (),
+    ) -> None: ...
     def __len__(self) -> int: ...
     def groups(self, runs: list[int]) -> list[Group]: ...
     def frame(self, parts: list[str]) -> Frame: ...

@@ -167,32 +167,47 @@ def _line_colours(labels: Iterable[Any], by: str | None) -> list[str]:
 
 
 def lines(rows: Rows, *, x: str, y: str, by: str | None = None, ax: Axes | None = None) -> Axes:
-    """One column over another, a line for each value of a third: sweeps and studies. Where a sweep has an axis ``seed``
-    that is neither ``x`` nor ``by``, each point is the mean over the seeds with its 95 % confidence interval. Points of
-    runs that cannot be compared are crossed, with the reasons in the legend."""
+    """One column over another, a line for each value of a third: sweeps and studies. Each point has its 95 % confidence
+    interval where a sweep was repeated with seeds, or has an axis ``seed`` that is neither ``x`` nor ``by``: then it is
+    the mean over the seeds. Points of runs that cannot be compared are crossed, with the reasons in the legend.
+
+    Raises ValueError where a line would have several values in one place, since another column varies, too:
+    :func:`facets` draws that."""
     ax = _axes(ax)
     groups: dict[Any, list[tuple[Any, Any, Any]]] = {}
+    halves: dict[Any, dict[Any, float]] = {}
     apart: dict[Any, set[Any]] = {}
     nothing = [None] * len(rows)
     labels = _column(rows, by) if by else nothing
     seeds = _column(rows, "seed") if _has(rows, "seed") and "seed" not in (x, by) else nothing
+    lows = _column(rows, f"{y}_low") if _has(rows, f"{y}_low") else nothing
     reasons = _column(rows, "not_comparable") if _has(rows, "not_comparable") else nothing
-    for label, at, seed, value, reason in zip(labels, _column(rows, x), seeds, _column(rows, y), reasons):
+    for label, at, seed, low, value, reason in zip(labels, _column(rows, x), seeds, lows, _column(rows, y), reasons):
         if value is not None:
             groups.setdefault(label, []).append((at, seed, value))
+            if low is not None:
+                halves.setdefault(label, {})[at] = value - low
             if reason is not None:
                 apart.setdefault(label, set()).add(at)
     marked: list[tuple[Any, Any]] = []
     for (label, points), colour in zip(groups.items(), _line_colours(groups, by)):
         name = None if label is None else str(label)
         means = _over_seeds(points)
+        bars: Sequence[float] | None
         if means is None:
             drawn = [(at, value) for at, _, value in points]
-            ax.plot([at for at, _ in drawn], [value for _, value in drawn], marker="o", label=name, color=colour)
+            ats, values = zip(*drawn)
+            if len(set(ats)) < len(ats):
+                raise ValueError(_several(rows, x, y, by, label, ats))
+            half = halves.get(label)
+            bars = None if half is None else [half.get(at, 0.0) for at in ats]
         else:
-            ats, values, halves = zip(*means)
-            ax.errorbar(ats, values, yerr=halves, marker="o", capsize=4, label=name, color=colour)
+            ats, values, bars = zip(*means)
             drawn = list(zip(ats, values))
+        if bars is None:
+            ax.plot(ats, values, marker="o", label=name, color=colour)
+        else:
+            ax.errorbar(ats, values, yerr=bars, marker="o", capsize=4, label=name, color=colour)
         marked += [point for point in drawn if point[0] in apart.get(label, ())]
     if marked:
         why = ", ".join(sorted({reason for reason in reasons if reason is not None}))
@@ -203,3 +218,41 @@ def lines(rows: Rows, *, x: str, y: str, by: str | None = None, ax: Axes | None 
     if by or marked:
         ax.legend(title=by)
     return ax
+
+
+def facets(rows: Rows, *, facet: str, x: str, y: str, by: str | None = None) -> list[Axes]:
+    """:func:`lines` for each value of a further column, side by side on one scale."""
+    parts = {value: _rows_of(rows, facet, value) for value in dict.fromkeys(_column(rows, facet))}
+    _, axes = pyplot.subplots(
+        1, len(parts), sharey=True, squeeze=False, layout="constrained", figsize=(1.6 + 3.2 * len(parts), 3.8)
+    )
+    drawn = [lines(part, x=x, y=y, by=by, ax=ax) for part, ax in zip(parts.values(), axes[0])]
+    for place, (value, ax) in enumerate(zip(parts, drawn)):
+        ax.set_title(f"{facet} {value}")
+        if place > 0:
+            ax.set_ylabel("")
+            legend = ax.get_legend()
+            if legend is not None:
+                legend.remove()
+    return drawn
+
+
+def _rows_of(rows: Rows, column: str, value: Any) -> Rows:
+    """The rows in which a column has a value."""
+    if isinstance(rows, (Frame, Result)):
+        return rows.filter(**{column: value})
+    return [row for row in rows if row[column] == value]
+
+
+def _several(rows: Rows, x: str, y: str, by: str | None, label: Any, ats: Sequence[Any]) -> str:
+    """Why a line cannot be drawn: what varies besides in a place where it has several values."""
+    place = next(at for at in ats if list(ats).count(at) > 1)
+    here = _rows_of(rows if by is None else _rows_of(rows, by, label), x, place)
+    names = list(rows.columns) if isinstance(rows, (Frame, Result)) else list(rows[0])
+    # In a sweep the axes are before the scheme, and what follows are figures.
+    settings = names[: names.index("scheme") + 1] if "scheme" in names else names
+    varied = [n for n in settings if n not in ("run", x, y, by) and len(set(map(repr, _column(here, n)))) > 1]
+    what = f"{y} has {list(ats).count(place)} values where {x} is {place}" + (f" and {by} is {label}" if by else "")
+    if not varied:
+        return f"{what}; filter the rows"
+    return f"{what}, as {', '.join(varied)} varies, too: filter the rows, or draw plots.facets(.., facet={varied[0]!r})"

@@ -4,7 +4,7 @@ names are those of experiment files. ``help`` of a class has what the engine say
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Union
 
@@ -79,8 +79,16 @@ class Scheme:
 
     @property
     def label(self) -> str:
-        """What results call it."""
+        """What results call it, unless a scheme of its name is there more than once with other options."""
         return self.name if self.ecc is None else f"{self.name}+{self.ecc}"
+
+    @property
+    def full_label(self) -> str:
+        """What results call it then: ``raid5:data_strips=7``."""
+        options = {
+            name: str(value).lower() if isinstance(value, bool) else value for name, value in self.options.items()
+        }
+        return ":".join([self.label, *(f"{name}={value}" for name, value in options.items())])
 
 
 @documented("trace")
@@ -399,10 +407,19 @@ class Axis:
 
     def to_settings(self) -> dict[str, Any]:
         """The axis as a table of ``sweep.axes``."""
-        given: dict[str, Any] = _plain(self, without=("points",))
+        given: dict[str, Any] = _plain(self, without=("points", "values"))
+        if self.values is not None:
+            given["values"] = [_plain(_value(self.key, value)) for value in self.values]
         if self.points is not None:
             given["points"] = [{"value": label, "set": _nested(point)} for label, point in self.points.items()]
         return given
+
+    def _policies(self) -> Iterator[tuple[str, Any]]:
+        """What it has for settings that may be policies of yours, by setting."""
+        if self.key in _OWN:
+            yield from ((self.key, value) for value in self.values or ())
+        for point in (self.points or {}).values():
+            yield from ((key, point[key]) for key in _OWN if key in point)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -413,13 +430,31 @@ class Grid:
     axes: Sequence[Axis]
 
     def to_toml(self) -> str:
-        """The grid file that ``flashkeep sweep`` takes."""
-        if self.experiment.own_collection is not None or self.experiment.own_ecc is not None:
-            raise BadInput(
-                "experiment: a policy written in Python is for fk.run; a grid is run by processes that have none"
-            )
+        """The grid file that ``flashkeep sweep`` takes. It can run no policy of yours: it has the name alone."""
         axes = [axis.to_settings() for axis in self.axes]
         return _toml.dumps({**self.experiment.to_settings(), "sweep": {"axes": axes}})
+
+    @property
+    def own_policies(self) -> dict[str, dict[str, Any]]:
+        """The policies that are functions of yours, of experiment and axes: by setting (``gc.policy``, ``ecc.policy``)
+        and by the names that experiments have for them."""
+        experiment = [("gc.policy", self.experiment.own_collection), ("ecc.policy", self.experiment.own_ecc)]
+        own: dict[str, dict[str, Any]] = {key: {} for key in _OWN}
+        for key, policy in [*experiment, *(found for axis in self.axes for found in axis._policies())]:
+            if policy is None or isinstance(policy, str):
+                continue
+            if own[key].setdefault(named(policy), policy) != policy:
+                raise BadInput(f"{key}: two policies are called {named(policy)}", field=key)
+        return own
+
+
+#: Settings that may be policies of yours.
+_OWN = ("gc.policy", "ecc.policy")
+
+
+def _value(key: str | None, value: Any) -> Any:
+    """What a file has for the value of a setting."""
+    return named(value) if key in _OWN else value
 
 
 def _short(settings: Any) -> str:
@@ -450,21 +485,34 @@ def _plain(value: Any, without: Sequence[str] = ()) -> Any:
 def _schemes(schemes: Sequence[Scheme | str]) -> dict[str, Any]:
     if isinstance(schemes, str):
         raise BadInput(f"schemes: found the text {schemes!r}, wanted a list of schemes", field="schemes")
-    options: dict[str, Any] = {}
+    labels = [scheme.label if isinstance(scheme, Scheme) else scheme for scheme in schemes]
+    given: dict[str, list[dict[str, Any]]] = {}
     for scheme in schemes:
         if isinstance(scheme, Scheme) and scheme.options:
-            name = scheme.name.split("+")[0]
-            if options.setdefault(name, dict(scheme.options)) != dict(scheme.options):
-                text = f"schemes: `{name}` has two sets of options; an experiment has one, a sweep may vary it"
-                raise BadInput(text, field="schemes")
-    labels = [scheme.label if isinstance(scheme, Scheme) else scheme for scheme in schemes]
-    return {"schemes": labels, **({"scheme": _plain(options)} if options else {})}
+            given.setdefault(_base(scheme), []).append(_plain(scheme.options))
+    # One set of options is that of all of the name; where there are several, each scheme says its own in its label.
+    several = {name for name, sets in given.items() if any(options != sets[0] for options in sets)}
+    several |= {
+        _base(scheme) for scheme, label in zip(schemes, labels) if _base(scheme) in given and labels.count(label) > 1
+    }
+    spelled = [
+        scheme.full_label if isinstance(scheme, Scheme) and _base(scheme) in several else label
+        for scheme, label in zip(schemes, labels)
+    ]
+    options = {name: sets[0] for name, sets in given.items() if name not in several}
+    return {"schemes": spelled, **({"scheme": options} if options else {})}
+
+
+def _base(scheme: Scheme | str) -> str:
+    """The scheme without its additions, ECC policy and options."""
+    name = scheme.name if isinstance(scheme, Scheme) else scheme
+    return name.split(":")[0].split("+")[0]
 
 
 def _nested(settings: Settings) -> dict[str, Any]:
     nested: dict[str, Any] = {}
     for path, value in settings.items():
-        _put(nested, path, _plain(value))
+        _put(nested, path, _plain(_value(path, value)))
     return nested
 
 

@@ -18,26 +18,41 @@ from flashkeep.settings import Grid, PathText
 def sweep(
     grid: Union[Grid, PathText],
     *,
+    seeds: int | None = None,
     executor: Any = "threads",
     workers: int | None = None,
     directory: PathText | None = None,
+    series: bool = False,
+    logs: bool = False,
     progress: Progress = None,
     check: bool = True,
 ) -> _native.Frame:
     """Runs a grid, or a grid file; one row for each run and scheme, in order of the grid. The rows
     are those of ``flashkeep sweep``, whoever ran what.
 
+    ``seeds`` repeats each run with so many seeds. A row is then of all of them: means, of costs and response times the
+    ends of their 95 % confidence intervals (``waf_low``, ``waf_high``) and what they are against the first scheme, paired
+    by seed (``waf_difference``, ``waf_ratio``, each with ``_low`` and ``_high``). ``rows.repetitions`` has a row for each seed.
+
     ``executor``: ``"threads"`` or ``"processes"`` of this machine, ``workers`` of them (default:
     all cores), or any ``concurrent.futures.Executor`` or ``dask.distributed.Client``. A process of
     ``"processes"`` that dies is replaced, one of a dask cluster by the cluster. With ``directory``
     every run is kept there, a later sweep takes up from there, and the rows are also in its
-    ``results.parquet``. Threads hand in each run as soon as it is done, others those runs together
+    ``results.parquet``; with ``series`` and ``logs`` it gets a time series and every request of each run, and ``runs.csv``
+    says which files are of which run (docs/sweeps.md). Threads hand in each run as soon as it is done, others those runs together
     that begin with the same drives, which are prepared once for them. ``progress`` is True for a bar (tqdm), or is called with
     runs done and runs in all.
 
     Raises BadInput, and CheckFailed where data came back wrong, unless ``check`` is False.
     """
-    task = _task(grid)
+    if (series or logs) and directory is None:
+        raise BadInput("series and logs of runs are files: give a directory", field="directory")
+    beside = (os.fspath(directory), series, logs) if directory is not None and (series or logs) else None
+    task = _task(grid, seeds, beside)
+    if directory is not None and (task[5] or task[6]):
+        raise BadInput(
+            "a policy written in Python may have changed since a run was kept: give no directory", field="directory"
+        )
     native = _native.Grid(*task)
     kept = None if directory is None else _native.Directory(os.fspath(directory), native)
     todo = list(range(len(native))) if kept is None else kept.missing()
@@ -56,19 +71,27 @@ def sweep(
     return frame
 
 
-#: Name, text and directory of a grid: what a worker needs besides the number of a run.
-_Task = tuple[str, str, str]
+#: Directory of files beside the rows, and which: series, logs.
+_Beside = Union[tuple[str, bool, bool], None]
+
+#: What a worker needs besides the number of a run: name, text and directory of a grid, its seeds, what is kept beside the
+#: rows, and policies of Python by their names.
+_Task = tuple[str, str, str, Union[int, None], _Beside, tuple[Any, ...], tuple[Any, ...]]
 
 
-def _task(grid: Union[Grid, PathText]) -> _Task:
+def _task(grid: Union[Grid, PathText], seeds: int | None, beside: _Beside) -> _Task:
     if isinstance(grid, Grid):
-        return "grid", grid.to_toml(), os.getcwd()
+        own = grid.own_policies
+        ecc = tuple(
+            (name, (policy.program, policy.read, policy.strongest)) for name, policy in own["ecc.policy"].items()
+        )
+        return "grid", grid.to_toml(), os.getcwd(), seeds, beside, tuple(own["gc.policy"].items()), ecc
     path = Path(os.fspath(grid))
     try:
         text = _native.grid_text(str(path))
     except BadInput as error:
         raise BadInput(str(error), file=str(path), reason=error.reason) from error
-    return str(path), text, str(path.absolute().parent)
+    return str(path), text, str(path.absolute().parent), seeds, beside, (), ()
 
 
 @lru_cache(maxsize=4)

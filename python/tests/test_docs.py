@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+from math import prod
 
 import pytest
 from conftest import ROOT
@@ -40,6 +41,44 @@ def test_the_grid_on_the_page_about_sweeps_runs(tmp_path):
     }
 
 
+def cells(table):
+    """The cells of a table in Markdown, line by line, without that of dashes."""
+    lines = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()]
+    return [lines[0], *lines[2:]]
+
+
+def test_the_study_tells_what_its_runs_gave(examples):
+    polars = pytest.importorskip("polars")
+    printed = output_of("examples/study.py")
+    heads, *lines = cells(printed)
+    assert "<svg" in (examples.parent / "report/study/study.svg").read_text(encoding="utf-8")
+    rows = polars.read_parquet("report/study/repetitions.parquet")
+    assert len(lines) == 12 and len(rows) == 24, "two spares, two loads, three schemes, two seeds"
+    for spare, load, scheme, waf, read, _, ratio, _ in lines:
+
+        def of(name, column):
+            is_point = (polars.col("capacity.spare") == float(spare)) & (polars.col("load, requests/s") == int(load))
+            return rows.filter(is_point & (polars.col("scheme") == name))[column].to_list()
+
+        for told, column in [(waf, "waf"), (read, "read_response_us_mean")]:
+            one, other = of(scheme.strip("`"), column)
+            # Of two values: t of one degree of freedom is 12.706, their standard error half their distance.
+            mean, half = (float(number) for number in told.removesuffix(" !").split(" +- "))
+            assert mean == pytest.approx((one + other) / 2, rel=1e-3, abs=1e-9)
+            assert half == pytest.approx(12.7062 * abs(one - other) / 2, rel=0.06, abs=1e-3 * mean)
+        pairs = zip(of(scheme.strip("`"), "read_response_us_mean"), of("raid5", "read_response_us_mean"))
+        middle = prod(one / other for one, other in pairs) ** 0.5
+        if scheme != "`raid5`":
+            low, high = (float(number) for number in ratio.split(" to "))
+            assert (low * high) ** 0.5 == pytest.approx(middle, rel=0.02)
+    # The page has the same table of the full study, and its figure.
+    page = (ROOT / "docs/study.md").read_text(encoding="utf-8")
+    full = cells(re.search(r"^\| spare .*?(?=\n\n)", page, re.DOTALL | re.MULTILINE)[0])
+    assert full[0] == heads and "](study.svg)" in page and (ROOT / "docs/study.svg").is_file()
+    points = {tuple(line[:3]) for line in full[1:]}
+    assert len(full) - 1 == len(points) == 5 * 3 * 3, "five loads, three spares, three schemes"
+
+
 @pytest.fixture
 def examples(tmp_path, monkeypatch):
     """A directory with nothing in it but the examples."""
@@ -71,7 +110,8 @@ def test_the_tour_in_python(examples):
 
 
 def test_examples_in_python_run(examples):
-    scripts = sorted(examples.glob("*.py"))
+    # The study has a test of its own.
+    scripts = sorted(set(examples.glob("*.py")) - {examples / "study.py"})
     assert len(scripts) == 3
     for script in scripts:
         assert output_of(script), f"{script.name} prints something"

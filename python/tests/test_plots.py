@@ -84,9 +84,33 @@ def test_lines_of_a_grid_with_seeds_are_means_with_intervals(small):
             assert line.get_ydata()[place] == pytest.approx(mean(values))
             (_, low), (_, high) = bars.get_segments()[place]
             assert (low, high) == pytest.approx((mean(values) - half, mean(values) + half))
-    # Without the seeds it is two points in each place, of which nobody knows what differs.
+    # The same where the sweep repeats its runs: the intervals are in the rows.
+    frame = fk.sweep(fk.Grid(experiment=small, axes=axes[:1]), seeds=3)
+    for scheme, drawn in zip(
+        ["none", "raid5"], plots.lines(frame, x="capacity.spare", y="waf", by="scheme").containers
+    ):
+        rows = frame.filter(scheme=scheme)
+        line, _, (bars,) = drawn.lines
+        assert list(line.get_ydata()) == rows["waf"]
+        assert [low for (_, low), _ in bars.get_segments()] == pytest.approx(rows["waf_low"])
+        assert [high for _, (_, high) in bars.get_segments()] == pytest.approx(rows["waf_high"])
+
+
+def test_lines_with_several_values_in_a_place_are_refused_and_facets_draw_them(small):
+    axes = [fk.Axis(key="capacity.spare", values=[0.3, 0.5]), fk.Axis(key="generate.read_fraction", values=[0.2, 0.5])]
+    frame = fk.sweep(fk.Grid(experiment=small, axes=axes))
+    with pytest.raises(ValueError, match="waf has 2 values where capacity.spare is 0.3 and scheme is none") as refused:
+        plots.lines(frame, x="capacity.spare", y="waf", by="scheme")
+    assert "facet='generate.read_fraction'" in str(refused.value)
+    drawn = plots.facets(frame, facet="generate.read_fraction", x="capacity.spare", y="waf", by="scheme")
+    for fraction, ax in zip([0.2, 0.5], drawn):
+        part = frame.filter(**{"generate.read_fraction": fraction})
+        assert ax.get_title() == f"generate.read_fraction {fraction}"
+        for line, scheme in zip(ax.get_lines(), ["none", "raid5"]):
+            assert (line.get_label(), list(line.get_ydata())) == (scheme, part.filter(scheme=scheme)["waf"])
     mixed = [{"x": at, "y": value, "seed": 1} for at, value in [(1, 2.0), (1, 3.0), (2, 4.0)]]
-    assert list(plots.lines(mixed, x="x", y="y").get_lines()[0].get_xdata()) == [1, 1, 2]
+    with pytest.raises(ValueError, match="y has 2 values where x is 1"):
+        plots.lines(mixed, x="x", y="y")
 
 
 def test_bars_over_several_seeds_are_means_with_error_bars(small):

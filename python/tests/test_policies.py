@@ -64,10 +64,47 @@ def test_an_ecc_policy_beyond_its_strongest_code_is_refused(writes):
         fk.run(replace(writes, ecc=fk.Ecc(policy=fk.PageEcc(program=lambda page, pe: 41, strongest=40))))
 
 
-def test_a_policy_of_python_is_for_runs_alone(writes):
+def eight(page, pe):
+    return 8
+
+
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_a_sweep_compares_policies_of_python_with_those_of_the_engine(writes, executor):
+    short = replace(writes, schemes=["raid5"], trace=replace(writes.trace, requests=4000))
+    eights = fk.PageEcc(program=eight, strongest=8)
+    axes = [
+        fk.Axis(key="gc.policy", values=["fifo", fifo, greedy]),
+        fk.Axis(
+            name="code",
+            points={"theirs": {"ecc.policy": "fixed", "ecc.options.fixed.t": 8}, "mine": {"ecc.policy": eights}},
+        ),
+    ]
+    rows = fk.sweep(fk.Grid(experiment=short, axes=axes), executor=executor, workers=2)
+    assert rows["gc.policy"] == ["fifo", "fifo", "python:fifo", "python:fifo", "python:greedy", "python:greedy"]
+    assert rows["ecc_policy"] == ["fixed", "python:eight"] * 3
+    digests = rows["event_digest"]
+    assert len(set(digests[:4])) == 1 and len(set(digests[4:])) == 1 and digests[0] != digests[4]
+
+
+def raising(candidates):
+    raise RuntimeError("no idea")
+
+
+def test_what_a_policy_of_python_raises_ends_the_sweep_and_two_of_one_name_are_refused(writes, tmp_path):
+    grid = fk.Grid(
+        experiment=replace(writes, schemes=["none"]), axes=[fk.Axis(key="gc.policy", values=["greedy", raising])]
+    )
+    with pytest.raises(RuntimeError, match="no idea"):
+        fk.sweep(grid)
+    with pytest.raises(fk.BadInput, match="give no directory"):
+        fk.sweep(grid, directory=tmp_path)
+    two = [fk.Axis(key="gc.policy", values=[lambda candidates: 0, lambda candidates: 1])]
+    with pytest.raises(fk.BadInput, match="two policies are called python:<lambda>"):
+        fk.sweep(replace(grid, axes=two))
+
+
+def test_a_disk_has_no_policy_of_python(writes):
     mine = replace(writes, gc=fk.Collection(policy=fifo))
-    with pytest.raises(fk.BadInput, match="for fk.run"):
-        fk.sweep(fk.Grid(experiment=mine, axes=[fk.Axis(key="seed", values=[1])]))
     with pytest.raises(fk.BadInput, match="python:fifo") as refused:
         fk.Disk(replace(mine, schemes=["none"]))
     assert refused.value.field == "gc.policy"

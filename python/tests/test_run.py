@@ -212,6 +212,23 @@ def test_settings_of_every_kind_reach_the_engine(tmp_path):
     assert effective["wear"]["dynamic"] is False
 
 
+def test_a_scheme_is_compared_with_itself_under_other_options(small):
+    narrow, wide = (fk.Scheme(name="raid5", options={"data_strips": strips}) for strips in (4, 6))
+    both = replace(small, schemes=[fk.Scheme(name="raid5"), narrow, wide], seeds=2)
+    assert both.to_settings()["schemes"] == ["raid5", "raid5:data_strips=4", "raid5:data_strips=6"]
+    assert "scheme" not in both.to_settings()
+    result = fk.run(both)
+    assert result.schemes == ["raid5", narrow.full_label, wide.full_label]
+    assert result.of("raid5:data_strips=4")["options"]["data_strips"] == "4"
+    rows = result.differences.filter(scheme=narrow.full_label, against=wide.full_label, column="waf")
+    waf = {scheme: result.repetitions.filter(scheme=scheme)["waf"] for scheme in (narrow.full_label, wide.full_label)}
+    expected = mean(one - other for one, other in zip(*waf.values()))
+    assert rows["difference"] == [pytest.approx(expected)] and expected != 0
+    # Where one set of options is meant, it is that of all schemes of the name, as ever.
+    usual = replace(small, schemes=["none", narrow, fk.Scheme(name="raid5", ecc="fixed")]).to_settings()
+    assert usual["schemes"] == ["none", "raid5", "raid5+fixed"] and usual["scheme"] == {"raid5": {"data_strips": 4}}
+
+
 def test_experiments_are_frozen_and_keyword_only(small):
     with pytest.raises(FrozenInstanceError):
         small.seed = 2
@@ -227,8 +244,8 @@ def test_bad_input_names_its_place():
     bad = caught.value
     assert (bad.file, bad.line, bad.field, bad.meant) == ("experiment", 1, "schemes.0", "raid5")
     assert "ds-raid" in bad.known and "did you mean `raid5`" in str(bad) and isinstance(bad, ValueError)
-    with pytest.raises(fk.BadInput, match="two sets of options"):
-        fk.Experiment(schemes=[fk.Scheme(name="raid5", options={"a": n}) for n in (1, 2)]).to_toml()
+    with pytest.raises(fk.BadInput, match="named twice"):
+        fk.run(fk.Experiment(schemes=[fk.Scheme(name="raid5", options={"data_strips": 3}) for _ in (1, 2)]))
     with pytest.raises(fk.BadInput, match="wanted a list"):
         fk.Experiment(schemes="raid5").to_toml()
     with pytest.raises(fk.BadInput, match="finite"):

@@ -55,6 +55,54 @@ def test_rows_are_runs_of_their_experiments(grid, serial):
             assert result[name][row % 2] == serial[name][row], (run, name)
 
 
+def test_seeds_give_means_with_intervals_and_differences_from_the_first_scheme(grid, tmp_path, program):
+    from statistics import geometric_mean, mean, stdev
+
+    small = replace(grid, axes=grid.axes[:1])
+    rows = fk.sweep(small, seeds=3, directory=tmp_path / "ours")
+    assert (len(rows), rows["seeds"], len(rows.repetitions)) == (4, [3] * 4, 12)
+    assert fk.sweep(small).repetitions is None
+    for run in (0, 1):
+        none, raid5 = (rows.repetitions.filter(run=run, scheme=scheme)["energy_j"] for scheme in ("none", "raid5"))
+        row = rows.filter(run=run, scheme="raid5")
+        half = 4.302653 * stdev(raid5) / 3**0.5  # t of 2 degrees of freedom
+        assert row["energy_j"] == [pytest.approx(mean(raid5))]
+        assert row["energy_j_low"] == [pytest.approx(mean(raid5) - half)]
+        assert row["energy_j_difference"] == [pytest.approx(mean(one - other for one, other in zip(raid5, none)))]
+        assert row["energy_j_ratio"] == [pytest.approx(geometric_mean(raid5) / geometric_mean(none))]
+        # Each seed is that of a comparison under the same seeds.
+        fraction = grid.axes[0].values[run]
+        alone = replace(small.experiment, trace=replace(small.experiment.trace, read_fraction=fraction), seeds=3)
+        digests = fk.run(alone).repetitions["event_digest"]
+        assert rows.repetitions.filter(run=run)["event_digest"] == digests
+    # Processes and the program give the same.
+    assert columns(fk.sweep(small, seeds=3, executor="processes", workers=2)) == columns(rows)
+    file = tmp_path / "grid.toml"
+    file.write_text(small.to_toml())
+    subprocess.run([*program, "sweep", file, "--seeds", "3", "--out", tmp_path / "theirs"], check=True)
+    for name in ("results.parquet", "repetitions.parquet", "results.csv"):
+        assert (tmp_path / "ours" / name).read_bytes() == (tmp_path / "theirs" / name).read_bytes()
+
+
+def test_series_and_logs_of_runs_are_files_of_the_directory(grid, serial, tmp_path):
+    polars = pytest.importorskip("polars")
+    small = replace(grid, axes=grid.axes[:1])
+    with pytest.raises(fk.BadInput, match="give a directory"):
+        fk.sweep(small, series=True)
+    plain = fk.sweep(small)
+    for executor in ("threads", "processes"):
+        directory = tmp_path / executor
+        rows = fk.sweep(small, directory=directory, series=True, logs=True, executor=executor, workers=2)
+        assert columns(rows) == columns(plain)
+        index = polars.read_csv(directory / "runs.csv")
+        assert index["run"].to_list() == [0, 1] and index["generate.read_fraction"].to_list() == grid.axes[0].values
+        for fraction, series, log in index.select("generate.read_fraction", "series", "logs").rows():
+            alone = replace(small.experiment, trace=replace(small.experiment.trace, read_fraction=fraction))
+            result = fk.run(alone, log=tmp_path / "alone.parquet")
+            assert (directory / log).read_bytes() == (tmp_path / "alone.parquet").read_bytes()
+            assert (directory / series).read_bytes() == result.series.to_parquet()
+
+
 def test_parquet_files_are_read_by_others(grid, serial, tmp_path):
     polars, parquet = pytest.importorskip("polars"), pytest.importorskip("pyarrow.parquet")
     fk.sweep(grid, directory=tmp_path)

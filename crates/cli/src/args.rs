@@ -69,6 +69,15 @@ pub enum Command {
         /// Directory of the results: results.parquet, runs/ [default: report/NAME OF THE GRID]
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
+        /// Repeat each run with so many seeds: means, their 95 % confidence intervals, differences from the first scheme
+        #[arg(long, value_name = "N")]
+        seeds: Option<u32>,
+        /// Keep a time series of each run: DIR/series, and which is of which run in DIR/runs.csv
+        #[arg(long)]
+        series: bool,
+        /// Keep every request of each run with its waits: DIR/logs, and which is of which run in DIR/runs.csv
+        #[arg(long)]
+        logs: bool,
         /// Runs at the same time [default: all cores]
         #[arg(long, value_name = "N", value_parser = threads)]
         threads: Option<NonZeroUsize>,

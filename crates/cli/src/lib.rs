@@ -97,7 +97,9 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
             figures::run(&figures::Wanted { paper, only, points, kept, out, experiments, traces, threads })
         }
         Command::Life(options) => life::run(&options),
-        Command::Sweep { grid, out, threads } => sweep::run(&sweep::Wanted { grid, out, threads }),
+        Command::Sweep { grid, out, seeds, series, logs, threads } => {
+            sweep::run(&sweep::Wanted { grid, out, seeds, series, logs, threads })
+        }
         Command::Torture(options) => torture::run(&options),
         Command::Crash(options) => crash::run(&options),
         Command::Serve(options) => serve::run(&options),

@@ -3,7 +3,7 @@
 use crate::{CHECK_FAILED, interrupt, print, progress, say, threads, warn_of_canaries};
 use lab::Problem;
 use lab::parts::{Directory, SWEEP};
-use lab::sweep::{Grid, Summary, Sweeper, grid_text, sweep};
+use lab::sweep::{Beside, Grid, Summary, Sweeper, grid_text, sweep};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 pub struct Wanted {
     pub grid: PathBuf,
     pub out: Option<PathBuf>,
+    pub seeds: Option<u32>,
+    pub series: bool,
+    pub logs: bool,
     pub threads: Option<NonZeroUsize>,
 }
 
@@ -23,10 +26,16 @@ pub struct Wanted {
 /// # Errors
 /// Bad input.
 pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
-    let grid = Grid::load(&wanted.grid)?;
+    let mut grid = Grid::load(&wanted.grid)?;
+    if let Some(seeds) = wanted.seeds {
+        grid = grid.with_seeds(&format!("--seeds {seeds}"), seeds)?;
+    }
     warn_of_canaries(words(&grid_text(&wanted.grid)?));
     let out = wanted.out.clone().unwrap_or_else(|| Path::new("report").join(wanted.grid.file_stem().unwrap_or_default()));
     let directory = Directory::open(&out, &SWEEP)?;
+    if wanted.series || wanted.logs {
+        grid = grid.with_files(Beside::new(&out, wanted.series, wanted.logs)?);
+    }
     let bar = progress::Count::new("runs");
     let shown = Arc::new([const { AtomicUsize::new(0) }; 2]);
     let progress = |done: usize, total: usize| {

@@ -2,7 +2,8 @@
 //!
 //! A problem names the dotted path of its field; the document turns that into a place.
 
-use crate::experiment::{DriveSpec, Experiment, Options, options_of, scheme_and_policy};
+use crate::experiment::{DriveSpec, Experiment, Options};
+use crate::label::{self, options_of, scheme_and_policy};
 use crate::problem::Problem;
 use crate::textual::BufferSize;
 use crate::workload;
@@ -215,6 +216,7 @@ fn schemes(experiment: &Experiment) -> Result<(), Problem> {
         if experiment.schemes[..index].contains(name) {
             return Err(Problem::new(field, format!("scheme `{name}` is named twice")));
         }
+        label::check(&field, name)?;
     }
     for (name, options) in &experiment.scheme {
         let Some(known) = options_of(name) else {
@@ -223,7 +225,7 @@ fn schemes(experiment: &Experiment) -> Result<(), Problem> {
         let known: Vec<&str> = known.iter().map(|o| o.0).collect();
         known_options(&format!("scheme.{name}"), &format!("option of scheme {name}"), options, &known)?;
     }
-    Ok(())
+    label::check_differ(experiment)
 }
 
 /// Checks the names of options.

@@ -419,7 +419,7 @@ impl Runs<'_> {
         let workload = drawn.as_ref().unwrap_or(self.workload);
         let map = workload.map(&experiment, self.plan.user_slots)?;
         let before = repetition * self.experiment.schemes.len();
-        let runs = Runs { experiment: &experiment, drives: None, workload, map: &map, before, ..*self };
+        let runs = Runs { experiment: &experiment, workload, map: &map, before, ..*self };
         let named =
             |problem: Problem| Problem { message: format!("with seed {}: {}", experiment.seed, problem.message), ..problem };
         let prepared = runs.prepare(scheme).map_err(named)?;

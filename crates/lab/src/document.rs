@@ -5,6 +5,7 @@
 
 mod node_de;
 
+use crate::off::OFF;
 use crate::problem::{Place, Position, Problem, printable};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -438,6 +439,10 @@ impl Node {
             return Ok(());
         };
         let fail = |message: String| Err(Problem::new(*first, message).at(origin.place()));
+        if matches!(&self.value, Value::Text(text) if text == OFF) {
+            // A layer sets a part of what another one before it had unset.
+            self.value = Value::Table(BTreeMap::new());
+        }
         match &mut self.value {
             Value::Table(table) => {
                 let empty = || Node { value: Value::Table(BTreeMap::new()), origin: origin.clone() };

@@ -74,12 +74,13 @@ use crate::check;
 use crate::document::Document;
 use crate::flows::FlowSpec;
 use crate::generate::GenerateSpec;
+use crate::label::{self, options_of, scheme_and_policy};
 use crate::problem::Problem;
 use crate::textual::{OptionText, Size, Warmup};
 use serde::{Deserialize, Serialize};
 use ssd::ftl::{GcConfig, WearConfig};
 use ssd::nand::{Energy, Timing};
-use ssd::protect::registry::{ADDITIONS, SCHEMES, additions, scheme_of};
+use ssd::protect::registry::{additions, scheme_of};
 use ssd::{
     Age, CodecTiming, Controller, Drive, ENTRIES_MAX, Ecc, Errors, Faults, LadderPolicy, PayloadKind, Precondition, Refresh,
     Scheduler, Slc,
@@ -108,7 +109,9 @@ pub struct Experiment {
     pub payload: PayloadKind,
     /// Schemes to compare, by registry name, in report order. `ds-raid+limits` is a scheme with an
     /// addition, `ds-raid+flares` or `ds-raid+limits+flares` one under an ECC policy of its own; the
-    /// others are under `ecc.policy`.
+    /// others are under `ecc.policy`. `raid5:data_strips=7` has an option of its own, so that one scheme can be there
+    /// more than once; `:` is before each option, and the name of an addition or policy before one of theirs
+    /// (`ds-raid+limits:limits.yield=0.99`).
     #[serde(default = "default_schemes")]
     pub schemes: Vec<String>,
     /// Die scheduler.
@@ -465,10 +468,11 @@ impl Experiment {
         Self::from_document_with(document, overrides, Own::default())
     }
 
-    fn from_document_with(mut document: Document, overrides: &Overrides, own: Own) -> Result<Self, Problem> {
+    pub(crate) fn from_document_with(mut document: Document, overrides: &Overrides, own: Own) -> Result<Self, Problem> {
         overrides.apply(&mut document)?;
         let (preset, drive_notes) = reading::expand_drive(&mut document)?;
         overrides.set(&mut document, inside_drive)?;
+        crate::off::unset(&mut document, "")?;
         let mut experiment: Self = document.read()?;
         crate::described::settle(&mut experiment);
         (experiment.gc.own, experiment.ecc.own) = (own.collection, own.ecc);
@@ -545,8 +549,8 @@ impl Experiment {
         let of_label = scheme_and_policy(label).1;
         let own = own.filter(|_| of_label.is_none());
         let policy = of_label.map_or(policy, str::to_owned);
-        let options = options.get(&policy).into_iter().flatten();
-        let options = options.map(|(key, value)| (key.clone(), value.0.clone())).collect();
+        let options = options.get(&policy).into_iter().flatten().map(|(key, value)| (key.clone(), value.0.clone()));
+        let options = options.chain(label::policy_options(label, &policy)).collect();
         Ecc { policy, codeword, codec, codec_microwatt, flush, ladder, retries, soft_bits, prediction_sigma, options, own }
     }
 
@@ -560,7 +564,9 @@ impl Experiment {
             let of = self.scheme.get(addition).into_iter().flatten();
             options.extend(of.map(|(key, value)| (format!("{addition}.{key}"), value.0.clone())));
         }
-        ssd::protect::SchemeChoice { name: name.to_owned(), options }
+        let mut choice = ssd::protect::SchemeChoice { name: name.to_owned(), options };
+        label::choose(label, &mut choice);
+        choice
     }
 
     /// The effective experiment as TOML: complete, and read back it is this experiment again.
@@ -569,22 +575,6 @@ impl Experiment {
         let body = toml::to_string(self).expect("an experiment is tables, texts, numbers and booleans");
         format!("# The effective experiment of a Flashkeep run; `flashkeep run` on this file repeats it.\n\n{body}")
     }
-}
-
-/// The scheme with its additions and, where it has one of its own, the ECC policy of a compared scheme: the last of
-/// its names, where that is none of an addition.
-#[must_use]
-pub fn scheme_and_policy(label: &str) -> (&str, Option<&str>) {
-    match label.rsplit_once('+') {
-        Some((scheme, policy)) if ADDITIONS.iter().all(|entry| entry.name != policy) => (scheme, Some(policy)),
-        _ => (label, None),
-    }
-}
-
-/// The options of a scheme or of an addition.
-pub(crate) fn options_of(name: &str) -> Option<&'static [(&'static str, &'static str, &'static str)]> {
-    let scheme = SCHEMES.iter().find(|entry| entry.name == name).map(|entry| entry.options);
-    scheme.or_else(|| ADDITIONS.iter().find(|entry| entry.name == name).map(|entry| entry.options))
 }
 
 #[cfg(test)]

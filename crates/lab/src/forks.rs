@@ -9,7 +9,7 @@ use ssd::{HistoryProgress, Session, Setup, SetupError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Drives that are kept beside those of the run that asks, for each scheme: the runs of two threads may be of two
+/// Drives that are kept beside those of the run that asks, for each scheme and seed: the runs of two threads may be of two
 /// workloads that need drives of two sizes.
 const KEPT_FOR_EACH_SCHEME: usize = 2;
 
@@ -29,8 +29,9 @@ struct Kept {
 
 impl Drives {
     fn for_runs_of(experiment: &Experiment) -> Self {
-        // One more for `none`, which the clock may ask for.
-        Self { kept: Mutex::default(), most: KEPT_FOR_EACH_SCHEME * (experiment.schemes.len() + 1) }
+        // One more for `none`, which the clock may ask for under the first seed.
+        let of_a_run = experiment.schemes.len() * experiment.seeds as usize + 1;
+        Self { kept: Mutex::default(), most: KEPT_FOR_EACH_SCHEME * of_a_run }
     }
 
     /// The drive of this setup, written and not aged. Waits if another thread is preparing it; `hear` is told how

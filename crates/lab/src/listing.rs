@@ -82,7 +82,7 @@ fn canaries() -> Vec<Listed> {
 #[must_use]
 pub fn canaries_among<'a>(schemes: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let is_canary = |label: &&str| {
-        let (scheme, policy) = crate::experiment::scheme_and_policy(label);
+        let (scheme, policy) = crate::label::scheme_and_policy(label);
         let scheme = ssd::protect::registry::scheme_of(scheme);
         ssd::protect::registry::SCHEMES.iter().any(|entry| entry.canary && entry.name == scheme)
             || ssd::ecc::ECC_POLICIES.iter().any(|entry| entry.canary && Some(entry.name) == policy)

@@ -140,17 +140,11 @@ const KEYS: &[&str] = &[
 ];
 
 /// Columns of the whole comparison, behind those of the scheme.
-const COMMON: [&str; 9] = [
-    "user_capacity_mib",
-    "touched_share",
-    "clock_factor",
-    "config_hash",
-    "seed",
-    "trace_hash",
-    "event_digest",
-    "warnings",
-    "notes",
-];
+const COMMON: [&str; 7] =
+    ["user_capacity_mib", "touched_share", "clock_factor", "config_hash", "seed", "trace_hash", "event_digest"];
+
+/// Columns of what is said of a scheme, and of the comparison.
+const SAID: [&str; 2] = ["warnings", "notes"];
 
 /// Steps of the ladder of reads, and what is left when none helped.
 const STEPS: [&str; 5] = ["hard", "retry", "soft_2_bit", "soft_3_bit", "parity"];
@@ -180,7 +174,7 @@ pub(crate) fn is_column(name: &str) -> bool {
         Some((stem, names)) => names.iter().any(|inner| column(stem, inner) == name),
         None => **key == *name,
     };
-    KEYS.iter().any(is) || COMMON.contains(&name)
+    KEYS.iter().any(is) || COMMON.contains(&name) || SAID.contains(&name)
 }
 
 /// FNV-1a of the effective experiment, the trace by name rather than by path.
@@ -216,10 +210,9 @@ impl Comparison {
                 json!(self.experiment.seed),
                 json!(format!("{:016x}", self.trace.digest)),
                 json!(format!("{:016x}", outcome.result.replay.event_digest)),
-                json!(self.said_of(&outcome.label)),
-                json!((!self.notes.is_empty()).then(|| self.notes.join(" | "))),
             ];
             row.extend(COMMON.iter().map(|name| (*name).to_owned()).zip(common));
+            row.extend(self.said(&outcome.label));
             row.extend(crate::flows::row_keys(&outcome.flows));
             row
         };
@@ -228,6 +221,12 @@ impl Comparison {
 }
 
 impl Comparison {
+    /// The columns of what is said of a scheme and of all.
+    pub(crate) fn said(&self, label: &str) -> Row {
+        let said = [json!(self.said_of(label)), json!((!self.notes.is_empty()).then(|| self.notes.join(" | ")))];
+        SAID.iter().map(|name| (*name).to_owned()).zip(said).collect()
+    }
+
     /// The warnings about a scheme and about all schemes, in one text; `None` without any.
     fn said_of(&self, label: &str) -> Option<String> {
         let is_of = |caution: &&Caution| caution.scheme.as_deref().is_none_or(|scheme| scheme == label);

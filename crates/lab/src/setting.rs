@@ -4,6 +4,7 @@
 //! `docs/spec/inputs.md`, which tests hold against the checks.
 
 use crate::experiment::Experiment;
+use crate::off;
 use crate::problem::Problem;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -38,6 +39,8 @@ pub struct Setting {
     pub valid: String,
     /// Its value where nothing is said; `None`: it is not set.
     pub default: Option<Value>,
+    /// Whether `off` unsets it.
+    pub is_optional: bool,
 }
 
 /// The fields of a struct: name, type and doc comment.
@@ -147,10 +150,40 @@ fn defaults() -> Result<Value, Problem> {
     Ok(value)
 }
 
+/// A type without the `Option` around it and the path in front of it; whether it had one.
+fn inner(kind: &str) -> (&str, bool) {
+    let optional = kind.strip_prefix("Option<").map(|inner| inner.trim_end_matches('>'));
+    let inner = optional.unwrap_or(kind);
+    (inner.rsplit("::").next().unwrap_or(inner), optional.is_some())
+}
+
+/// Paths of all settings, and tables of settings, that are an `Option`.
+pub(crate) fn optional() -> Vec<String> {
+    fn below(prefix: &str, of: &str, found: &mut Vec<String>) {
+        for (field, kind, _) in fields(of) {
+            let ((inner, is_optional), key) = (inner(&kind), format!("{prefix}{field}"));
+            below(&format!("{key}."), inner, found);
+            if is_optional {
+                found.push(key);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    below("", "Experiment", &mut found);
+    found
+}
+
+/// Whether a path is that of a table of settings.
+pub(crate) fn is_table(path: &str) -> bool {
+    let of = path.split('.').try_fold("Experiment".to_owned(), |of, part| {
+        fields(&of).into_iter().find(|(field, ..)| field == part).map(|(_, kind, _)| inner(&kind).0.to_owned())
+    });
+    of.is_some_and(|of| !fields(&of).is_empty())
+}
+
 fn add(found: &mut Vec<Setting>, prefix: &str, of: &str, defaults: &Value) {
     for (field, kind_of, meaning) in fields(of) {
-        let inner = kind_of.strip_prefix("Option<").map_or(kind_of.as_str(), |inner| inner.trim_end_matches('>'));
-        let inner = inner.rsplit("::").next().unwrap_or(inner);
+        let inner = inner(&kind_of).0;
         let key = if prefix.is_empty() { field.clone() } else { format!("{prefix}.{field}") };
         let default = defaults.get(&field);
         if !fields(inner).is_empty() {
@@ -163,7 +196,7 @@ fn add(found: &mut Vec<Setting>, prefix: &str, of: &str, defaults: &Value) {
             "name" if names.is_empty() => "as it means",
             kind => kind,
         };
-        found.push(Setting { valid: bounds(&key), meaning, kind, names, default, key });
+        found.push(Setting { valid: bounds(&key), is_optional: off::is_optional(&key), meaning, kind, names, default, key });
     }
 }
 
@@ -201,11 +234,12 @@ impl Setting {
         self.default.as_ref().map_or("not set".into(), Value::to_string)
     }
 
-    /// Names and bounds in one line; empty where there are none.
+    /// Names and bounds in one line, and `"off"` where that unsets it; empty where there are none.
     #[must_use]
     pub fn valid_text(&self) -> String {
         let names = self.names.iter().map(|(name, _)| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
-        [names, self.valid.clone()].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ")
+        let off = if self.is_optional { "\"off\"" } else { "" };
+        [names, self.valid.clone(), off.into()].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -225,6 +259,9 @@ pub fn settings_text(settings: &[Setting]) -> String {
     }
     let value = one.default.as_ref().map_or("VALUE".into(), |value| value.as_str().map_or(value.to_string(), str::to_owned));
     out.push_str(&format!("  set it   --set {}={value}\n", one.key));
+    if one.is_optional {
+        out.push_str(&format!("  unset it --set {}=off, also where a drive or a file sets it\n", one.key));
+    }
     out
 }
 
@@ -235,8 +272,11 @@ pub fn settings_page(settings: &[Setting]) -> String {
     let mut out = String::from(
         "# Settings\n\nEvery setting of an experiment file, which `--set KEY=VALUE` takes, too. Printed by\n\
          `flashkeep settings --markdown`; a test keeps this page so. Options of schemes and ECC policies are in\n\
-         `flashkeep list schemes` and `flashkeep list ecc`.\n",
+         `flashkeep list schemes` and `flashkeep list ecc`.\n\n\
+         Where `\"off\"` is valid, it unsets a setting that a drive or another file sets. So it does with a whole table:\n",
     );
+    let tables: Vec<String> = off::tables().iter().map(|table| format!("`{table}`")).collect();
+    out.push_str(&format!("{}.\n", tables.join(", ")));
     let mut section = None;
     for one in settings {
         let own = one.key.split_once('.').map_or("", |(section, _)| section);
@@ -279,6 +319,8 @@ pub fn settings_schema(settings: &[Setting]) -> Value {
             schema["default"] = default.clone();
         }
         match one.kind {
+            // Either a value or `off`: no one type has both.
+            _ if one.is_optional => {}
             "true or false" => schema["type"] = json!("boolean"),
             "whole number" => schema["type"] = json!("integer"),
             "number" => schema["type"] = json!("number"),
@@ -332,6 +374,8 @@ mod tests {
         let text = settings_text(&settings_at("buffer.kind").expect("it is one"));
         assert!(text.contains("\"power-safe\": DRAM with hold-up energy") && text.contains("--set buffer.kind="), "{text}");
         assert!(settings_at("gc").expect("a section").len() > 3);
+        let off = |key: &str| settings_text(&settings_at(key).expect("it is one")).contains(&format!("--set {key}=off"));
+        assert!(off("drive.timing.suspend") && !off("drive.timing.erase") && !off("buffer.kind"));
         assert_eq!(settings_at("gc.choises").expect_err("none").meant.as_deref(), Some("gc.choices"));
     }
 }

@@ -257,3 +257,33 @@ fn rows_of_repetitions_name_their_seeds_and_repeat_them() {
     let alone = run(&format!("seed = 2\n{SMALL}"));
     assert_eq!(without_hash(rows[3..].to_vec()), without_hash(alone.rows()));
 }
+
+/// The same scheme under other options beside itself: each is what it is alone, and they are compared as any two.
+#[test]
+fn a_scheme_is_compared_with_itself_under_other_options() {
+    let settings = SMALL.replace("schemes = [\"none\", \"raid5\", \"ds-raid\"]", "");
+    let settings = settings.replace("[trace]", "[trace]\narrival = \"closed=8\"");
+    // With room for either, so that both have the same flash alone as beside each other.
+    let fixed = "seeds = 3\ncapacity.spare = 0.6";
+    let labels = ["raid5:data_strips=4", "raid5:data_strips=6:parity_rule=page"];
+    let both = run(&format!("schemes = {labels:?}\n{fixed}\n{settings}"));
+    let alone = [
+        run(&format!("schemes = [\"raid5\"]\n{fixed}\nscheme.raid5.data_strips = 4\n{settings}")),
+        run(&format!("schemes = [\"raid5\"]\n{fixed}\nscheme.raid5 = {{ data_strips = 6, parity_rule = \"page\" }}\n{settings}")),
+    ];
+    for (scheme, alone) in alone.iter().enumerate() {
+        let digest = |of: &Comparison, at: usize| -> Vec<u64> {
+            seeds(of).repetitions().iter().map(|one| one.outcomes[at].result.replay.event_digest).collect()
+        };
+        assert_eq!(digest(&both, scheme), digest(alone, 0), "{}", labels[scheme]);
+    }
+    let json = both.to_json();
+    let names: Vec<&str> = json["schemes"].as_array().expect("a list").iter().filter_map(|one| one["scheme"].as_str()).collect();
+    assert_eq!(names, labels);
+    let differences = seeds(&both).differences();
+    let waf = differences.iter().find(|row| row["column"] == "waf" && row["scheme"] == labels[0]).expect("compared");
+    assert_eq!(waf["against"], labels[1]);
+    let of = |scheme: usize| alone[scheme].seeds.as_ref().and_then(|seeds| seeds.values(0, "waf")).expect("numbers");
+    let mean = of(0).iter().zip(of(1)).map(|(one, other)| one - other).sum::<f64>() / 3.0;
+    assert!((waf["difference"].as_f64().expect("a number") - mean).abs() < 1e-12 && mean != 0.0, "{waf:?} {mean}");
+}

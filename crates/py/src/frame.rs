@@ -14,6 +14,7 @@ use std::sync::Arc;
 pub struct Frame {
     batch: RecordBatch,
     columns: Columns,
+    repetitions: Option<Py<Self>>,
 }
 
 fn array(column: &Column) -> ArrayRef {
@@ -64,7 +65,13 @@ impl Frame {
     pub fn new(columns: Columns) -> PyResult<Self> {
         let arrays = columns.columns().iter().map(|column| (column.name.clone(), array(column), true));
         let batch = RecordBatch::try_from_iter_with_nullable(arrays).map_err(|error| failed(&error))?;
-        Ok(Self { batch, columns })
+        Ok(Self { batch, columns, repetitions: None })
+    }
+
+    /// The same, made of these rows, one for each seed.
+    pub fn over(self, py: Python<'_>, repetitions: Option<Columns>) -> PyResult<Self> {
+        let repetitions = repetitions.map(|columns| Py::new(py, Self::new(columns)?)).transpose()?;
+        Ok(Self { repetitions, ..self })
     }
 }
 
@@ -97,6 +104,12 @@ impl Frame {
             types.set_item(&column.name, kind(column))?;
         }
         Ok(types)
+    }
+
+    /// The rows of each seed that these rows are made of; nothing where runs of a sweep were not repeated.
+    #[getter]
+    fn repetitions(&self, py: Python<'_>) -> Option<Py<Self>> {
+        self.repetitions.as_ref().map(|frame| frame.clone_ref(py))
     }
 
     fn __len__(&self) -> usize {

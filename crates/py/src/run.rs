@@ -75,10 +75,23 @@ pub fn interval(values: Vec<f64>) -> Option<(f64, f64)> {
     lab::Interval::of(&values).map(|interval| (interval.mean, interval.half_width))
 }
 
+/// A policy of page ECC: what gives the code of each page that is programmed, what is told of each page that was read, and the bits
+/// that its strongest code corrects.
+pub type EccCallables = (Py<PyAny>, Option<Py<PyAny>>, u8);
+
+/// A policy of garbage collection that asks a callable.
+pub fn own_collection(policy: Py<PyAny>, raised: &Raised) -> ftl::victim::OwnPolicy {
+    ftl::victim::OwnPolicy::new(Collection::new(policy, raised.clone()))
+}
+
+/// A policy of page ECC that asks callables.
+pub fn own_ecc((program, read, strongest): EccCallables, raised: &Raised) -> ecc::OwnPolicy {
+    ecc::OwnPolicy::new(PageEcc::new(program, read, strongest, raised.clone()))
+}
+
 /// Runs the experiment of a TOML text, or of a file where `text` is nothing. `progress` hears of requests answered and of
 /// requests in all, over all schemes. `log` is a file that gets every request with its waits. `collection` is a callable that
-/// chooses the victims of garbage collection. `ecc` is a policy of page ECC: a callable that gives the code of each page that is
-/// programmed, one that is told of each page that was read, and the bits that its strongest code corrects.
+/// chooses the victims of garbage collection.
 #[pyfunction]
 #[pyo3(signature = (name, text, threads, progress, log=None, collection=None, ecc=None))]
 #[expect(clippy::too_many_arguments, reason = "they are those of the Python function in front of it")]
@@ -90,12 +103,12 @@ pub fn run(
     progress: Option<Py<PyAny>>,
     log: Option<PathBuf>,
     collection: Option<Py<PyAny>>,
-    ecc: Option<(Py<PyAny>, Option<Py<PyAny>>, u8)>,
+    ecc: Option<EccCallables>,
 ) -> PyResult<Run> {
     let raised = Raised::default();
     let own = Own {
-        collection: collection.map(|policy| ftl::victim::OwnPolicy::new(Collection::new(policy, raised.clone()))),
-        ecc: ecc.map(|(program, read, strongest)| ecc::OwnPolicy::new(PageEcc::new(program, read, strongest, raised.clone()))),
+        collection: collection.map(|policy| own_collection(policy, &raised)),
+        ecc: ecc.map(|policy| own_ecc(policy, &raised)),
     };
     let file = log.clone();
     let comparison = interruptible(py, |wanted| {

@@ -2,8 +2,10 @@
 
 use crate::errors::bad_input;
 use crate::frame::Frame;
+use crate::policy::Raised;
+use crate::run::{EccCallables, own_collection, own_ecc};
 use lab::parts::{Part, SWEEP};
-use lab::sweep::GridRun;
+use lab::sweep::{Beside, GridRun, Policies};
 use lab::{Columns, Problem};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -21,58 +23,87 @@ pub fn grid_text(path: PathBuf) -> PyResult<String> {
 
 /// A grid of runs.
 #[pyclass(frozen, module = "flashkeep._native")]
-pub struct Grid(lab::sweep::Grid);
+pub struct Grid {
+    grid: lab::sweep::Grid,
+    /// What a policy of it raised first.
+    raised: Raised,
+}
 
 #[pymethods]
 impl Grid {
-    /// The grid of TOML text; relative paths count from `directory`.
+    /// The grid of TOML text; relative paths count from `directory`. Each run is repeated under so many seeds, where they are given.
+    /// `beside` is a directory that gets time series of the runs, or request logs, or both. `collection` and `ecc` are policies by the
+    /// names that the text has for them.
     #[new]
-    fn new(name: &str, text: &str, directory: PathBuf) -> PyResult<Self> {
-        raised(lab::sweep::Grid::parse(name, text, &directory)).map(Self)
+    #[pyo3(signature = (name, text, directory, seeds=None, beside=None, collection=Vec::new(), ecc=Vec::new()))]
+    fn new(
+        name: &str,
+        text: &str,
+        directory: PathBuf,
+        seeds: Option<u32>,
+        beside: Option<(PathBuf, bool, bool)>,
+        collection: Vec<(String, Py<PyAny>)>,
+        ecc: Vec<(String, EccCallables)>,
+    ) -> PyResult<Self> {
+        let mut grid = raised(lab::sweep::Grid::parse(name, text, &directory))?;
+        if let Some(seeds) = seeds {
+            grid = raised(grid.with_seeds(&format!("seeds={seeds}"), seeds))?;
+        }
+        if let Some((path, series, logs)) = beside {
+            grid = grid.with_files(raised(Beside::new(&path, series, logs))?);
+        }
+        let raised = Raised::default();
+        let collection = collection.into_iter().map(|(name, policy)| (name, own_collection(policy, &raised))).collect();
+        let ecc = ecc.into_iter().map(|(name, policy)| (name, own_ecc(policy, &raised))).collect();
+        Ok(Self { grid: grid.with_policies(Policies { collection, ecc }), raised })
     }
 
     fn __len__(&self) -> usize {
-        self.0.len()
+        self.grid.len()
     }
 
     /// Brings together those of these runs that begin with the same drives.
     fn groups(&self, py: Python<'_>, runs: Vec<usize>) -> PyResult<Vec<Group>> {
-        if let Some(absent) = runs.iter().find(|&&run| run >= self.0.len()) {
-            return Err(PyIndexError::new_err(format!("the grid has {} runs, there is no run {absent}", self.0.len())));
+        if let Some(absent) = runs.iter().find(|&&run| run >= self.grid.len()) {
+            return Err(PyIndexError::new_err(format!("the grid has {} runs, there is no run {absent}", self.grid.len())));
         }
-        let groups = py.detach(|| raised(self.0.groups(&runs)))?;
-        Ok(groups.into_iter().map(Group).collect())
+        let groups = py.detach(|| raised(self.grid.groups(&runs)))?;
+        Ok(groups.into_iter().map(|group| Group { group, raised: self.raised.clone() }).collect())
     }
 
     /// The rows of all runs; parts in order of the grid.
     fn frame(&self, py: Python<'_>, parts: Vec<String>) -> PyResult<Frame> {
-        let columns = py.detach(|| {
-            let runs = raised(self.0.runs())?;
+        let (columns, repetitions) = py.detach(|| {
+            let runs = raised(self.grid.runs())?;
             let parts =
                 parts.iter().map(|text| raised(Part::from_text("part", text, &SWEEP))).collect::<PyResult<Vec<Part>>>()?;
             raised(lab::sweep::refused(runs.iter().zip(&parts)))?;
             let rows: Vec<_> = runs.iter().zip(&parts).flat_map(|(run, part)| run.rows(part)).collect();
-            Ok::<_, PyErr>(Columns::of(&rows))
+            Ok::<_, PyErr>((Columns::of(&rows), lab::sweep::repetitions(runs.iter().zip(&parts))))
         })?;
-        Frame::new(columns)
+        Frame::new(columns)?.over(py, repetitions)
     }
 }
 
 /// Runs that begin with the same drives, which are prepared once for as long as the group is there.
 #[pyclass(frozen, module = "flashkeep._native")]
-pub struct Group(lab::sweep::Group);
+pub struct Group {
+    group: lab::sweep::Group,
+    raised: Raised,
+}
 
 #[pymethods]
 impl Group {
     /// Numbers of the runs.
     #[getter]
     fn runs(&self) -> Vec<usize> {
-        self.0.runs()
+        self.group.runs()
     }
 
     /// Runs one of them and returns its part as text.
     fn part(&self, py: Python<'_>, run: usize) -> PyResult<String> {
-        let part = py.detach(|| self.0.part(run));
+        let part = py.detach(|| self.group.part(run));
+        self.raised.end()?;
         let part = part.ok_or_else(|| PyIndexError::new_err(format!("the group has no run {run}")))?;
         Ok(part.to_text())
     }
@@ -90,7 +121,7 @@ impl Directory {
     #[new]
     fn new(py: Python<'_>, path: PathBuf, grid: &Grid) -> PyResult<Self> {
         py.detach(|| {
-            let runs = raised(grid.0.runs())?;
+            let runs = raised(grid.grid.runs())?;
             Ok(Self { directory: raised(lab::parts::Directory::open(&path, &SWEEP))?, runs })
         })
     }
@@ -99,7 +130,7 @@ impl Directory {
     fn missing(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
         py.detach(|| {
             let known = raised(lab::sweep::look(&self.directory, &self.runs))?;
-            let missing = self.runs.iter().filter(|run| !known.found.contains(&run.key));
+            let missing = self.runs.iter().filter(|run| run.is_missing(&known));
             Ok(missing.map(|run| run.index).collect())
         })
     }
@@ -112,6 +143,6 @@ impl Directory {
     /// Merges all parts into `results.parquet` and returns their rows.
     fn merge(&self, py: Python<'_>) -> PyResult<Frame> {
         let merged = py.detach(|| raised(lab::sweep::merge(&self.directory, &self.runs)))?;
-        Frame::new(merged.columns)
+        Frame::new(merged.columns)?.over(py, merged.repetitions)
     }
 }

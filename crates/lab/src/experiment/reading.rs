@@ -49,6 +49,7 @@ pub(super) fn expand_drive(document: &mut Document) -> Result<(Option<DriveSpec>
         base.default_text("name", &label)?;
     }
     drives::take_usual(&preset, &mut base, document)?;
+    crate::off::unset(&mut base, "drive.")?;
     let complete = base.read().ok();
     document.rebase("drive", base)?;
     Ok((complete, notes))

@@ -10,11 +10,11 @@
 mod export;
 mod interval;
 mod joined;
+pub(crate) mod points;
 
 use crate::clock::{Clock, needs_demand};
 use crate::compare::Comparison;
 use crate::experiment::Experiment;
-use crate::problem::Problem;
 use crate::rows::Row;
 use crate::textual::Arrival;
 pub use interval::{CONFIDENCE, Interval, Paired, Ratio, t_quantile};
@@ -42,17 +42,6 @@ pub(crate) fn experiment_of(base: &Experiment, repetition: usize, clock: &Clock,
         };
     }
     experiment
-}
-
-/// Refuses repetitions where `instead` is what there is.
-///
-/// # Errors
-/// More than one seed.
-pub(crate) fn only_one(experiment: &Experiment, instead: &str) -> Result<(), Problem> {
-    match experiment.seeds {
-        1 => Ok(()),
-        seeds => Err(Problem::new("seeds", format!("found {seeds}, {instead}"))),
-    }
 }
 
 /// Columns of results of which differences between schemes are stated: costs, and how long requests take.

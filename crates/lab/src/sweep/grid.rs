@@ -1,7 +1,8 @@
 //! What a grid's file says, and the runs that follow from it.
 
+use super::beside::Beside;
 use crate::document::Document;
-use crate::experiment::{self, Experiment, Overrides};
+use crate::experiment::{self, Experiment, Overrides, Own};
 use crate::input_file::{check_regular, read_settings};
 use crate::problem::{Place, Problem};
 use crate::rows;
@@ -11,6 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use trace::{FNV_START, fnv_on};
 
 /// Runs a grid may have.
@@ -73,6 +75,27 @@ pub struct Grid {
     /// Relative paths count from here.
     directory: PathBuf,
     runs: usize,
+    /// What is kept of runs beside their rows.
+    beside: Option<Arc<Beside>>,
+    policies: Policies,
+}
+
+/// Policies that are in no registry, by the names that settings `gc.policy` and `ecc.policy` of runs have for them.
+#[derive(Clone, Debug, Default)]
+pub struct Policies {
+    /// Those of garbage collection.
+    pub collection: BTreeMap<String, ssd::ftl::victim::OwnPolicy>,
+    /// Those of page ECC.
+    pub ecc: BTreeMap<String, ssd::ecc::OwnPolicy>,
+}
+
+impl Policies {
+    /// Those that a run names.
+    fn of(&self, merged: &Document) -> Own {
+        let named = |path: &str| merged.text(path).ok().flatten().unwrap_or_default().to_owned();
+        let (collection, ecc) = (self.collection.get(&named("gc.policy")), self.ecc.get(&named("ecc.policy")));
+        Own { collection: collection.cloned(), ecc: ecc.cloned() }
+    }
 }
 
 /// One run of a grid.
@@ -86,6 +109,8 @@ pub struct GridRun {
     pub experiment: Experiment,
     /// Hash of all it depends on: the effective experiment, and the bytes of a recorded trace.
     pub key: u64,
+    /// What is kept of it beside its rows.
+    pub(super) beside: Option<Arc<Beside>>,
 }
 
 impl GridRun {
@@ -121,7 +146,31 @@ impl Grid {
         let (axes, runs) = checked(spec).map_err(|problem| document.locate(problem))?;
         let mut base = document.clone();
         base.remove("sweep");
-        Ok(Self { document, base, axes, directory: directory.to_owned(), runs })
+        let (directory, beside, policies) = (directory.to_owned(), None, Policies::default());
+        Ok(Self { document, base, axes, directory, runs, beside, policies })
+    }
+
+    /// The grid with each run repeated under so many seeds; `argument` is what complaints quote.
+    ///
+    /// # Errors
+    /// None that a caller could cause: how many are valid is said where the runs are.
+    pub fn with_seeds(mut self, argument: &str, seeds: u32) -> Result<Self, Problem> {
+        self.base.set(argument, &format!("seeds={seeds}"))?;
+        Ok(self)
+    }
+
+    /// The grid whose runs keep files beside their parts.
+    #[must_use]
+    pub fn with_files(mut self, beside: Beside) -> Self {
+        self.beside = Some(Arc::new(beside));
+        self
+    }
+
+    /// The grid with policies that this program brings.
+    #[must_use]
+    pub fn with_policies(mut self, policies: Policies) -> Self {
+        self.policies = policies;
+        self
     }
 
     /// Number of runs, at least 1.
@@ -183,11 +232,14 @@ impl Grid {
             axes.push((axis.name.clone(), shown));
         }
         experiment::resolve_paths(&mut merged, &self.directory);
-        let experiment = Experiment::from_document(merged, &Overrides::default())?;
-        crate::seeds::only_one(&experiment, "a run of a grid has one: an axis with `key = \"seed\"` repeats runs")
-            .map_err(|problem| self.document.locate(problem))?;
+        let own = self.policies.of(&merged);
+        let experiment = Experiment::from_document_with(merged, &Overrides::default(), own)?;
+        if experiment.seeds > 1 && self.axes.iter().any(|axis| axis.key.as_deref() == Some("seed")) {
+            let message = format!("found {}, and an axis of seeds: each repeats the runs", experiment.seeds);
+            return Err(self.base.locate(Problem::new("seeds", message)));
+        }
         let key = key(&experiment, traces)?;
-        Ok(GridRun { index, axes, experiment, key })
+        Ok(GridRun { index, axes, experiment, key, beside: self.beside.clone() })
     }
 }
 
@@ -245,7 +297,8 @@ fn checked(spec: Spec) -> Result<(Vec<Axis>, usize), Problem> {
         let named = axis.name.is_some();
         let axis = axis_of(axis, number)?;
         let key_is_the_column = axis.key.as_deref() == Some("seed") && axis.name == "seed";
-        if axis.name == "run" || (rows::is_column(&axis.name) && !key_is_the_column) {
+        let is_column = axis.name == "run" || rows::is_column(&axis.name) || crate::seeds::points::is_column(&axis.name);
+        if is_column && !key_is_the_column {
             return Err(Problem::new(field(".name"), format!("`{}` is a column of the results, wanted another name", axis.name)));
         }
         if axes.iter().any(|before| before.name == axis.name) {

@@ -21,18 +21,20 @@
 //! those of earlier ones. What a run gave is its [part](crate::parts). A sweep runs what has no part, then
 //! merges all parts, in order of the grid, into one Parquet file.
 
+mod beside;
 mod grid;
 mod group;
 mod page;
 
 use crate::columns::Columns;
-use crate::compare::{Bench, Observe, compare_on, in_parallel};
+use crate::compare::{Bench, Comparison, Observe, compare_on, in_parallel};
 use crate::forks::{Drives, grouped};
 use crate::parquet_file::parquet_bytes;
 use crate::parts::{Directory, Known, Part};
 use crate::problem::Problem;
 use crate::rows::Row;
-pub use grid::{Grid, GridRun, grid_text};
+pub use beside::Beside;
+pub use grid::{Grid, GridRun, Policies, grid_text};
 pub use group::Group;
 pub(crate) use page::NAME as STUDY;
 use serde_json::{Value, json};
@@ -76,8 +78,12 @@ impl GridRun {
     /// As [`Self::part`], on forks of drives that other runs use, too.
     fn part_on(&self, drives: Option<&Drives>) -> Result<Part, Problem> {
         let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
-        let comparison = compare_on(&self.experiment, &bench, drives, Observe::Nothing).map_err(|problem| self.named(problem))?;
-        Ok(Part { key: self.key, rows: comparison.rows() })
+        let comparison = match &self.beside {
+            Some(beside) => beside.compare(self, &bench, drives),
+            None => compare_on(&self.experiment, &bench, drives, Observe::Nothing),
+        };
+        let comparison = comparison.map_err(|problem| self.named(problem))?;
+        Ok(Part { key: self.key, rows: rows_of(&comparison) })
     }
 
     /// As [`Self::part_on`]; a run that cannot be run has a row that says why.
@@ -88,17 +94,63 @@ impl GridRun {
         })
     }
 
-    /// The rows of its part with the number of the run and the values of the axes in front.
+    /// Whether its part, or what is kept beside it, is not there.
+    #[must_use]
+    pub fn is_missing(&self, known: &Known) -> bool {
+        !known.found.contains(&self.key) || self.beside.as_ref().is_some_and(|beside| !beside.has(self.key))
+    }
+
+    /// Whether it is repeated under several seeds.
+    #[must_use]
+    pub fn is_repeated(&self) -> bool {
+        self.experiment.seeds > 1
+    }
+
+    /// A row for each scheme, with the number of the run and the values of the axes in front. Where the run is repeated, the row is of
+    /// all seeds: means with their intervals, and differences from the first scheme.
     #[must_use]
     pub fn rows(&self, part: &Part) -> Vec<Row> {
+        match self.is_repeated() && part.problem().is_none() {
+            true => self.placed(&crate::seeds::points::joined(&part.rows)),
+            false => self.repetitions(part),
+        }
+    }
+
+    /// A row for each seed and scheme.
+    #[must_use]
+    pub fn repetitions(&self, part: &Part) -> Vec<Row> {
+        self.placed(&part.rows)
+    }
+
+    fn placed(&self, rows: &[Row]) -> Vec<Row> {
         let row = |results: &Row| {
             let mut row = Row::from_iter([("run".to_owned(), json!(self.index))]);
             row.extend(self.axes.iter().cloned());
             row.extend(results.clone());
             row
         };
-        part.rows.iter().map(row).collect()
+        rows.iter().map(row).collect()
     }
+}
+
+/// A row for each seed and scheme. What is said of a scheme is said over all seeds.
+fn rows_of(comparison: &Comparison) -> Vec<Row> {
+    let Some(seeds) = &comparison.seeds else { return comparison.rows() };
+    let mut rows = seeds.rows();
+    for row in &mut rows {
+        let label = row.get("scheme").and_then(Value::as_str).unwrap_or_default().to_owned();
+        row.extend(comparison.said(&label));
+    }
+    rows
+}
+
+/// The rows of all seeds together; nothing where no run is repeated.
+pub fn repetitions<'a>(parts: impl Iterator<Item = (&'a GridRun, &'a Part)> + Clone) -> Option<Columns> {
+    parts.clone().any(|(run, _)| run.is_repeated()).then(|| {
+        let mut columns = Columns::default();
+        parts.for_each(|(run, part)| run.repetitions(part).iter().for_each(|row| columns.push(row)));
+        columns
+    })
 }
 
 /// Runs what has no part in the directory, and merges all parts. A run that cannot be run has one row, whose column `problem` says why, and no
@@ -109,8 +161,9 @@ impl GridRun {
 pub fn sweep(grid: &Grid, directory: &Directory, with: &Sweeper<'_>) -> Result<Summary, Problem> {
     let runs = grid.runs()?;
     let known = look(directory, &runs)?;
-    let missing: Vec<&GridRun> = runs.iter().filter(|run| !known.found.contains(&run.key)).collect();
-    let done = AtomicUsize::new(runs.len() - missing.len());
+    let missing: Vec<&GridRun> = runs.iter().filter(|run| run.is_missing(&known)).collect();
+    let found = runs.len() - missing.len();
+    let done = AtomicUsize::new(found);
     (with.progress)(done.load(Ordering::Relaxed), runs.len());
     let keep = |drives: Option<&Drives>, run: &GridRun| {
         directory.keep(&run.part_or_problem(drives))?;
@@ -121,8 +174,8 @@ pub fn sweep(grid: &Grid, directory: &Directory, with: &Sweeper<'_>) -> Result<S
     let mut kept = in_parallel(with.threads, work, |(drives, run)| Ok((run.index, keep(drives.as_deref(), run))))?;
     kept.sort_by_key(|(index, _)| *index);
     kept.into_iter().try_for_each(|(_, kept)| kept)?;
-    let Merged { columns, failed, refused } = merge(directory, &runs)?;
-    Ok(Summary { runs: runs.len(), found: known.found.len(), others: known.others, rows: columns.rows(), failed, refused })
+    let Merged { columns, failed, refused, .. } = merge(directory, &runs)?;
+    Ok(Summary { runs: runs.len(), found, others: known.others, rows: columns.rows(), failed, refused })
 }
 
 fn keys(runs: &[GridRun]) -> BTreeSet<u64> {
@@ -150,11 +203,19 @@ pub fn merge(directory: &Directory, runs: &[GridRun]) -> Result<Merged, Problem>
     let mut columns = Columns::default();
     all.iter().for_each(|row| columns.push(row));
     directory.write(&directory.results(), &parquet_bytes(&columns))?;
+    let repetitions = repetitions(runs.iter().zip(&parts));
+    if let Some(repetitions) = &repetitions {
+        directory.write(&directory.file("repetitions.parquet"), &parquet_bytes(repetitions))?;
+    }
     directory.write(&directory.file("results.csv"), page::csv(&all).as_bytes())?;
     let axes: Vec<&str> = runs.first().map_or(Vec::new(), |run| run.axes.iter().map(|(name, _)| name.as_str()).collect());
     directory.write(&directory.file("index.html"), page::page(&axes, &all).as_bytes())?;
+    if let Some(beside) = runs.first().and_then(|run| run.beside.as_deref()) {
+        directory.write(&directory.file(beside::INDEX), beside.index(runs).as_bytes())?;
+        beside.tidy(&keys(runs));
+    }
     directory.tidy(&keys(runs))?;
-    Ok(Merged { columns, failed, refused })
+    Ok(Merged { columns, repetitions, failed, refused })
 }
 
 /// All parts of a sweep together.
@@ -162,6 +223,8 @@ pub fn merge(directory: &Directory, runs: &[GridRun]) -> Result<Merged, Problem>
 pub struct Merged {
     /// Their rows.
     pub columns: Columns,
+    /// The rows of each seed, where runs are repeated.
+    pub repetitions: Option<Columns>,
     /// Runs that returned wrong data.
     pub failed: Vec<usize>,
     /// Runs that cannot be run, with the reason.

@@ -282,3 +282,118 @@ fn one_process_may_tidy_up_while_another_keeps_parts() {
         tidier.join().expect("it tidied up");
     });
 }
+
+fn numbers(rows: &[Row], scheme: &str, column: &str) -> Vec<f64> {
+    rows.iter().filter(|row| row["scheme"] == scheme).map(|row| row[column].as_f64().expect("a number")).collect()
+}
+
+/// Catches a mean, an interval or a difference that is not that of the comparison under its seeds, and drives of one seed that another
+/// begins with: runs of the sweep share theirs, a comparison has its own.
+#[test]
+fn a_repeated_run_is_the_comparison_under_its_seeds_and_its_row_is_made_of_all_of_them() {
+    let scratch = Scratch::new("seeds");
+    let (one_axis, _) = GRID.split_once("\n[[sweep.axes]]\nname").expect("it has two");
+    let grid = grid(&one_axis.replace("[0, 0.5]", "[0.4, 0.5]")).with_seeds("--seeds 3", 3).unwrap();
+    let directory = scratch.open();
+    let summary = swept(&grid, &directory, 2).unwrap();
+    assert_eq!((summary.runs, summary.rows), (2, 4));
+    assert!(scratch.0.join("repetitions.parquet").is_file());
+    let bench = Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} };
+    for run in grid.runs().unwrap() {
+        let part = directory.part(run.key).unwrap();
+        let comparison = compare(&run.experiment, &bench).unwrap();
+        let seeds = comparison.seeds.as_ref().expect("it was repeated");
+        let (raw, rows) = (run.repetitions(&part), run.rows(&part));
+        let digests = |rows: &[Row]| rows.iter().map(|row| row["event_digest"].clone()).collect::<Vec<_>>();
+        assert_eq!((raw.len(), digests(&raw)), (6, digests(&seeds.rows())));
+        assert_eq!((rows.len(), rows[1]["scheme"].as_str(), rows[1]["seeds"].as_u64()), (2, Some("raid5"), Some(3)));
+        let placed = |row: &Row| (row["run"].clone(), row["generate.read_fraction"].clone());
+        assert_eq!(placed(&rows[1]), placed(&raw[0]));
+        for (at, scheme) in ["none", "raid5"].into_iter().enumerate() {
+            for column in ["waf", "flash_reads", "response_us_p99"] {
+                let mean = numbers(&raw, scheme, column).iter().sum::<f64>() / 3.0;
+                assert!((rows[at][column].as_f64().expect("a mean") - mean).abs() <= 1e-12 * mean, "{scheme} {column}");
+            }
+        }
+        // By hand: t of 2 degrees of freedom is 4.303.
+        let pairs: Vec<(f64, f64)> =
+            numbers(&raw, "raid5", "energy_j").into_iter().zip(numbers(&raw, "none", "energy_j")).collect();
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / 3.0;
+        let half = |values: &[f64]| {
+            let squares: f64 = values.iter().map(|value| (value - mean(values)).powi(2)).sum();
+            4.303 * (squares / 2.0 / 3.0).sqrt()
+        };
+        let energies: Vec<f64> = pairs.iter().map(|pair| pair.0).collect();
+        let differences: Vec<f64> = pairs.iter().map(|pair| pair.0 - pair.1).collect();
+        let value = |column: &str| rows[1][column].as_f64().unwrap_or_else(|| panic!("{column}: {:?}", rows[1][column]));
+        let is = |found: f64, expected: f64| (found - expected).abs() <= 1e-4 * expected.abs();
+        assert!(is(value("energy_j_high") - value("energy_j_low"), 2.0 * half(&energies)));
+        assert!(is(value("energy_j_difference"), mean(&differences)));
+        assert!(is(value("energy_j_difference_high") - value("energy_j_difference"), half(&differences)));
+        let product: f64 = pairs.iter().map(|pair| pair.0 / pair.1).product();
+        assert!(is(value("energy_j_ratio"), product.cbrt()));
+        assert!(rows[0]["energy_j_ratio"].is_null() && !rows[0]["energy_j_low"].is_null(), "the first scheme is against itself");
+        let warned: Vec<String> = comparison.warnings();
+        assert_eq!(rows[0]["notes"].as_str().map(|notes| notes.starts_with("seeds: 3 repetitions")), Some(true));
+        let said = rows[0]["warnings"].as_str().unwrap_or_default();
+        assert!(!said.is_empty() && said.split(" | ").all(|warning| warned.iter().any(|known| known == warning)), "{said}");
+    }
+}
+
+#[test]
+fn seeds_beside_an_axis_of_seeds_are_refused_and_so_are_too_many() {
+    let axis = "[[sweep.axes]]\nkey = \"seed\"\nvalues = [1, 2]\n";
+    let refused = |grid: Grid, seeds: u32| grid.with_seeds("--seeds", seeds).and_then(|grid| grid.run(0)).expect_err("refused");
+    assert!(refused(grid(&format!("{GRID}\n{axis}")), 2).to_string().contains("an axis of seeds"));
+    assert!(refused(grid(GRID), 101).to_string().contains("valid is 1 to 100"));
+    let name = grid_refusal("waf_ratio_low");
+    assert!(name.contains("is a column of the results"), "{name}");
+}
+
+fn grid_refusal(name: &str) -> String {
+    let text = GRID.replace("name = \"age\"", &format!("name = \"{name}\""));
+    Grid::parse("grid.toml", &text, Path::new("")).expect_err("a column").to_string()
+}
+
+/// Files of the runs of a grid, by folder.
+fn files(scratch: &Scratch, folder: &str) -> Vec<(String, Vec<u8>)> {
+    let entries = std::fs::read_dir(scratch.0.join(folder)).expect("made").map(|entry| entry.expect("read").path());
+    let name = |path: &PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
+    let mut files: Vec<_> = entries.map(|path| (name(&path), std::fs::read(&path).expect("read"))).collect();
+    files.sort();
+    files
+}
+
+/// Catches a series or a log that is not that of the run, a table that changes because they are kept, and one that is missing after a
+/// sweep into a directory whose runs were done without them.
+#[test]
+fn series_and_logs_of_runs_are_those_of_the_comparison_and_change_no_row() {
+    let (plain, scratch) = (Scratch::new("plain"), Scratch::new("beside"));
+    let (one_axis, _) = GRID.split_once("\n[[sweep.axes]]\nname").expect("it has two");
+    let (grid, directory) = (grid(one_axis), scratch.open());
+    swept(&grid, &plain.open(), 2).unwrap();
+    // The first run was done before, and without them.
+    directory.keep(&grid.run(0).unwrap().part().unwrap()).unwrap();
+    let left = scratch.0.join(format!("logs/{:016x}.99-0.part", grid.run(1).unwrap().key));
+    let grid = grid.with_files(Beside::new(&scratch.0, true, true).unwrap());
+    std::fs::write(&left, "killed").unwrap();
+    assert_eq!(swept(&grid, &directory, 2).unwrap().found, 0, "what is not there is run again");
+    assert_eq!((bytes(&directory), scratch.runs()), (bytes(&plain.open()), plain.runs()));
+    let (series, logs) = (files(&scratch, "series"), files(&scratch, "logs"));
+    assert_eq!((series.len(), logs.len()), (2, 2), "and nothing else is left");
+    let index = std::fs::read_to_string(scratch.0.join("runs.csv")).unwrap();
+    for (run, line) in grid.runs().unwrap().iter().zip(index.lines().skip(1)) {
+        let name = format!("{:016x}.parquet", run.key);
+        let fraction = &run.axes[0].1;
+        assert_eq!(line, format!("{},{fraction},series/{name},logs/{name}", run.index));
+        let log = scratch.0.join("alone.parquet");
+        let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
+        let requests = crate::RequestLog::new(&log).unwrap();
+        let comparison = crate::compare_logged(&run.experiment, &bench, Some(&requests)).unwrap();
+        requests.finish().unwrap();
+        let of = |files: &[(String, Vec<u8>)]| files.iter().find(|(known, _)| *known == name).expect("it is there").1.clone();
+        assert_eq!(of(&logs), std::fs::read(&log).unwrap());
+        assert_eq!(of(&series), parquet_bytes(&Columns::of(&comparison.series_rows())));
+    }
+    assert_eq!(swept(&grid, &directory, 2).unwrap().found, 2);
+}

@@ -79,7 +79,7 @@ pub struct Survives {
 
 impl Survives {
     pub(super) fn of(experiment: &Experiment, outcome: &Outcome) -> Self {
-        let (standing, name) = (&outcome.standing, scheme_of(&outcome.label));
+        let (standing, name) = (&outcome.standing, scheme_of(&outcome.choice.name));
         let canary = SCHEMES.iter().any(|entry| entry.name == name && entry.canary);
         let share = |pages: u32| f64::from(pages) / f64::from(standing.looked_at.max(1));
         let cycles = &outcome.result.wear.pe_cycles;

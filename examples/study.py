@@ -1,0 +1,106 @@
+"""A study: three schemes under five loads, three spares and five seeds. It draws write amplification and mean read
+over the load, for each spare, and tells what the schemes differ by, in a table.
+
+    python examples/study.py                     # small: 16 MiB, two loads, two spares, two seeds
+    python examples/study.py --full --out docs   # docs/study.svg, and the table of docs/study.md on the screen
+
+Runs that were done are kept in report/study, and not done again.
+"""
+
+import argparse
+from pathlib import Path
+
+from matplotlib import pyplot
+
+import flashkeep as fk
+from flashkeep import plots
+
+LOAD, SPARE = "load, requests/s", "capacity.spare"
+#: What is compared, with its name in figure and table.
+COLUMNS = {"waf": "write amplification", "read_response_us_mean": "mean read, us"}
+
+
+def grid(size: str, loads: list[int], spares: list[float], requests: int) -> fk.Grid:
+    """The study as data; its `to_toml()` is the grid that `flashkeep sweep` takes."""
+    return fk.Grid(
+        experiment=fk.Experiment(
+            schemes=["raid5", "ds-raid", "mds-groups"],
+            drive=fk.Drive(preset="mlc-2014"),
+            capacity=fk.Capacity(size=size),
+            # Requests come when they are drawn: no clock is slowed down for a drive that cannot keep up.
+            trace=fk.Workload(generator="zipf", requests=requests, range="100%", read_fraction=0.7, arrival="recorded"),
+        ),
+        axes=[
+            fk.Axis(key=SPARE, values=spares),
+            fk.Axis(
+                name=LOAD,
+                points={load: {"generate.arrivals": {"poisson": f"{1_000_000_000 // load}ns"}} for load in loads},
+            ),
+        ],
+    )
+
+
+def draw(rows: fk.Frame, file: Path) -> None:
+    """A panel for each spare and column; bars are 95 % confidence intervals over the seeds."""
+    spares = list(dict.fromkeys(rows[SPARE]))
+    figure, axes = pyplot.subplots(
+        len(COLUMNS), len(spares), sharex=True, sharey="row", squeeze=False, layout="constrained",
+        figsize=(1.5 + 3 * len(spares), 5.5),
+    )  # fmt: skip
+    for panels, (column, name) in zip(axes, COLUMNS.items()):
+        for ax, spare in zip(panels, spares):
+            plots.lines(rows.filter(**{SPARE: spare}), x=LOAD, y=column, by="scheme", ax=ax)
+            ax.set(
+                title=f"spare {spare}" if column == "waf" else "", xlabel="", ylabel="" if ax is not panels[0] else name
+            )
+            if ax is not axes[0][0]:
+                ax.get_legend().remove()
+    figure.supxlabel(LOAD)
+    # Without date and drawn identifiers: the same figures give the same file.
+    pyplot.rcParams["svg.hashsalt"] = "study"
+    figure.savefig(file, metadata={"Date": None})
+    file.write_text("".join(f"{line.rstrip()}\n" for line in file.read_text().splitlines()))
+
+
+def table(rows: fk.Frame) -> str:
+    """A line for each point and scheme: means with half-widths, and ratios to `raid5`, as intervals. A write
+    amplification that still changed under some seed has a `!`."""
+    names = list(COLUMNS.values())
+    heads = [
+        "spare",
+        LOAD,
+        "scheme",
+        *names,
+        *(f"{name.split(',')[0]}, to `raid5`" for name in names),
+        "not comparable",
+    ]
+    lines = [heads, ["---"] * len(heads)]
+    for at, scheme in enumerate(rows["scheme"]):
+        cells = [str(rows[SPARE][at]), str(rows[LOAD][at]), f"`{scheme}`"]
+        for column in COLUMNS:
+            mean, low = rows[column][at], rows[f"{column}_low"][at]
+            unsteady = column == "waf" and "does not bear figures of its flash" in (rows["warnings"][at] or "")
+            cells.append(f"{mean:.4g} +- {mean - low:.2g}{' !' if unsteady else ''}")
+        for column in COLUMNS:
+            low, high = rows[f"{column}_ratio_low"][at], rows[f"{column}_ratio_high"][at]
+            cells.append("" if low is None else f"{low:.3f} to {high:.3f}")
+        lines.append([*cells, rows["not_comparable"][at] or ""])
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--full", action="store_true")
+    options.add_argument("--out", type=Path, default=Path("report/study"))
+    given = options.parse_args()
+    if given.full:
+        study, seeds = grid("128MiB", [500, 1000, 2000, 3000, 4000], [0.28, 0.4, 0.5], 400_000), 5
+    else:
+        study, seeds = grid("16MiB", [500, 1000], [0.4, 0.5], 1000), 2
+    rows = fk.sweep(study, seeds=seeds, directory="report/study", progress=given.full)
+    draw(rows, given.out / "study.svg")
+    print(table(rows), end="")
+
+
+if __name__ == "__main__":
+    main()
