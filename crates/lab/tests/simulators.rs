@@ -93,7 +93,8 @@ fn a_configuration_of_simplessd_is_a_drive() {
 #[test]
 fn whole_numbers_of_a_configuration_may_have_a_fraction_of_zero() {
     let plain = read(&written("simplessd-zeros", "a.cfg", SIMPLESSD));
-    let text = SIMPLESSD.replace("400\n", "400.0\n").replace("Block = 100", "Block = 100.0").replace("Operation = 1", "Operation = 1.0");
+    let text =
+        SIMPLESSD.replace("400\n", "400.0\n").replace("Block = 100", "Block = 100.0").replace("Operation = 1", "Operation = 1.0");
     let zeros = read(&written("simplessd-zeros/written", "a.cfg", &text));
     assert!(text.matches(".0").count() > SIMPLESSD.matches(".0").count());
     assert_eq!(zeros.drive, plain.drive);
