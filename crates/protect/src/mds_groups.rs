@@ -39,12 +39,7 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
          of the others, page by page: it brings back all pages that are programmed together)",
     ),
     ("stride", "auto", "data pages from one write of a page stripe to the next; `auto`: from codeword symbol to symbol"),
-    (
-        "rotate",
-        "group",
-        "whether parity visits all dies: `group` after group, `programs` (after the group that brings the programs of a die to 32: dies \
-         wait less often for parity that changes its die), or `none`",
-    ),
+    ("rotate", "group", "whether parity visits all dies: `group` after group, or `none`"),
     ("parity_cache", "auto", "pages of the power-safe cache that holds parity until it is written"),
     ("then", "none", "the code of later groups, as `6+2`, `7+1+block` or `7+1+word-line`; `none`: no change"),
     ("change_after_groups", "0", "groups opened before the code changes; 0: not for this"),
@@ -65,8 +60,7 @@ struct MdsGroups {
     codes: Vec<GroupCode>,
     /// `None`: the number of codewords, which fills one codeword after the other.
     stride: Option<u32>,
-    /// Groups after which parity goes to the next dies; `None`: never.
-    turn_after: Option<u32>,
+    rotate: bool,
     cache: Option<u32>,
     /// Pages that one program of a die stores.
     unit_pages: u32,
@@ -111,12 +105,12 @@ pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, S
     }
     let sum_time = Nanos(u64::from(options.number("sum_ns_per_page", 0..=1_000_000_000)?));
     let sum_writes = options.word("sum_writes", &["no", "yes"])? == 1;
-    let turn_after = [Some(1), Some(turn_after(shape)), None][options.word("rotate", &["group", "programs", "none"])?];
+    let rotate = options.word("rotate", &["group", "none"])? == 0;
     let read_around = ReadAround::new(options, shape.dies)?;
     let scheme = MdsGroups {
         codes,
         stride,
-        turn_after,
+        rotate,
         cache,
         unit_pages: shape.unit_pages,
         change_after,
@@ -184,16 +178,6 @@ fn stride(options: &Options<'_>, codes: &[GroupCode]) -> Result<u32, SchemeError
     Ok(stride)
 }
 
-/// Programs of a die between two changes of the dies that hold parity.
-const TURN_PROGRAMS: u32 = 32;
-
-/// Groups between two changes of the dies that hold parity. Parity is programmed one program behind its data. The die that had the parity of
-/// one group takes data of the next one late by that, and the parity of these is later by one program more: so each change costs the time of
-/// one program, and a block has two to hundreds of them.
-fn turn_after(shape: Shape) -> u32 {
-    TURN_PROGRAMS.div_ceil((shape.pages_per_block / shape.unit_pages).max(1))
-}
-
 impl MdsGroups {
     /// The data pages of a page stripe in writing order.
     fn order(&self, data: u32, codewords: u32) -> Vec<u32> {
@@ -235,7 +219,7 @@ impl GroupScheme for MdsGroups {
         // Codewords take neighbouring dies, which sit on different channels (cards).
         let mut by_die: Vec<u32> = (0..width).collect();
         by_die.sort_unstable_by_key(|&position| symbol(position));
-        let turn = self.turn_after.map_or(0, |groups| group.0 / groups);
+        let turn = if self.rotate { group.0 } else { 0 };
         let mut strips = vec![Strip { die: DieId(0), codeword: 0, symbol: 0 }; width as usize];
         for (nth, &position) in by_die.iter().enumerate() {
             let die = dies[(nth + turn as usize) % dies.len()];

@@ -242,26 +242,3 @@ fn more_parities_than_a_set_of_dies_leave_the_other_dies_for_data() {
         assert_eq!((code.data, code.parity), (k, m.parse().unwrap()), "40 dies are two sets of twenty");
     }
 }
-
-/// The dies of parity of eight groups, by the programs of a block. Catches a change for each group where a block takes few programs, and
-/// parity that stays where it takes many.
-#[test]
-fn parity_that_turns_by_programs_stays_for_32_of_them() {
-    let dies_of = |rotate: &str, pages: u32, unit: u32| {
-        let shape = Shape { pages_per_block: pages, unit_pages: unit, ..Shape::small(8) };
-        let choice =
-            SchemeChoice { name: "mds-groups".into(), options: [("rotate".into(), rotate.into())].into_iter().collect() };
-        let Ok(Protection::Groups(scheme)) = crate::registry::build(&choice, shape) else { panic!("block groups") };
-        let dies = |group| {
-            let map = stripe(&*scheme, group, StripSet::first(8));
-            map.strips[map.data as usize].die.0
-        };
-        (0..8).map(dies).collect::<Vec<u16>>()
-    };
-    assert_eq!(dies_of("programs", 64, 1), [7, 0, 1, 2, 3, 4, 5, 6]);
-    assert_eq!(dies_of("programs", 96, 3), [7, 0, 1, 2, 3, 4, 5, 6]);
-    assert_eq!(dies_of("programs", 96, 12), [7, 7, 7, 7, 0, 0, 0, 0]);
-    assert_eq!(dies_of("programs", 96, 6), [7, 7, 0, 0, 1, 1, 2, 2]);
-    assert_eq!(dies_of("group", 96, 12), [7, 0, 1, 2, 3, 4, 5, 6]);
-    assert_eq!(dies_of("none", 96, 12), [7; 8]);
-}
