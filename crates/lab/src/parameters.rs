@@ -10,6 +10,13 @@ use std::ops::Range;
 /// Stands in what is said of parameters that the program itself does not know.
 pub(crate) const UNKNOWN: &str = " does not know, and neither do we: ";
 
+/// A whole number. Programs that compute with fractions write one as `1200.0`; a fraction that is not zero is not cut off.
+pub(crate) fn whole(text: &str) -> Option<u64> {
+    let (digits, zeros) = text.split_once('.').unwrap_or((text, "0"));
+    (!zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0')).then_some(())?;
+    digits.parse().ok()
+}
+
 /// One parameter.
 #[derive(Clone, Debug)]
 pub(crate) struct Field<'a> {
@@ -73,7 +80,7 @@ impl<'a> Fields<'a> {
 
     pub fn number(&self, name: &str, (least, most): (u64, u64)) -> Result<u64, Problem> {
         let field = self.get(name).ok_or_else(|| self.missing(name))?;
-        let number = field.value.parse().ok().filter(|number| (least..=most).contains(number));
+        let number = whole(&field.value).filter(|number| (least..=most).contains(number));
         number.ok_or_else(|| self.bad(name, &format!("a whole number from {least} to {most}")))
     }
 

@@ -211,6 +211,31 @@ fn a_device_is_no_workload_and_says_so() {
     assert!(problem.contains("is a device of MQSim, no workload: `--drive "), "{problem}");
 }
 
+/// Forks that compute rates with fractions write all numbers so (HybridSim: `1200.0`). A fraction that is not zero would be cut off.
+#[test]
+fn whole_numbers_may_be_written_with_a_fraction_of_zero() {
+    let of = |name: &str, from: &str, to: &str| {
+        let text = std::fs::read_to_string(case(name)).expect("a case");
+        assert!(text.contains(from), "{from}");
+        let here = written("fractions", &[(name, &text.replace(from, to))]);
+        here.join(name).display().to_string()
+    };
+    let device = "M05-field-of-a-fork.xml";
+    let with = |from: &str, to: &str| experiment(Path::new("/"), &of(device, from, to), "uniform");
+    let plain = with("333<", "333<").unwrap_or_else(|e| panic!("{e}"));
+    for (from, to) in [("333<", "333.0<"), ("0<", "0.00<")] {
+        assert_eq!(with(from, to).unwrap_or_else(|e| panic!("{e}")).drive, plain.drive, "{to}");
+    }
+    for wrong in ["333.5<", "333.<", ".0<", "333.0.0<", "-333.0<", "3e2<"] {
+        let problem = with("333<", wrong).map(|_| ()).expect_err(wrong);
+        assert!(problem.contains("Channel_Transfer_Rate: found `") && problem.contains("wanted a whole number"), "{problem}");
+    }
+    let flows = of("M02-picoseconds.xml", "0,1,2,", "0.0,1,2.0,");
+    std::fs::create_dir_all(Path::new(&flows).with_file_name("traces")).expect("a directory");
+    std::fs::copy(case("traces/t.trace"), Path::new(&flows).with_file_name("traces/t.trace")).expect("copied");
+    assert_eq!(opened(&flows, "mlc-2014").unwrap_or_else(|e| panic!("{e}")).1.requests(), 200);
+}
+
 /// Forks add fields, and MQSim has a default for each that a file lacks (Device_Parameter_Set.cpp, Flash_Parameter_Set.cpp).
 #[test]
 fn fields_of_forks_are_noted_and_missing_ones_are_mqsims() {

@@ -242,3 +242,25 @@ fn counts_times_and_energy_of_a_run_add_up() {
         assert!(run.flash.rested_s >= run.replay.simulated_s && run.host.buffer_hits > 0);
     }
 }
+
+/// A host that writes all at once has its last answer from the write buffer, long before the drive rests. Catches shares of time and power
+/// over another time than that of the counts that they are made of: the dies would be busy for more than the time that there is.
+#[test]
+fn what_flash_does_is_counted_and_timed_until_the_drive_rests() {
+    let experiment = experiment(
+        "schemes = [\"none\"]\nbuffer.size = \"4MiB\"\nwarmup = \"none\"\n[trace]\nsource = \"uniform\"\narrival = \"closed=64\"\n\
+         [generate]\nrequests = 4000\nrange = \"24MiB\"\nread_fraction = 0\n\
+         [drive.geometry]\nchannels = 4\ndies_per_channel = 1\n\
+         [drive.timing]\ncommand = \"300ns\"\nerase = \"2ms\"\ntransfer = { mt-per-s = 400 }\n\
+         page = [{ name = \"page\", read = \"50us\", program = \"600us\" }]\n",
+    );
+    let comparison = run(&experiment, 1);
+    let (run, drive) = (&comparison.outcomes[0].result, &comparison.outcomes[0].planned.drive);
+    assert!(run.flash.rested_s > 1.001 * run.replay.simulated_s, "{} and {} s", run.flash.rested_s, run.replay.simulated_s);
+    let all = |counts: &std::collections::BTreeMap<String, u64>| counts.values().sum::<u64>() as f64;
+    let page = (drive.geometry.page_size.0 + drive.geometry.oob_size.0) as f64 / 400e6;
+    let moves = (all(&run.flash.reads) + all(&run.flash.programs)) * (300e-9 + page);
+    let cells = all(&run.flash.reads) * 50e-6 + all(&run.flash.programs) * 600e-6 + all(&run.flash.erases) * (2e-3 + 300e-9);
+    let busy = run.flash.die_busy_share * 4.0 * run.flash.rested_s;
+    assert!((busy / (moves + cells) - 1.0).abs() < 1e-4, "{busy} of {} s", moves + cells);
+}

@@ -89,6 +89,18 @@ fn a_configuration_of_simplessd_is_a_drive() {
     assert_eq!(drive.energy.read.0, 4785);
 }
 
+/// Numbers with a fraction of zero are the same drive, a switch with one the same switch.
+#[test]
+fn whole_numbers_of_a_configuration_may_have_a_fraction_of_zero() {
+    let plain = read(&written("simplessd-zeros", "a.cfg", SIMPLESSD));
+    let text =
+        SIMPLESSD.replace("400\n", "400.0\n").replace("Block = 100", "Block = 100.0").replace("Operation = 1", "Operation = 1.0");
+    let zeros = read(&written("simplessd-zeros/written", "a.cfg", &text));
+    assert!(text.matches(".0").count() > SIMPLESSD.matches(".0").count());
+    assert_eq!(zeros.drive, plain.drive);
+    assert!(refused("simplessd-zeros", "c.cfg", &SIMPLESSD.replace("= 400", "= 400.5")).contains("found `400.5`"));
+}
+
 #[test]
 fn what_is_wrong_in_a_configuration_of_simplessd_has_its_place() {
     let changed = |from: &str, to: &str| {

@@ -162,6 +162,12 @@ pub fn shutdown() {
     unsafe { nbdkit_shutdown() }
 }
 
+/// The process ends, and nothing that it holds is saved.
+pub fn end_at_once() -> ! {
+    // SAFETY: nothing is put in order, which is what is wanted.
+    unsafe { _exit(1) }
+}
+
 /// All arguments are right, and nothing is to be served.
 pub fn end_well() -> ! {
     // SAFETY: nothing was begun that would have to be put in order.

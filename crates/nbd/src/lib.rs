@@ -11,6 +11,7 @@ mod clients;
 mod device;
 mod heap;
 mod settings;
+mod signals;
 
 use abi::Plugin;
 use std::ffi::c_int;

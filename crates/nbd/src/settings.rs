@@ -159,6 +159,7 @@ pub extern "C" fn get_ready() -> c_int {
 /// The process is the one that serves, and its sockets listen: threads may begin.
 pub extern "C" fn after_fork() -> c_int {
     let Some(disk) = DISK.lock().unwrap_or_else(PoisonError::into_inner).take() else { return -1 };
+    let signals = crate::signals::block();
     let begun = with_settings(|settings| {
         let server = Server::new(disk, settings.pace, !settings.no_sync);
         let door = settings.port.map(Door::Port).or_else(|| settings.socket.clone().map(Door::Socket));
@@ -171,6 +172,7 @@ pub extern "C" fn after_fork() -> c_int {
         if let Some(port) = settings.dashboard {
             Dashboard::listen(port, &server).map_err(|error| error.to_string())?;
         }
+        signals.stop(&server);
         SERVER.set(server).map_err(|_| "it was begun before".to_owned())?;
         settings.tell_that_it_serves();
         Ok(())

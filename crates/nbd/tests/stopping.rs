@@ -49,6 +49,37 @@ fn stop_ends_clients_and_server_in_order() {
     assert!(found == Ok(vec![7; 4096]), "a killed process is a power cut");
 }
 
+/// The process is asked to end, by a service manager or on a terminal.
+fn signal(served: &Served, name: &str) {
+    assert!(
+        std::process::Command::new("kill").args([name, &served.pid().to_string()]).status().is_ok_and(|status| status.success())
+    );
+}
+
+/// A signal ends the server as `stop` does although a client stays and a request hangs: what was answered is durable, and no socket is left.
+#[test]
+fn a_signal_ends_clients_and_server_as_stop_does() {
+    if !have("a_signal_ends_clients_and_server_as_stop_does", &["nbdkit", "kill"]) {
+        return;
+    }
+    let mut served = Served::new("signal", Kept::Files, VOLATILE);
+    for (round, name) in (1..).zip(["-TERM", "-INT"]) {
+        let (mut client, mut hanging) = (Client::connect(&served), Client::connect(&served));
+        client.ask((0, WRITE), (8192, 4096), &[round; 4096]).expect("room");
+        served.ctl("hang on");
+        hanging.send((0, WRITE), 5, (0, 512), &[7; 512]).expect("it listens");
+        std::thread::sleep(Duration::from_millis(50));
+        signal(&served, name);
+        assert!(ends_well(&mut served), "{name}");
+        assert!(client.hear().is_err(), "its connection has ended");
+        assert_eq!(hanging.hear().expect("an answer"), (5, Ok(Vec::new())));
+        assert!(!served.file("nbd.sock").exists() && !served.control().exists(), "sockets are removed");
+        served.start();
+        let found = Client::connect(&served).ask((0, READ), (8192, 4096), &[]);
+        assert!(found == Ok(vec![round; 4096]), "what was answered is durable");
+    }
+}
+
 /// Requests that hang are answered, and then the server ends.
 #[test]
 fn stop_lets_go_what_hangs() {

@@ -8,9 +8,6 @@ use lab::Setup;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// File name of the plugin.
-pub const PLUGIN: &str = "libflashkeep_nbd.so";
-
 /// How a drive is to be served.
 #[derive(Clone, Debug)]
 pub struct Launch {
@@ -115,7 +112,7 @@ impl Launch {
     /// # Errors
     /// If nbdkit or the plugin is missing, a path is too long for a socket, or a drive is served there already.
     pub fn command(&self) -> Result<Command, ServeError> {
-        let plugin = self.find_plugin()?;
+        let plugin = self.plugin.clone().map_or_else(crate::plugin::find, Ok)?;
         if !plugin.is_file() {
             return Err(ServeError::Other(format!("{}: there is no such plugin", plugin.display())));
         }
@@ -194,23 +191,6 @@ impl Launch {
             "nbdkit {major}.{minor}.{patch} aborts when a client hangs up with requests under way, so of each connection one request is \
              worked on at a time; nbdkit 1.34 has no such fault, and `-- --threads 32` takes the risk"
         ))
-    }
-
-    fn find_plugin(&self) -> Result<PathBuf, ServeError> {
-        if let Some(plugin) = &self.plugin {
-            return Ok(plugin.clone());
-        }
-        let program = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default();
-        // `deps` is where cargo builds it with the program; what lies beside the program may be of an earlier build.
-        let places = [program.join("deps"), program.clone(), program.join("../lib/flashkeep"), program.join("..")];
-        let found = places.iter().map(|place| place.join(PLUGIN)).find(|path| path.exists());
-        found.ok_or_else(|| {
-            ServeError::Other(format!(
-                "the plugin {PLUGIN} is not beside the program in {}: build both with `cargo build --release`, or say where it is \
-                 with --plugin",
-                program.display()
-            ))
-        })
     }
 }
 

@@ -185,7 +185,7 @@ impl Server {
     ///
     /// # Errors
     /// If the drive cannot make it durable.
-    pub(crate) fn stop(&self) -> Result<usize, String> {
+    pub fn stop(&self) -> Result<usize, String> {
         self.is_stopping.store(true, Ordering::Release);
         self.hang(false);
         let mut count = 0;
@@ -205,7 +205,7 @@ impl Server {
     }
 
     /// The process ends, once it has told the client that wanted it.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         if let Some(clients) = self.clients.get() {
             clients.end();
         }

@@ -351,6 +351,8 @@ fn requests_in_order_are_those_of_fio_one_by_one() {
         "rw=write\nfilesize=1m\nsize=30%\nbs=4k\nloops=2",
         "rw=write\nfilesize=1m\nsize=30%\nbs=4k\nio_size=50%",
         "rw=write\nsize=0x10000\nbs=0x1000",
+        "rw=write\nsize=65536.0\nbs=4096.00\nfsync=4.0",
+        "rw=write\nsize=65536\nbs=4k\nloops=2.0",
         "rw=write\nsize=8m\nbs=4k\nverify=crc32c\nverify_backlog=1k",
     ];
     let Some(theirs) = sent_each("order", &jobs) else { return };
@@ -361,6 +363,16 @@ fn requests_in_order_are_those_of_fio_one_by_one() {
 }
 
 /// Jobs whose places are drawn: as many of each kind and size, in the same range, and as many places.
+/// fio leaves out what stands behind the point, so that `4.0k` are 4 bytes to it: nobody wants that.
+#[test]
+fn a_fraction_with_a_unit_or_one_that_is_not_zero_is_refused() {
+    for job in ["bs=4.0k", "size=1.5m", "iodepth=2.5", "rwmixread=70.", "size=.0"] {
+        let problem = fio_job::parse("job.fio", &format!("{HEAD}[a]\nrw=randrw\nsize=1m\n{job}\n"), &Around::drive(DRIVE));
+        let said = problem.map(|_| ()).expect_err(job).to_string();
+        assert!(said.contains(job.split_once('=').expect("an option").1), "{said}");
+    }
+}
+
 #[test]
 fn requests_at_random_are_as_many_as_those_of_fio() {
     let jobs = [

@@ -408,3 +408,17 @@ fn repeated_runs_are_all_rows_and_one_point_with_its_interval() {
     assert!(one.drawings.iter().flat_map(|drawing| &drawing.curves).all(|curve| curve.ends.is_empty()));
     assert!(figure.to_text().contains(" to ") && figure.hint(&figure.drawings[0]).contains("95 %"));
 }
+
+/// Requests and pages of the host are of the time until the last answer, pages and energy of flash of that until the drive rests. Catches
+/// a rate over another time than that of its count.
+#[test]
+fn rates_are_over_the_time_that_they_were_counted_in() {
+    let mut run = ssd::RunResult::default();
+    (run.replay.simulated_s, run.flash.rested_s) = (2.0, 4.0);
+    (run.host.read_pages, run.host.response_us.count) = (100, 10);
+    run.flash.programs = [("host".to_owned(), 300)].into();
+    run.flash.energy_j = [("program".to_owned(), 8.0)].into();
+    let of = |key: &str| (values::VALUES.iter().find(|value| value.key == key).expect("known").of)(&run);
+    assert_eq!((of("host_pages_per_s"), of("requests_per_s")), (Some(50.0), Some(5.0)));
+    assert_eq!((of("flash_pages_per_s"), of("power_mw")), (Some(75.0), Some(2000.0)));
+}

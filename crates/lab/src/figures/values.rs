@@ -34,9 +34,14 @@ fn caused(counts: &std::collections::BTreeMap<String, u64>, cause: Cause) -> f64
     counts.get(cause.name()).copied().unwrap_or(0) as f64
 }
 
-/// A number of something for each second from the first request to the last answer.
+/// How many of something that the host asked for in each second until the last answer.
 fn each_second(result: &RunResult, number: f64) -> Option<f64> {
     (result.replay.simulated_s > 0.0).then(|| number / result.replay.simulated_s)
+}
+
+/// How much of something that flash did in each second until the drive rests: counts of flash and its energy are of that time.
+fn each_second_of_flash(result: &RunResult, number: f64) -> Option<f64> {
+    (result.flash.rested_s > 0.0).then(|| number / result.flash.rested_s)
 }
 
 fn joules(result: &RunResult) -> f64 {
@@ -69,14 +74,14 @@ pub(super) const VALUES: &[Value] = &[
     value("parity_programs", |r| Some(caused(&r.flash.programs, Cause::Parity))),
     value("refresh_programs", |r| Some(caused(&r.flash.programs, Cause::Refresh))),
     value("extra_programs", |r| Some(sum(&r.flash.programs)? - caused(&r.flash.programs, Cause::Host))),
-    value("flash_pages_per_s", |r| each_second(r, sum(&r.flash.reads)? + sum(&r.flash.programs)?)),
+    value("flash_pages_per_s", |r| each_second_of_flash(r, sum(&r.flash.reads)? + sum(&r.flash.programs)?)),
     value("host_pages_per_s", |r| each_second(r, (r.host.read_pages + r.host.write_pages) as f64)),
     value("energy_j", |r| Some(joules(r))),
     value("energy_uj_per_host_page", |r| {
         let pages = r.host.read_pages + r.host.write_pages;
         (pages > 0).then(|| joules(r) * 1e6 / pages as f64)
     }),
-    value("power_mw", |r| each_second(r, joules(r) * 1e3)),
+    value("power_mw", |r| each_second_of_flash(r, joules(r) * 1e3)),
     value("t_mean", RunResult::mean_t),
     value("decode_us_mean", |r| (r.ecc.codewords > 0).then_some(r.ecc.decode_us_mean)),
     value("unreadable_pages", |r| Some(r.ecc.unreadable_pages as f64)),

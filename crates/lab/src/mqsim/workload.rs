@@ -3,7 +3,7 @@
 use super::{element, fields, parse, without_late_declaration};
 use crate::document::Foreign;
 use crate::experiment::Experiment;
-use crate::parameters::{Fields, UNKNOWN};
+use crate::parameters::{Fields, UNKNOWN, whole};
 use crate::paths::path_of;
 use crate::problem::Problem;
 use crate::workload::trace_problem;
@@ -118,7 +118,7 @@ fn spots(fields: &Fields<'_>) -> Result<Vec<Spot>, Problem> {
             .map(str::trim)
             // MQSim splits by strtok, to which nothing between two commas is no number.
             .filter(|one| !one.is_empty())
-            .map(|one| one.parse().ok())
+            .map(whole)
             .collect();
         numbers
             .filter(|list| !list.is_empty() && list.len() <= 4096)

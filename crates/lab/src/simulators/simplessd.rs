@@ -2,7 +2,7 @@
 
 use super::{COUNT, Kind, OOB_PARTS, energy, finished, set_all, set_pages, size, time};
 use crate::document::{Document, Foreign};
-use crate::parameters::{Field, Fields, Writing};
+use crate::parameters::{Field, Fields, Writing, whole};
 use crate::problem::{Problem, printable};
 use std::collections::BTreeMap;
 
@@ -201,9 +201,9 @@ fn link(writing: &mut Writing<'_>, nvme: &Fields<'_>) -> Result<(), Problem> {
 
 /// A switch as SimpleSSD reads one: `true`, or a number that is not 0.
 fn flag(fields: &Fields<'_>, name: &'static str, default: bool) -> Result<bool, Problem> {
-    match fields.get(name).map(|field| field.value.parse::<u64>()) {
+    match fields.get(name).map(|field| whole(&field.value)) {
         None => Ok(default),
-        Some(Ok(number)) => Ok(number != 0),
-        Some(Err(_)) => fields.flag(name, default),
+        Some(Some(number)) => Ok(number != 0),
+        Some(None) => fields.flag(name, default),
     }
 }

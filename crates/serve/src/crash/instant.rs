@@ -168,7 +168,8 @@ impl Crash {
             if step < from || !is_new {
                 continue;
             }
-            let all = step == from || matches!(last, Some(Step::Mark(_)));
+            // A drive that is what it was lacks what it lacked then, behind marks that were told since.
+            let all = step == from || matches!(last, Some(Step::Mark(_) | Step::Control { held: Some(_), .. }));
             // A subset of what is written by now is one of what is written before the next flush: unless a mark comes between, it is
             // drawn there.
             let is_last = recording.steps.get(step).is_none_or(|next| !matches!(next, Step::Request(_)) || next.forces());

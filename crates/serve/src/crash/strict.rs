@@ -130,6 +130,16 @@ pub(super) struct Block {
     /// The contents as long as the power is there.
     now: Image,
     pending: Vec<Arc<Pending>>,
+    /// What it was when copies of it were made, by their names.
+    snapshots: BTreeMap<String, Arc<Snapshot>>,
+}
+
+/// A copy of a drive: what it held, and what of that a cut may still take.
+#[derive(Clone, Debug)]
+struct Snapshot {
+    durable: Image,
+    now: Image,
+    pending: Vec<Arc<Pending>>,
 }
 
 /// Sectors that are not as in an image.
@@ -138,7 +148,7 @@ type Overlay<'a> = BTreeMap<u64, Option<&'a [u8]>>;
 impl Block {
     /// A drive with these contents. `atom` is in sectors.
     pub fn new(image: Image, atom: u64) -> Self {
-        Self { atom, now: image.clone(), durable: image, pending: Vec::new() }
+        Self { atom, now: image.clone(), durable: image, pending: Vec::new(), snapshots: BTreeMap::new() }
     }
 
     /// All that it reads as.
@@ -149,13 +159,34 @@ impl Block {
     /// Does a step.
     pub fn take(&mut self, step: &Step, index: usize) -> Result<(), ServeError> {
         match step {
-            Step::Mark(_) | Step::Control { held: None, .. } => {}
-            Step::Control { held: Some(held), .. } => {
-                *self = Self::new(Image::of(self.now.size(), held), self.atom);
-            }
+            Step::Mark(_) => {}
+            Step::Control { words, held } => match (words.split_once(' '), held) {
+                (Some(("snapshot", name)), None) => {
+                    let Self { durable, now, pending, .. } = self.clone();
+                    self.snapshots.insert(name.to_owned(), Arc::new(Snapshot { durable, now, pending }));
+                }
+                (Some(("delete-snapshot", name)), None) => drop(self.snapshots.remove(name)),
+                (_, None) => {}
+                (command, Some(held)) => {
+                    let held = Image::of(self.now.size(), held);
+                    let name = command.filter(|(command, _)| *command == "restore").map(|(_, name)| name);
+                    self.become_what(held, name);
+                }
+            },
             Step::Request(request) => self.request(request, index)?,
         }
         Ok(())
+    }
+
+    /// It holds something else from now on. What a copy of this name did not have durable, a cut may take again; it is known of copies that
+    /// were made during the recording, and not where the drive came back with other data, as one in files that was not flushed. Then all is
+    /// durable, as after a cut.
+    fn become_what(&mut self, held: Image, name: Option<&str>) {
+        let snapshot = name.and_then(|name| self.snapshots.get(name)).filter(|snapshot| snapshot.now.digest() == held.digest());
+        (self.durable, self.now, self.pending) = match snapshot.map(|snapshot| Snapshot::clone(snapshot)) {
+            Some(Snapshot { durable, now, pending }) => (durable, now, pending),
+            None => (held.clone(), held, Vec::new()),
+        };
     }
 
     fn request(&mut self, request: &DiskRequest, index: usize) -> Result<(), ServeError> {

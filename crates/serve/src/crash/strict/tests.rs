@@ -155,6 +155,33 @@ fn what_a_cut_left_is_durable_from_then_on() {
     assert_eq!((lost[0], lost[2], lost[5]), (0, 0, 7));
 }
 
+/// Sector 0 was flushed before the copy was made, sector 1 was not, sector 2 was written and flushed since. Catches a missing flush that
+/// `restore` hides.
+#[test]
+fn what_was_not_durable_in_a_copy_is_not_durable_when_it_is_restored() {
+    let write = |at| step(Op::Write { at, sectors: 1, byte: at as u8 + 1, forced: false });
+    let control = |words: &str, held| Step::Control { words: words.into(), held };
+    let held = |sectors: &[u64]| Some(Arc::new(sectors.iter().map(|&at| (at, vec![at as u8 + 1; SECTOR].into())).collect()));
+    let begin = [write(0), step(Op::Flush), write(1), control("snapshot a b", None), write(2), step(Op::Flush)];
+    for (more, lost, losses) in [
+        (vec![control("restore a b", held(&[0, 1]))], [1, 0, 0], "all lost-2 none"),
+        // The drive came back with something else; a copy that is not known, or was deleted.
+        (vec![control("restore a b", held(&[0]))], [1, 0, 0], "all"),
+        (vec![control("restore a", held(&[0, 1]))], [1, 2, 0], "all"),
+        (vec![control("delete-snapshot a b", None), control("restore a b", held(&[0, 1]))], [1, 2, 0], "all"),
+        (vec![control("cut-power", held(&[0, 1]))], [1, 2, 0], "all"),
+    ] {
+        let mut block = Block::new(Image::zeros(SECTORS * SECTOR as u64), 1);
+        let steps = begin.iter().chain(&more);
+        steps.enumerate().for_each(|(index, step)| block.take(step, index).expect("it fits"));
+        let none = seen(&block.cut(Loss::None, &mut |_| Streams::new(1).stream("test")));
+        assert_eq!(none[..3], lost, "{more:?}");
+        let (all, _) = block.losses(true, 0, &mut Streams::new(1).stream("test"));
+        let words: BTreeSet<String> = all.iter().map(Loss::to_string).filter(|word| !word.starts_with("torn")).collect();
+        assert_eq!(words.into_iter().collect::<Vec<_>>().join(" "), losses, "{more:?}");
+    }
+}
+
 #[test]
 fn a_step_past_the_end_is_refused() {
     let mut block = Block::new(Image::zeros(SECTORS * SECTOR as u64), 1);

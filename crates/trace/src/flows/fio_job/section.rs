@@ -272,7 +272,10 @@ impl<'a> Values<'a> {
         } else {
             split(text).0.len()
         };
-        let (digits, suffix) = (&text[..end], text[end..].trim().to_ascii_lowercase());
+        let (digits, behind) = (&text[..end], text[end..].trim());
+        // fio leaves out what stands behind the point: `2.0` is 2, and `2.0k`, which is refused here, 2 as well.
+        let is_zero = |zeros: &str| !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0');
+        let suffix = if behind.strip_prefix('.').is_some_and(is_zero) { String::new() } else { behind.to_ascii_lowercase() };
         let letters = suffix.trim_end_matches('b');
         let (power, has_i) = match letters.strip_suffix('i') {
             Some(letter) => (letter, true),
