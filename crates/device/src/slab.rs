@@ -131,7 +131,7 @@ impl<T: Default, K> Slab<T, K> {
     /// Gives an object back.
     #[inline]
     pub fn give(&mut self, id: Id<K>) {
-        debug_assert!(!self.free.contains(&id) || self.free.len() > 64, "given back twice");
+        debug_assert!(self.free.len() > 64 || !self.free.contains(&id), "given back twice");
         self.free.push(id);
     }
 
