@@ -97,6 +97,12 @@ fn the_tour_does_what_it_says() {
     assert!(run > 6 && compared > 30, "{run} commands, {compared} lines");
 }
 
+#[test]
+fn the_page_about_life_does_what_it_says() {
+    let (run, compared) = run_page("life.md", &directory("life"));
+    assert!(run >= 1 && compared > 20, "{run} commands, {compared} lines");
+}
+
 /// Figures and pictures of the page about flows; `FLASHKEEP_BLESS=1` writes the pictures again.
 #[test]
 fn the_page_about_flows_does_what_it_says() {

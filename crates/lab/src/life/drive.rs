@@ -17,8 +17,13 @@ const YEAR_S: f64 = 365.0 * 86_400.0;
 const STRETCH: f64 = 0.5;
 /// Share of the blocks that wear out in one leap at most.
 const WORN_IN_A_LEAP: f64 = 0.005;
-/// Write amplification of a drive that may leap, by that at the age before, at most.
-const STEADY: f64 = 1.05;
+/// Write amplification of a drive that may leap at most, by that at the age before; what is within the second of the new drive's may be
+/// chance.
+const STEADY: (f64, f64) = (1.05, 1.25);
+/// Share of blocks that have worn out before wear can become uneven for want of room.
+const WORN_TO_MATTER: f64 = 0.03;
+/// Stretches before the life begins: preconditioning leaves the drive in a state that is not the workload's.
+const BEFORE: u32 = 3;
 /// The end of a life is found to within this share of the rated cycles.
 const END_WITHIN: f64 = 1.0 / 200.0;
 
@@ -74,7 +79,7 @@ struct Age {
     last: Option<(f64, Hazard)>,
     /// Write amplification of the last epoch.
     waf: f64,
-    /// Whether that is hardly more than of the one before. Else blocks no longer wear alike, and the drive may not leap.
+    /// Whether that is hardly more than at the age before. Else blocks no longer wear alike, and the drive may not leap.
     is_steady: bool,
 }
 
@@ -118,8 +123,7 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
         waf: f64::INFINITY,
         is_steady: true,
     };
-    // The state in which preconditioning leaves the drive is no part of its life.
-    lived.stretch(&mut age, &mut commands);
+    (0..BEFORE).for_each(|_| drop(lived.stretch(&mut age, &mut commands)));
     (age.years, age.host_pages) = (0.0, 0.0);
     let (mut epochs, mut steps, mut before) = (Vec::<Epoch>::new(), Steps::new(settings, rated), None::<Age>);
     loop {
@@ -151,7 +155,9 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
             epochs.push(epoch);
             age.leap = Some(Leap { cycles: 0.0, pages_a_cycle: written.pages_a_cycle });
             let waf = written.stretch.waf();
-            (age.is_steady, age.waf) = (waf < STEADY * age.waf, waf);
+            let (new, last) = (epochs[0].waf - epochs[0].refreshed, age.waf);
+            let is_whole = f64::from(age.wearing.worn()) < WORN_TO_MATTER * f64::from(blocks);
+            (age.is_steady, age.waf) = (is_whole || waf < STEADY.0 * last || waf < STEADY.1 * new, waf);
             before = Some(age.clone());
             steps.go_on();
         }
@@ -307,12 +313,14 @@ impl Lived<'_> {
         let raw = f64::from(self.runs.plan.drives[index].drive.geometry.slots());
         let good = raw * (1.0 - f64::from(age.wearing.worn()) / f64::from(blocks));
         let host_pages = (written.stretch.host_pages as f64).max(1.0);
+        // A drive that turned read-only wrote too little to say.
+        let waf = if written.stretch.is_read_only && age.waf.is_finite() { age.waf } else { written.stretch.waf() };
         Ok(Epoch {
             years: age.years,
             drive_writes: age.host_pages / user,
             drive_writes_off: age.host_pages_off / user,
             pe,
-            waf: written.stretch.waf() + refreshed,
+            waf: waf + refreshed,
             refreshed,
             by_cause: written.stretch.programs.map(|pages| pages as f64 / host_pages),
             worn_blocks: age.wearing.worn(),

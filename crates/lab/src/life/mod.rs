@@ -143,10 +143,10 @@ impl End {
     pub fn words(self) -> &'static str {
         match self {
             End::Years => "alive",
-            End::ReadOnly => "read-only: no spare blocks",
+            End::ReadOnly => "read-only",
             End::Uber => "UBER in use",
-            End::Retention => "retention without power",
-            End::ReadP99 => "p99 of reads",
+            End::Retention => "retention",
+            End::ReadP99 => "reads p99",
         }
     }
 }

@@ -31,7 +31,11 @@ impl SchemeLife {
         let parts = self.last().hazard.parts();
         let all: f64 = parts.iter().map(|(_, rate)| rate).sum();
         let (name, most) = parts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).expect("there are causes");
-        if all > 0.0 { format!("{name} ({})", percent(most / all)) } else { "-".into() }
+        match most / all {
+            share if share.is_nan() => "-".into(),
+            share if share > 0.995 => name.into(),
+            share => format!("{name}, {}", percent(share)),
+        }
     }
 }
 
@@ -114,7 +118,7 @@ impl Life {
             let years = Quantity::Years.show(one.last().years);
             if one.end == End::Years { format!("> {years}") } else { years }
         });
-        row(&mut rows, "because of", &|one| one.end.words().into());
+        row(&mut rows, "ended by", &|one| one.end.words().into());
         row(&mut rows, "drive writes", &|one| {
             let last = one.last();
             format!("{} +- {}", short(last.drive_writes), percent(last.drive_writes_off / last.drive_writes))
@@ -124,7 +128,7 @@ impl Life {
         row(&mut rows, "P/E cycles, mean", &|one| both(&|epoch| short(epoch.pe[0].round()), one));
         row(&mut rows, "write amplification", &|one| both(&|epoch| short(epoch.waf), one));
         row(&mut rows, "worn-out blocks", &|one| percent(f64::from(one.last().worn_blocks) / f64::from(one.blocks)));
-        row(&mut rows, "spare of raw flash", &|one| both(&|epoch| percent(epoch.spare), one));
+        row(&mut rows, "spare, of good blocks", &|one| both(&|epoch| percent(epoch.spare), one));
         row(&mut rows, "RBER, best references", &|one| both(&|epoch| format!("{:.1e}", epoch.rber[1]), one));
         row(&mut rows, "UBER in use", &|one| both(&|epoch| probability(epoch.uber), one));
         row(&mut rows, "UBER after time without power", &|one| both(&|epoch| probability(epoch.uber_off), one));
@@ -138,7 +142,7 @@ impl Life {
         }
         heading(&mut rows, "probability of loss");
         row(&mut rows, "within 5 years", &|one| {
-            one.losses_after(SOLD_FOR).map_or_else(|| "ended before".into(), |losses| probability(-(-losses).exp_m1()))
+            one.losses_after(SOLD_FOR).map_or_else(|| "-".into(), |losses| probability(-(-losses).exp_m1()))
         });
         row(&mut rows, "in the last year", &|one| probability(-(-one.last().hazard.all()).exp_m1()));
         row(&mut rows, "  mostly by", &SchemeLife::gravest);

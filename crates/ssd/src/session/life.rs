@@ -141,12 +141,14 @@ impl<P: SessionPayload> Drive<P> {
         self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
         let written = |drive: &Self| drive.core.device.folds.pages[RequestKind::Write as usize];
         let mut stretch = Stretch::default();
-        while written(self) < pages && self.host.requests.read_only_since.is_none() {
+        let is_over = |drive: &Self| drive.host.requests.read_only_since.is_some() || drive.core.device.folds.write_errors > 0;
+        while written(self) < pages && !is_over(self) {
             let Some(command) = commands.next() else { break };
             stretch.requests += 1;
             self.arrive(&HostCommand { at: SimTime::ZERO, ..command }, self.core.device.now);
             self.settle();
-            while self.may_be_stuck() && self.unstick() {
+            // What waits now waits for space that will not come.
+            while self.core.device.is_idle() && self.has_waiting_for_space() && self.unstick() {
                 self.settle();
             }
             self.core.device.now = SimTime(start.0 + page_time.0 * written(self));
@@ -157,7 +159,7 @@ impl<P: SessionPayload> Drive<P> {
         stretch.programs = folds.programs.map(|pages| pages * slots);
         stretch.programmed = folds.programmed_slots();
         stretch.erases = folds.erases.iter().sum();
-        stretch.is_read_only = self.host.requests.read_only_since.is_some();
+        stretch.is_read_only = is_over(self);
         self.finish_untimed();
         stretch
     }
