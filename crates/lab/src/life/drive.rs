@@ -123,7 +123,9 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
         waf: f64::INFINITY,
         is_steady: true,
     };
-    (0..BEFORE).for_each(|_| drop(lived.stretch(&mut age, &mut commands)));
+    for _ in 0..BEFORE {
+        lived.stretch(&mut age, &mut commands);
+    }
     (age.years, age.host_pages) = (0.0, 0.0);
     let (mut epochs, mut steps, mut before) = (Vec::<Epoch>::new(), Steps::new(settings, rated), None::<Age>);
     loop {
