@@ -83,6 +83,25 @@ struct Age {
     is_steady: bool,
 }
 
+impl Age {
+    /// A new drive.
+    fn new(session: Session, wearing: Wearing) -> Self {
+        Self {
+            since: session.now(),
+            session,
+            wearing,
+            years: 0.0,
+            host_pages: 0.0,
+            host_pages_off: 0.0,
+            losses: 0.0,
+            leap: None,
+            last: None,
+            waf: f64::INFINITY,
+            is_steady: true,
+        }
+    }
+}
+
 /// A leap, which is not counted before the stretch after it says with which write amplification it ended.
 #[derive(Clone, Copy)]
 struct Leap {
@@ -106,23 +125,7 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
     let rated = f64::from(runs.experiment.drive.endurance.0);
     let endurance = Endurance { rated, worn_at_rated: settings.worn.0, exponent: settings.worn.1 };
     let blocks = new.session.pe_cycles().len() as u32;
-    let wearing = Wearing::new(endurance.thresholds(runs.experiment.seed, blocks));
-    let since = new.session.now();
-    let session = *new.session;
-    let (years, host_pages, host_pages_off, losses) = (0.0, 0.0, 0.0, 0.0);
-    let mut age = Age {
-        session,
-        wearing,
-        years,
-        host_pages,
-        host_pages_off,
-        losses,
-        since,
-        leap: None,
-        last: None,
-        waf: f64::INFINITY,
-        is_steady: true,
-    };
+    let mut age = Age::new(*new.session, Wearing::new(endurance.thresholds(runs.experiment.seed, blocks)));
     for _ in 0..BEFORE {
         lived.stretch(&mut age, &mut commands);
     }
