@@ -87,6 +87,9 @@ pub const YEARS_MAX: f64 = 100.0;
 /// often as drives of the field have days with an uncorrectable error (Schroeder et al., FAST 2016: 2 to 6 of 1000).
 pub const SIGMA: (f64, f64) = (0.25, 0.15);
 
+/// Drive writes a day that a life may have: with fewer, a stretch of it would last longer than any drive.
+const DWPD: (f64, f64) = (0.01, 1000.0);
+
 /// Temperature of the drive and of the error model by default. Measured sets of TLC do not say at which temperature their stages of
 /// retention were; JESD218 asks what is rated for an enterprise to keep its data for three months at this one.
 pub const CELSIUS: f64 = 40.0;
@@ -309,9 +312,13 @@ fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<(), Problem
         true => Ok(()),
         false => Err(Problem::new(name, format!("found {value}, valid is a number above 0"))),
     };
-    positive("--dwpd", settings.dwpd)?;
-    settings.refresh_days.map_or(Ok(()), |days| positive("--refresh", days))?;
-    settings.years.map_or(Ok(()), |years| positive("--years", years))?;
+    let within = |name: &str, value: f64, (least, most): (f64, f64)| match (least..=most).contains(&value) {
+        true => Ok(()),
+        false => Err(Problem::new(name, format!("found {value}, valid are {least} to {most}"))),
+    };
+    within("--dwpd", settings.dwpd, DWPD)?;
+    settings.refresh_days.map_or(Ok(()), |days| within("--refresh", days, (0.01, 365.0 * YEARS_MAX)))?;
+    settings.years.map_or(Ok(()), |years| within("--years", years, (0.001, YEARS_MAX)))?;
     let (worn, exponent) = settings.worn;
     if !(worn > 0.0 && worn < 1.0) {
         return Err(Problem::new("--worn-at-rated", format!("found {worn}, valid is a share between 0 and 1")));
