@@ -599,5 +599,5 @@ fn seeds_give_intervals_and_beyond_their_bounds_an_error_that_names_the_option()
     std::fs::write(here.join("grid.toml"), format!("seeds = 2\n{SMALL}{GRID}")).expect("written");
     let grid = flashkeep(&here, &["sweep", "grid.toml", "--out", "out"]);
     assert_eq!(code(&grid), 2);
-    assert!(stderr(&grid).contains("grid.toml:1") && stderr(&grid).contains("an axis with"), "{}", stderr(&grid));
+    assert!(stderr(&grid).contains("grid.toml:1") && stderr(&grid).contains("an axis of seeds"), "{}", stderr(&grid));
 }

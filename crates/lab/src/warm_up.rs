@@ -115,6 +115,11 @@ impl Commands<'_> {
         self.error.map_or(Ok(()), Err)
     }
 
+    /// Why commands ended that have no end.
+    pub fn ended(&mut self) -> Problem {
+        self.error.take().unwrap_or_else(|| Problem::new("trace", "has no more writes"))
+    }
+
     /// The next request of any kind, in this pass or in one more.
     fn request(&mut self) -> Option<HostCommand> {
         loop {

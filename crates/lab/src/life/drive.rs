@@ -9,6 +9,7 @@ use crate::warm_up;
 use ssd::nand::rber::{acceleration, aged};
 use ssd::nand::span_of;
 use ssd::{Demand, Session, SetupError, Stretch};
+use std::collections::VecDeque;
 use vocab::{Nanos, SimTime};
 
 const YEAR_S: f64 = 365.0 * 86_400.0;
@@ -22,8 +23,11 @@ const WORN_IN_A_LEAP: f64 = 0.005;
 const STEADY: (f64, f64) = (1.05, 1.25);
 /// Share of blocks that have worn out before wear can become uneven for want of room.
 const WORN_TO_MATTER: f64 = 0.03;
-/// Stretches before the life begins: preconditioning leaves the drive in a state that is not the workload's.
-const BEFORE: u32 = 3;
+/// Stretches whose data keep their age in a leap; what was not written for so long is cold. As many come before the life begins, as
+/// preconditioning leaves the drive in a state that is not the workload's.
+const KEPT: usize = 6;
+/// Hours at the temperature of the drive that time without power counts for at most: two hundred years.
+const OFF_HOURS_MAX: f64 = 1.75e6;
 /// The end of a life is found to within this share of the rated cycles.
 const END_WITHIN: f64 = 1.0 / 200.0;
 
@@ -71,8 +75,8 @@ struct Age {
     /// By how much `host_pages` may be off, either way.
     host_pages_off: f64,
     losses: f64,
-    /// When the last stretch began.
-    since: SimTime,
+    /// When the last stretches began.
+    since: VecDeque<SimTime>,
     /// The leap after the last stretch.
     leap: Option<Leap>,
     /// Years and hazard of the last epoch.
@@ -87,7 +91,7 @@ impl Age {
     /// A new drive.
     fn new(session: Session, wearing: Wearing) -> Self {
         Self {
-            since: session.now(),
+            since: VecDeque::new(),
             session,
             wearing,
             years: 0.0,
@@ -126,13 +130,14 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
     let endurance = Endurance { rated, worn_at_rated: settings.worn.0, exponent: settings.worn.1 };
     let blocks = new.session.pe_cycles().len() as u32;
     let mut age = Age::new(*new.session, Wearing::new(endurance.thresholds(runs.experiment.seed, blocks)));
-    for _ in 0..BEFORE {
-        lived.stretch(&mut age, &mut commands);
+    age.wearing.are_bad(&age.session.bad_blocks());
+    for _ in 0..KEPT {
+        lived.stretch(&mut age, &mut commands)?;
     }
     (age.years, age.host_pages) = (0.0, 0.0);
     let (mut epochs, mut steps, mut before) = (Vec::<Epoch>::new(), Steps::new(settings, rated), None::<Age>);
     loop {
-        let mut written = lived.stretch(&mut age, &mut commands);
+        let mut written = lived.stretch(&mut age, &mut commands)?;
         let mut epoch = lived.epoch(index, &mut age, &mut written)?;
         let is_timed = settings.read_p99_us.is_some() || steps.is_timed_at(epoch.pe[0]);
         if is_timed && !written.stretch.is_read_only {
@@ -151,7 +156,7 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
                 }
                 epochs.push(epoch);
                 commands.finish()?;
-                let straight_line = lived.straight_line(&epochs[0]);
+                let straight_line = lived.straight_line(index, &epochs[0]);
                 return Ok(SchemeLife { label: runs.experiment.schemes[index].clone(), epochs, end, blocks, straight_line });
             }
             if is_timed {
@@ -167,9 +172,9 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
             steps.go_on();
         }
         if settings.leaps && age.is_steady {
-            lived.leap(&mut age, steps.longest, &mut commands);
+            lived.leap(&mut age, steps.longest, &mut commands)?;
         } else {
-            lived.live_on(&mut age, steps.longest, &mut commands);
+            lived.live_on(&mut age, steps.longest, &mut commands)?;
         }
     }
 }
@@ -231,21 +236,27 @@ impl Lived<'_> {
     }
 
     /// The workload goes on for a stretch; blocks that reach their threshold wear out.
-    fn stretch(&self, age: &mut Age, commands: &mut warm_up::Commands<'_>) -> Written {
+    fn stretch(&self, age: &mut Age, commands: &mut warm_up::Commands<'_>) -> Result<Written, Problem> {
         let user = f64::from(self.runs.plan.user_slots);
         let (period, least) = (self.runs.workload.period(), (STRETCH * user).ceil() as u64);
         let pages = if period > 0 { least.div_ceil(period) * period } else { least };
         let page_time = Nanos((self.years_a_page() * YEAR_S * 1e9).round().max(1.0) as u64);
         let sum = |cycles: Vec<u32>| cycles.into_iter().map(u64::from).sum::<u64>();
         let before = sum(age.session.pe_cycles());
-        age.since = age.session.now();
+        age.since.push_back(age.session.now());
+        if age.since.len() > KEPT {
+            age.since.pop_front();
+        }
         let stretch = age.session.live(commands, pages, page_time);
         let cycles = sum(age.session.pe_cycles()) - before;
+        if stretch.host_pages == 0 && !stretch.is_read_only {
+            return Err(commands.ended());
+        }
         age.host_pages += stretch.host_pages as f64;
         age.years += stretch.host_pages as f64 * self.years_a_page();
         self.wear_out(age);
         let pages_a_cycle = stretch.host_pages as f64 / (cycles as f64).max(1.0);
-        Written { stretch, pages_a_cycle }
+        Ok(Written { stretch, pages_a_cycle })
     }
 
     /// Blocks that have reached their threshold wear out; how many.
@@ -260,7 +271,7 @@ impl Lived<'_> {
     fn next_age(&self, age: &Age, longest: u32, pages_a_cycle: f64) -> (u32, f64) {
         let cycles = age.session.pe_cycles();
         let most_worn = ((cycles.len() as f64 * WORN_IN_A_LEAP).ceil() as usize).max(1);
-        let good = cycles.len() as u32 - age.wearing.worn();
+        let good = age.wearing.good();
         let years_a_cycle = pages_a_cycle * f64::from(good) * self.years_a_page();
         let until_over = ((self.years_end() - age.years) / years_a_cycle.max(1e-12)).ceil().clamp(1.0, 1e9) as u32;
         let taken = longest.min(age.wearing.cycles_until(&cycles, most_worn)).min(until_over).max(1);
@@ -268,28 +279,32 @@ impl Lived<'_> {
     }
 
     /// Leaps to the next age: every good block takes the cycles at once.
-    fn leap(&self, age: &mut Age, longest: u32, commands: &mut warm_up::Commands<'_>) {
+    fn leap(&self, age: &mut Age, longest: u32, commands: &mut warm_up::Commands<'_>) -> Result<(), Problem> {
         let pages_a_cycle = age.leap.as_ref().expect("a stretch came before").pages_a_cycle;
         let (taken, years) = self.next_age(age, longest, pages_a_cycle);
-        let good = age.session.pe_cycles().len() as u32 - age.wearing.worn();
-        age.leap = Some(Leap { cycles: f64::from(taken) * f64::from(good), pages_a_cycle });
-        age.session.leap(age.since, taken, Nanos((years * YEAR_S * 1e9) as u64));
+        let by = Nanos((years * YEAR_S * 1e9) as u64);
+        let cycles = age.session.leap(age.since[0], taken, by);
+        age.leap = Some(Leap { cycles: cycles as f64, pages_a_cycle });
+        // What these stretches wrote moved with the calendar.
+        age.since.iter_mut().for_each(|at| at.0 += by.0);
         if self.wear_out(age) > 0 {
             // The drive has found out in all these cycles; here it does when it erases them.
-            self.stretch(age, commands);
+            self.stretch(age, commands)?;
         }
+        Ok(())
     }
 
     /// Goes on to the next age program by program.
-    fn live_on(&self, age: &mut Age, longest: u32, commands: &mut warm_up::Commands<'_>) {
+    fn live_on(&self, age: &mut Age, longest: u32, commands: &mut warm_up::Commands<'_>) -> Result<(), Problem> {
         let pages_a_cycle = age.leap.take().expect("a stretch came before").pages_a_cycle;
         let (taken, _) = self.next_age(age, longest, pages_a_cycle);
         let until = spread(&age.session.pe_cycles())[0] + f64::from(taken);
-        while spread(&age.session.pe_cycles())[0] < until {
-            if self.stretch(age, commands).stretch.is_read_only {
-                return;
+        while spread(&age.session.pe_cycles())[0] < until && age.years < self.years_end() {
+            if self.stretch(age, commands)?.stretch.is_read_only {
+                break;
             }
         }
+        Ok(())
     }
 
     /// The drive as it is after a stretch.
@@ -301,7 +316,8 @@ impl Lived<'_> {
         let pages_a_block = f64::from(geometry.pages_per_block * geometry.slots_per_page());
         written.pages_a_cycle = 1.0 / (1.0 / written.pages_a_cycle + refreshed / pages_a_block);
         if let Some(leap) = age.leap.take() {
-            let (from, to) = (leap.pages_a_cycle * leap.cycles, written.pages_a_cycle * leap.cycles);
+            let then = if written.stretch.is_read_only { leap.pages_a_cycle } else { written.pages_a_cycle };
+            let (from, to) = (leap.pages_a_cycle * leap.cycles, then * leap.cycles);
             age.host_pages += f64::midpoint(from, to);
             age.years += f64::midpoint(from, to) * self.years_a_page();
             age.host_pages_off += (from - to).abs() / 2.0;
@@ -314,9 +330,9 @@ impl Lived<'_> {
             age.losses += before.until(&hazard, age.years - years);
         }
         age.last = Some((age.years, hazard));
-        let bits = user * geometry.slot_size.0 as f64 * 8.0;
+        let bits = f64::from(odds.pages.max(1)) * geometry.slot_size.0 as f64 * 8.0;
         let raw = f64::from(self.runs.plan.drives[index].drive.geometry.slots());
-        let good = raw * (1.0 - f64::from(age.wearing.worn()) / f64::from(blocks));
+        let good = raw * f64::from(age.wearing.good()) / f64::from(blocks);
         let host_pages = (written.stretch.host_pages as f64).max(1.0);
         // A drive that turned read-only wrote too little to say.
         let waf = if written.stretch.is_read_only && age.waf.is_finite() { age.waf } else { written.stretch.waf() };
@@ -364,7 +380,7 @@ impl Lived<'_> {
     fn off_time(&self) -> Nanos {
         let (class, errors) = (&self.settings.class, &self.runs.experiment.errors);
         let at = |celsius: f64| aged(acceleration(errors.activation_ev, celsius, errors.reference_celsius), errors.unaccelerated);
-        span_of(class.off_hours * at(class.off_celsius) / at(errors.celsius))
+        span_of((class.off_hours * at(class.off_celsius) / at(errors.celsius)).min(OFF_HOURS_MAX))
     }
 
     /// The workload on a fork of the drive, in time.
@@ -398,8 +414,8 @@ impl Lived<'_> {
     }
 
     /// Drive writes until all flash has its rated cycles, if everything stayed as it is in the new drive.
-    fn straight_line(&self, new: &Epoch) -> f64 {
-        let raw = f64::from(self.runs.plan.reference.geometry.slots());
+    fn straight_line(&self, index: usize, new: &Epoch) -> f64 {
+        let raw = f64::from(self.runs.plan.drives[index].drive.geometry.slots());
         f64::from(self.runs.experiment.drive.endurance.0) * raw / f64::from(self.runs.plan.user_slots) / new.waf
     }
 }

@@ -48,16 +48,29 @@ impl Endurance {
 pub(super) struct Wearing {
     thresholds: Vec<f64>,
     is_worn: Vec<bool>,
+    /// Blocks that were bad from the factory.
+    bad: u32,
 }
 
 impl Wearing {
     pub fn new(thresholds: Vec<f64>) -> Self {
-        Self { is_worn: vec![false; thresholds.len()], thresholds }
+        Self { is_worn: vec![false; thresholds.len()], thresholds, bad: 0 }
     }
 
     /// Blocks that have worn out.
     pub fn worn(&self) -> u32 {
         self.is_worn.iter().filter(|worn| **worn).count() as u32
+    }
+
+    /// These blocks were bad from the factory: they never wear out.
+    pub fn are_bad(&mut self, blocks: &[BlockAddr]) {
+        blocks.iter().for_each(|block| self.thresholds[block.index()] = f64::INFINITY);
+        self.bad = blocks.len() as u32;
+    }
+
+    /// Blocks that neither were bad nor have worn out.
+    pub fn good(&self) -> u32 {
+        self.thresholds.len() as u32 - self.bad - self.worn()
     }
 
     /// The blocks that wear out now, of these cycles.

@@ -282,6 +282,10 @@ pub fn life(experiment: &Experiment, settings: &LifeSettings, bench: &Bench<'_>,
     if workload.facts().written_bytes == 0 {
         return Err(Problem::new("life", "the workload writes nothing; a life is measured in writes"));
     }
+    if settings.read_p99_us.is_some() && workload.facts().reads == 0 {
+        let text = "the workload reads nothing; valid is one with reads, such as generate.read_fraction=0.5";
+        return Err(Problem::new("--read-p99", text));
+    }
     workload.check_space(&experiment)?;
     let plan = crate::capacity::plan(&experiment, workload.touched())?;
     let map = workload.map(&experiment, plan.user_slots)?;
@@ -308,10 +312,6 @@ pub fn life(experiment: &Experiment, settings: &LifeSettings, bench: &Bench<'_>,
 
 /// Refuses what a life decides itself.
 fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<(), Problem> {
-    let positive = |name: &str, value: f64| match value.is_finite() && value > 0.0 {
-        true => Ok(()),
-        false => Err(Problem::new(name, format!("found {value}, valid is a number above 0"))),
-    };
     let within = |name: &str, value: f64, (least, most): (f64, f64)| match (least..=most).contains(&value) {
         true => Ok(()),
         false => Err(Problem::new(name, format!("found {value}, valid are {least} to {most}"))),
@@ -323,7 +323,7 @@ fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<(), Problem
     if !(worn > 0.0 && worn < 1.0) {
         return Err(Problem::new("--worn-at-rated", format!("found {worn}, valid is a share between 0 and 1")));
     }
-    positive("--wear-exponent", exponent)?;
+    within("--wear-exponent", exponent, (0.2, 100.0))?;
     let (faults, age) = (&experiment.faults, &experiment.age);
     if faults.dead_die.is_some() || faults.uncorrectable_reads > 0.0 || faults.wear_out > 0.0 || faults.silent > 0.0 {
         return Err(Problem::new("faults", "a life has faults of its own; valid is an experiment without"));

@@ -48,6 +48,11 @@ pub(super) fn probability(value: f64) -> String {
     }
 }
 
+/// A latency of reads, if there were any.
+fn latency(timed: &Timed, us: f64) -> String {
+    if timed.read.count > 0 { micros(us) } else { "-".into() }
+}
+
 /// Two values of a drive, new and at its end.
 fn from_to(new: String, end: String) -> String {
     if new == end { new } else { format!("{new} -> {end}") }
@@ -62,7 +67,8 @@ impl Life {
         let user = crate::quantity::bytes(self.user_bytes as f64);
         let mut out = String::new();
         let years = settings.years.map_or(String::new(), |years| format!(" for {} years", short(years)));
-        let refresh = settings.refresh_days.map_or("no refresh".into(), |days| format!("data refreshed after {} days", days));
+        let refresh =
+            settings.refresh_days.map_or("no refresh".into(), |days| format!("data refreshed after {} days", short(days)));
         let head = format!(
             "{} repeated at {} drive writes a day{years}, on drive {}: {user} for the host, {rated} rated P/E cycles, {refresh}, {} C, seed {}",
             self.workload,
@@ -88,9 +94,12 @@ impl Life {
         out.push('\n');
         let retention = self.schemes.iter().any(|one| matches!(one.end, End::Uber | End::Retention));
         if retention && settings.sigma == super::SIGMA {
-            let text = "Bit errors decide the end here, and of these the variation of pages and blocks (--page-sigma, --block-sigma), \
-                        which no data sheet states: see how the answer changes with other values.";
+            let text = "Bit errors decide the end here. They depend on how much pages and blocks vary (--page-sigma, --block-sigma). No data \
+                        sheet states this: try other values.";
             out.push_str(&wrapped(text));
+        }
+        for note in &self.notes {
+            out.push_str(&wrapped(&format!("note: {note}")));
         }
         let mismatches: u64 =
             self.schemes.iter().flat_map(|one| &one.epochs).filter_map(|e| e.timed).map(|timed| timed.mismatches).sum();
@@ -129,22 +138,24 @@ impl Life {
         row(&mut rows, "write amplification", &|one| both(&|epoch| short(epoch.waf), one));
         row(&mut rows, "worn-out blocks", &|one| percent(f64::from(one.last().worn_blocks) / f64::from(one.blocks)));
         row(&mut rows, "spare, of good blocks", &|one| both(&|epoch| percent(epoch.spare), one));
-        row(&mut rows, "RBER, best references", &|one| both(&|epoch| format!("{:.1e}", epoch.rber[1]), one));
-        row(&mut rows, "UBER in use", &|one| both(&|epoch| probability(epoch.uber), one));
-        row(&mut rows, "UBER after time without power", &|one| both(&|epoch| probability(epoch.uber_off), one));
+        if self.experiment.errors.model != "none" {
+            row(&mut rows, "RBER, best references", &|one| both(&|epoch| format!("{:.1e}", epoch.rber[1]), one));
+            row(&mut rows, "UBER in use", &|one| both(&|epoch| probability(epoch.uber), one));
+            row(&mut rows, "UBER after time without power", &|one| both(&|epoch| probability(epoch.uber_off), one));
+        }
         if self.schemes.iter().all(|one| one.timed().is_some()) {
             let timed = |of: fn(&Timed) -> String| {
                 move |one: &SchemeLife| one.timed().map_or_else(|| "-".into(), |(new, end)| from_to(of(new), of(end)))
             };
-            row(&mut rows, "reads p99", &timed(|timed| micros(timed.read.p99)));
-            row(&mut rows, "reads p99.9", &timed(|timed| micros(timed.read.p999)));
+            row(&mut rows, "reads p99", &timed(|timed| latency(timed, timed.read.p99)));
+            row(&mut rows, "reads p99.9", &timed(|timed| latency(timed, timed.read.p999)));
             row(&mut rows, "retries a page read", &timed(|timed| short(timed.retries)));
         }
         heading(&mut rows, "probability of loss");
         row(&mut rows, "within 5 years", &|one| {
             one.losses_after(SOLD_FOR).map_or_else(|| "-".into(), |losses| probability(-(-losses).exp_m1()))
         });
-        row(&mut rows, "in the last year", &|one| probability(-(-one.last().hazard.all()).exp_m1()));
+        row(&mut rows, "a year, at the age of the end", &|one| probability(-(-one.last().hazard.all()).exp_m1()));
         row(&mut rows, "  mostly by", &SchemeLife::gravest);
         rows
     }

@@ -2,8 +2,8 @@
 //! out. The clock of a stretch is the calendar: it goes by the pace at which the host writes, so that data are as old as in a drive that is
 //! written so much a day.
 //!
-//! A leap adds P/E cycles to every good block and goes on in the calendar. The map stays, and what the last stretch wrote keeps its age:
-//! under a stationary workload both are a sample of what they would be after all these writes. What the last stretch did not touch is cold,
+//! A leap adds P/E cycles to every good block and goes on in the calendar. The map stays, and what the last stretches wrote keeps its age:
+//! under a stationary workload both are a sample of what they would be after all these writes. What these did not touch counts as cold,
 //! and grows older by the leap.
 
 use crate::core::flash::SessionPayload;
@@ -82,19 +82,29 @@ impl Session {
     }
 
     /// Leaps over so much of the calendar, in which each good block takes so many P/E cycles. Data written at or after `since` stay as old
-    /// as they are. Stripes whose blocks have become worn get the parity that asks for.
+    /// as they are. Stripes whose blocks have become worn get the parity that asks for. The cycles that all blocks took together.
     ///
     /// # Panics
     /// If pages carry bytes: their flash is not made for it.
-    pub fn leap(&mut self, since: SimTime, cycles: u32, by: Nanos) {
+    pub fn leap(&mut self, since: SimTime, cycles: u32, by: Nanos) -> u64 {
         let Inner::Tag(prepared) = self.inner_mut() else { panic!("lives are simulated with tags") };
         let engine = &mut prepared.engine;
         engine.core.device.array.inner_mut().leap(since, by);
         engine.core.device.now = SimTime(engine.core.device.now.0 + by.0);
-        engine.take_cycles(cycles);
+        let taken = engine.take_cycles(cycles);
         if engine.writer.stripes.worn_above.is_some() {
             engine.age_stripes();
         }
+        taken
+    }
+
+    /// Blocks that are bad, as the drive knows them.
+    #[must_use]
+    pub fn bad_blocks(&self) -> Vec<BlockAddr> {
+        inside!(self.inner(), prepared => {
+            let device = &prepared.engine.core.device;
+            (0..device.grid.geometry().blocks()).map(BlockAddr).filter(|&block| device.array.block(block).bad).collect()
+        })
     }
 
     /// Data were refreshed whenever they were so old: from now on they are as old as since their last refresh. How many logical pages were
@@ -164,8 +174,9 @@ impl<P: SessionPayload> Drive<P> {
         stretch
     }
 
-    /// Every good block takes so many P/E cycles.
-    fn take_cycles(&mut self, cycles: u32) {
+    /// Every good block takes so many P/E cycles; how many all took together.
+    fn take_cycles(&mut self, cycles: u32) -> u64 {
+        let mut taken = 0;
         for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
             if self.core.device.array.block(block).bad {
                 continue;
@@ -173,7 +184,9 @@ impl<P: SessionPayload> Drive<P> {
             self.core.device.array.set_age(block, |info| info.pe += cycles);
             let (unit, pe) = (self.core.map.unit_of_block(block), self.core.device.array.block(block).pe);
             self.core.map.set_pe(unit, pe);
+            taken += u64::from(cycles);
         }
+        taken
     }
 
     fn odds(&self, later: Nanos, sigma: Option<f64>) -> Odds {
@@ -270,10 +283,12 @@ impl Rates {
         if device.array.is_lost(ppn) || !device.is_stored(ppn) {
             return PageRisk { unreadable: 1.0, ..PageRisk::default() };
         }
-        let Some(ecc) = device.ecc.as_deref() else { return PageRisk::default() };
         let view = device.array.page(ppn);
+        let Some(ecc) = device.ecc.as_deref() else {
+            return PageRisk { age: device.now.since(view.written.min(device.now)), ..PageRisk::default() };
+        };
         let info = device.array.block(device.grid.split(ppn).0);
-        let now = SimTime(device.now.0 + self.later.0);
+        let now = SimTime(device.now.0.saturating_add(self.later.0));
         let cells = ecc.cells.mean_page_at(ppn, info, (view.written, now));
         let class = |value: f64| if value > 0.0 { (value.ln() * 100.0).round() as i32 } else { i32::MIN };
         let stress = &cells.stress;
