@@ -89,17 +89,19 @@ pub fn check_ending(option: &str, file: &Path, endings: &[&str]) -> Result<(), P
 /// A file that cannot be written.
 pub fn write_report(comparison: &Comparison, directory: &Path) -> Result<PathBuf, Problem> {
     report_directory(directory, true)?;
-    let write = |name: &str, text: &str| {
-        let path = directory.join(name);
-        match std::fs::write(&path, text) {
-            Ok(()) => Ok(path),
-            Err(e) => Err(Problem::new("--report", format!("{} cannot be written: {e}", path.display()))),
-        }
-    };
-    write("experiment.toml", &comparison.experiment.to_toml())?;
+    write_to(directory, "experiment.toml", &comparison.experiment.to_toml())?;
     let results = serde_json::to_string_pretty(&comparison.to_json()).expect("a JSON document prints");
-    write("results.json", &results)?;
-    write("index.html", &html(comparison, directory))
+    write_to(directory, "results.json", &results)?;
+    write_to(directory, "index.html", &html(comparison, directory))
+}
+
+/// Writes a file of a report; returns its path.
+fn write_to(directory: &Path, name: &str, text: &str) -> Result<PathBuf, Problem> {
+    let path = directory.join(name);
+    match std::fs::write(&path, text) {
+        Ok(()) => Ok(path),
+        Err(e) => Err(Problem::new("--report", format!("{} cannot be written: {e}", path.display()))),
+    }
 }
 
 /// Writes `index.html`, `ages.csv`, `results.json` and `experiment.toml` of lives into `directory`; returns the path of the first.
@@ -116,9 +118,7 @@ pub fn write_life(life: &crate::life::Life, study: &crate::reliability::Study, d
         ("index.html", report::study(study)),
     ];
     for (name, text) in &files {
-        let path = directory.join(name);
-        std::fs::write(&path, text)
-            .map_err(|e| Problem::new("--report", format!("{} cannot be written: {e}", path.display())))?;
+        write_to(directory, name, text)?;
     }
     Ok(directory.join("index.html"))
 }
