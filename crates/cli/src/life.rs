@@ -155,23 +155,6 @@ impl LifeOptions {
     }
 
     fn settings(&self) -> Result<LifeSettings, Problem> {
-        for (name, rate) in
-            [("--die-rate", self.die_rate), ("--block-rate", self.block_rate), ("--rebuild-hours", self.rebuild_hours)]
-        {
-            if !(rate.is_finite() && rate >= 0.0) {
-                return Err(Problem::new(name, format!("found {rate}, valid is a number from 0 on")));
-            }
-        }
-        for (name, sigma) in [("--page-sigma", self.page_sigma), ("--block-sigma", self.block_sigma)] {
-            if !(0.0..=2.0).contains(&sigma) {
-                return Err(Problem::new(name, format!("found {sigma}, valid are 0 to 2")));
-            }
-        }
-        for (name, celsius) in [("--celsius", self.celsius), ("--reference-celsius", self.reference_celsius)] {
-            if !(-40.0..=125.0).contains(&celsius) {
-                return Err(Problem::new(name, format!("found {celsius}, valid are -40 to 125")));
-            }
-        }
         Ok(LifeSettings {
             dwpd: self.dwpd,
             years: self.years,

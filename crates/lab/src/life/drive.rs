@@ -38,7 +38,7 @@ pub(super) struct New {
 }
 
 impl New {
-    /// Of a scheme of the experiment.
+    /// Builds the drive of a scheme of the experiment.
     pub fn build(runs: &Runs<'_>, index: usize) -> Result<Self, Problem> {
         let session = runs.written(&runs.setup_of(index), &mut |_| {})?;
         let demand = if runs.needs_demand() { Some(runs.demand(&session)?) } else { None };
@@ -57,7 +57,7 @@ pub(super) fn clock(runs: &Runs<'_>, new: &[New]) -> Result<Clock, Problem> {
     Ok(crate::clock::of_flows(runs.workload, arrival, one))
 }
 
-/// What all lives share.
+/// The runs, settings and clock that the lives of all schemes share.
 pub(super) struct Lived<'a> {
     pub runs: &'a Runs<'a>,
     pub settings: &'a LifeSettings,
@@ -83,7 +83,7 @@ struct Age {
     last: Option<(f64, Hazard)>,
     /// Write amplification of the last epoch.
     waf: f64,
-    /// Whether that is hardly more than at the age before. Else blocks no longer wear alike, and the drive may not leap.
+    /// True while write amplification hardly rises. Once it does, blocks wear unevenly, and the drive may not leap.
     is_steady: bool,
 }
 
@@ -138,10 +138,10 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
     let (mut epochs, mut steps, mut before) = (Vec::<Epoch>::new(), Steps::new(settings, rated), None::<Age>);
     loop {
         let mut written = lived.stretch(&mut age, &mut commands)?;
-        let mut epoch = lived.epoch(index, &mut age, &mut written)?;
+        let (mut epoch, aged) = lived.epoch(index, &mut age, &mut written)?;
         let is_timed = settings.read_p99_us.is_some() || steps.is_timed_at(epoch.pe[0]);
         if is_timed && !written.stretch.is_read_only {
-            epoch.timed = Some(lived.timed(index, &age.session)?);
+            epoch.timed = Some(lived.timed(index, aged.clone())?);
         }
         let end = lived.end(&epoch, &written.stretch);
         if end.is_some_and(|end| end != End::Years) && steps.may_be_closer() && before.is_some() {
@@ -152,7 +152,7 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
             (lived.hear)(index, epoch.years, epoch.pe[0] / rated);
             if let Some(end) = end {
                 if epoch.timed.is_none() && settings.timed > 0 && !written.stretch.is_read_only {
-                    epoch.timed = Some(lived.timed(index, &age.session)?);
+                    epoch.timed = Some(lived.timed(index, aged)?);
                 }
                 epochs.push(epoch);
                 commands.finish()?;
@@ -185,7 +185,7 @@ struct Steps {
     longest: u32,
     /// As closely as the end is looked for.
     closest: u32,
-    /// Whether the end lies in the last leap: each further one is half as long.
+    /// True once a requirement was broken after a leap: the end lies within that leap, and each further leap is half as long.
     is_closing: bool,
     /// P/E cycles between timed runs, and those of the next.
     timed_every: f64,
@@ -267,7 +267,7 @@ impl Lived<'_> {
         worn.len()
     }
 
-    /// The next age, so many cycles away or fewer: until too many blocks have worn out, or the years are over.
+    /// P/E cycles and years to the next age: `longest` cycles, or fewer where [`WORN_IN_A_LEAP`] or the last year comes first.
     fn next_age(&self, age: &Age, longest: u32, pages_a_cycle: f64) -> (u32, f64) {
         let cycles = age.session.pe_cycles();
         let most_worn = ((cycles.len() as f64 * WORN_IN_A_LEAP).ceil() as usize).max(1);
@@ -285,7 +285,7 @@ impl Lived<'_> {
         let by = Nanos((years * YEAR_S * 1e9) as u64);
         let cycles = age.session.leap(age.since[0], taken, by);
         age.leap = Some(Leap { cycles: cycles as f64, pages_a_cycle });
-        // What these stretches wrote moved with the calendar.
+        // The leap moved the write times of these stretches' data by the same span.
         age.since.iter_mut().for_each(|at| at.0 += by.0);
         if self.wear_out(age) > 0 {
             // The drive has found out in all these cycles; here it does when it erases them.
@@ -298,8 +298,8 @@ impl Lived<'_> {
     fn live_on(&self, age: &mut Age, longest: u32, commands: &mut warm_up::Commands<'_>) -> Result<(), Problem> {
         let pages_a_cycle = age.leap.take().expect("a stretch came before").pages_a_cycle;
         let (taken, _) = self.next_age(age, longest, pages_a_cycle);
-        let until = spread(&age.session.pe_cycles())[0] + f64::from(taken);
-        while spread(&age.session.pe_cycles())[0] < until && age.years < self.years_end() {
+        let until = mean(&age.session.pe_cycles()) + f64::from(taken);
+        while mean(&age.session.pe_cycles()) < until && age.years < self.years_end() {
             if self.stretch(age, commands)?.stretch.is_read_only {
                 break;
             }
@@ -307,8 +307,8 @@ impl Lived<'_> {
         Ok(())
     }
 
-    /// The drive as it is after a stretch.
-    fn epoch(&self, index: usize, age: &mut Age, written: &mut Written) -> Result<Epoch, Problem> {
+    /// The drive as it is after a stretch, and a fork of it that is [aged](Self::aged).
+    fn epoch(&self, index: usize, age: &mut Age, written: &mut Written) -> Result<(Epoch, Session), Problem> {
         let user = f64::from(self.runs.plan.user_slots);
         let (aged, old) = self.aged(index, &age.session)?;
         let refreshed = self.refreshed(index, old);
@@ -323,8 +323,8 @@ impl Lived<'_> {
             age.host_pages_off += (from - to).abs() / 2.0;
         }
         let (odds, off) = (aged.odds(Nanos(0), None), aged.odds(self.off_time(), None));
-        let pe = spread(&age.session.pe_cycles());
-        let blocks = age.session.pe_cycles().len() as u32;
+        let cycles = age.session.pe_cycles();
+        let (pe, blocks) = (spread(&cycles), cycles.len() as u32);
         let hazard = Hazard::of(&odds, blocks, &self.settings.rates);
         if let Some((years, before)) = age.last {
             age.losses += before.until(&hazard, age.years - years);
@@ -336,7 +336,7 @@ impl Lived<'_> {
         let host_pages = (written.stretch.host_pages as f64).max(1.0);
         // A drive that turned read-only wrote too little to say.
         let waf = if written.stretch.is_read_only && age.waf.is_finite() { age.waf } else { written.stretch.waf() };
-        Ok(Epoch {
+        let epoch = Epoch {
             years: age.years,
             drive_writes: age.host_pages / user,
             drive_writes_off: age.host_pages_off / user,
@@ -354,7 +354,8 @@ impl Lived<'_> {
             hazard,
             losses: age.losses,
             timed: None,
-        })
+        };
+        Ok((epoch, aged))
     }
 
     /// A fork of the drive with the page ECC that its wear asks for, ready for odds and for time; and how many logical pages are as old
@@ -383,9 +384,8 @@ impl Lived<'_> {
         span_of((class.off_hours * at(class.off_celsius) / at(errors.celsius)).min(OFF_HOURS_MAX))
     }
 
-    /// The workload on a fork of the drive, in time.
-    fn timed(&self, index: usize, session: &Session) -> Result<Timed, Problem> {
-        let (mut fork, _) = self.aged(index, session)?;
+    /// The workload on an aged fork of the drive, in time.
+    fn timed(&self, index: usize, mut fork: Session) -> Result<Timed, Problem> {
         let result = self.runs.replay(index, &mut fork, self.clock, None)?;
         Ok(Timed {
             read: result.host.read_response_us,
@@ -425,5 +425,9 @@ fn spread(cycles: &[u32]) -> [f64; 3] {
     let mut sorted = cycles.to_vec();
     sorted.sort_unstable();
     let at = |share: f64| f64::from(sorted[((sorted.len() - 1) as f64 * share).round() as usize]);
-    [sorted.iter().map(|&pe| f64::from(pe)).sum::<f64>() / sorted.len() as f64, at(0.01), at(0.99)]
+    [mean(&sorted), at(0.01), at(0.99)]
+}
+
+fn mean(cycles: &[u32]) -> f64 {
+    cycles.iter().map(|&pe| f64::from(pe)).sum::<f64>() / cycles.len() as f64
 }

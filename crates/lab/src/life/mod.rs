@@ -90,6 +90,10 @@ pub const SIGMA: (f64, f64) = (0.25, 0.15);
 /// Drive writes a day that a life may have: with fewer, a stretch of it would last longer than any drive.
 const DWPD: (f64, f64) = (0.01, 1000.0);
 
+/// Standard deviations, and temperatures in degrees Celsius, that a life may have.
+const SIGMAS: (f64, f64) = (0.0, 2.0);
+const TEMPERATURES: (f64, f64) = (-40.0, 125.0);
+
 /// Temperature of the drive and of the error model by default. Measured sets of TLC do not say at which temperature their stages of
 /// retention were; JESD218 asks what is rated for an enterprise to keep its data for three months at this one.
 pub const CELSIUS: f64 = 40.0;
@@ -316,7 +320,22 @@ fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<(), Problem
         true => Ok(()),
         false => Err(Problem::new(name, format!("found {value}, valid are {least} to {most}"))),
     };
-    within("--dwpd", settings.dwpd, DWPD)?;
+    let ((page_sigma, block_sigma), (celsius, reference_celsius)) = (settings.sigma, settings.celsius);
+    for (name, value, valid) in [
+        ("--dwpd", settings.dwpd, DWPD),
+        ("--page-sigma", page_sigma, SIGMAS),
+        ("--block-sigma", block_sigma, SIGMAS),
+        ("--celsius", celsius, TEMPERATURES),
+        ("--reference-celsius", reference_celsius, TEMPERATURES),
+    ] {
+        within(name, value, valid)?;
+    }
+    let Rates { dies, blocks, rebuild_hours } = settings.rates;
+    for (name, rate) in [("--die-rate", dies), ("--block-rate", blocks), ("--rebuild-hours", rebuild_hours)] {
+        if !(rate.is_finite() && rate >= 0.0) {
+            return Err(Problem::new(name, format!("found {rate}, valid is a number from 0 on")));
+        }
+    }
     settings.refresh_days.map_or(Ok(()), |days| within("--refresh", days, (0.01, 365.0 * YEARS_MAX)))?;
     settings.years.map_or(Ok(()), |years| within("--years", years, (0.001, YEARS_MAX)))?;
     let (worn, exponent) = settings.worn;
