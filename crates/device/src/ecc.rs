@@ -305,7 +305,7 @@ impl PageEcc {
         if deviation > 0.0 { (f64::from(errors) - mean) / deviation } else { 0.0 }
     }
 
-    /// What LDPC codes bear; `None`: the codes are BCH.
+    /// Failure curves of the LDPC codes; `None`: the codes are BCH.
     pub(crate) fn curves(&self) -> Option<&'static LdpcCurves> {
         self.curves
     }

@@ -62,7 +62,7 @@ fn owner(option: &str) -> Option<&str> {
 /// Checks the options that a compared scheme has of its own.
 ///
 /// # Errors
-/// An option that is not known, is there twice or has no value.
+/// An unknown option, an option given twice, or one without a value.
 pub(crate) fn check(field: &str, label: &str) -> Result<(), Problem> {
     if !label.contains(':') {
         return Ok(());
