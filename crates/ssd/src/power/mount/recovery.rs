@@ -408,16 +408,32 @@ mod tests {
         }
     }
 
-    /// Copies that were one too many gave way before. Catches a page that goes back to one of these, so that it is read from a
-    /// block that was erased (torture, seed 880001, 2387584).
-    #[test]
-    fn a_copy_that_gave_way_does_not_count() {
+    /// A drive on which page 0 was written twice, where the log of its second copy is full.
+    struct Rewritten {
+        drive: Drive,
+        copy: Slot,
+        second: Slot,
+        /// The page of the second copy.
+        suspect: Ppn,
+        /// The unit of the first.
+        unit: UnitId,
+    }
+
+    fn rewritten() -> Rewritten {
         let (mut drive, _) = drive();
         let Place::At(copy) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written") };
         drive.replay(&mut [write()].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         let Place::At(second) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written again") };
-        let (suspect, given_up) = (drive.core.device.grid.page_of(second).0, drive.core.map.unit_of(copy));
+        let (suspect, unit) = (drive.core.device.grid.page_of(second).0, drive.core.map.unit_of(copy));
         fill_log_of(&mut drive, suspect);
+        Rewritten { drive, copy, second, suspect, unit }
+    }
+
+    /// Copies that were one too many gave way before. Catches a page that goes back to one of these, so that it is read from a
+    /// block that was erased (torture, seed 880001, 2387584).
+    #[test]
+    fn a_copy_that_gave_way_does_not_count() {
+        let Rewritten { mut drive, copy, second, suspect, unit: given_up } = rewritten();
         assert!(drive.core.map.condemn_unit(given_up), "it is about to be erased");
         let copies = SpareCopies { others: vec![(Lpn(0), copy)], ..SpareCopies::default() };
         drive.begin_mounting(([suspect].into(), vec![]), (vec![], copies), PagesFound::default());
@@ -431,12 +447,7 @@ mod tests {
     #[test]
     fn what_a_codeword_brings_back_counts_where_a_page_finds_no_room_to_be_written_anew() {
         for is_there in [true, false] {
-            let (mut drive, _) = drive();
-            let Place::At(copy) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written") };
-            drive.replay(&mut [write()].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
-            let Place::At(second) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written again") };
-            let (suspect, kept) = (drive.core.device.grid.page_of(second).0, drive.core.map.unit_of(copy));
-            fill_log_of(&mut drive, suspect);
+            let Rewritten { mut drive, copy, second, suspect, unit: kept } = rewritten();
             drive.core.safe.journal = Journal::new(drive.core.map.user_slots());
             if !is_there {
                 assert!(drive.core.map.condemn_unit(kept), "it is about to be erased");
@@ -461,12 +472,7 @@ mod tests {
     #[test]
     fn a_page_goes_back_to_what_it_held_before_where_that_empties_a_unit() {
         for is_alone in [true, false] {
-            let (mut drive, _) = drive();
-            let Place::At(copy) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written") };
-            drive.replay(&mut [write()].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
-            let Place::At(second) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written again") };
-            let (suspect, kept) = (drive.core.device.grid.page_of(second).0, drive.core.map.unit_of(copy));
-            fill_log_of(&mut drive, suspect);
+            let Rewritten { mut drive, copy, second, suspect, unit: kept } = rewritten();
             drive.core.map.pin(kept);
             drive.core.safe.journal = Journal::new(drive.core.map.user_slots());
             if !is_alone {
