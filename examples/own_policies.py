@@ -38,6 +38,6 @@ mine = compare(emptiest_of_the_older_half, fk.PageEcc(program=stronger_with_age,
 usual = compare("greedy", "fixed")
 for scheme in mine.schemes:
     waf = [result.of(scheme)["waf"] for result in (mine, usual)]
-    read = [result.of(scheme)["read_response_us_mean"] for result in (mine, usual)]
+    read = [result.of(scheme)["read_latency_us_mean"] for result in (mine, usual)]
     print(f"{scheme}: write amplification {waf[0]:.2f} instead of {waf[1]:.2f},", end=" ")
     print(f"mean read {read[0]:.0f} us instead of {read[1]:.0f} us")

@@ -12,9 +12,9 @@ from flashkeep import plots
 rows = fk.sweep(Path(__file__).with_name("load.toml"), directory="report/load")
 
 # The mean of each point over the seeds, with its 95 % confidence interval.
-ax = plots.lines(rows, x="load", y="response_us_mean", by="scheme")
+ax = plots.lines(rows, x="load", y="latency_us_mean", by="scheme")
 ax.set_xlabel("times the recorded load")
-ax.set_ylabel("mean response, us")
+ax.set_ylabel("mean latency, us")
 
 file = sys.argv[1] if len(sys.argv) > 1 else "report/load.svg"
 ax.figure.savefig(file)

@@ -17,7 +17,7 @@ from flashkeep import plots
 
 LOAD, SPARE = "load, requests/s", "capacity.spare"
 #: What is compared, with its name in figure and table.
-COLUMNS = {"waf": "write amplification", "read_response_us_mean": "mean read, us"}
+COLUMNS = {"waf": "write amplification", "read_latency_us_mean": "mean read, us"}
 
 
 def grid(size: str, loads: list[int], spares: list[float], requests: int) -> fk.Grid:

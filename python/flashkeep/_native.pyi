@@ -12,7 +12,7 @@ def run(
     threads: int | None,
     progress: Any,
     log: str | None = None,
-    collection: Callable[[Candidates], int | None] | None = None,
+    gc: Callable[[Candidates], int | None] | None = None,
     ecc: tuple[Callable[[int, int], int], Callable[[PageRead], object] | None, int] | None = None,
 ) -> Run: ...
 def command(words: list[str]) -> int:
@@ -145,7 +145,7 @@ class Grid:
         directory: str,
         seeds: int | None = None,
         beside: tuple[str, bool, bool] | None = None,
-        collection: Sequence[tuple[str, Callable[[Candidates], int | None]]] = (),
+        gc: Sequence[tuple[str, Callable[[Candidates], int | None]]] = (),
         ecc: Sequence[tuple[str, tuple[Any, Any, int]]] = (),
     ) -> None: ...
     def __len__(self) -> int: ...

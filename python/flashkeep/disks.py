@@ -25,7 +25,7 @@ class Answer(NamedTuple):
     #: Why it failed, in words.
     failed: str | None
     #: Seconds of virtual time that it took.
-    response: float
+    latency: float
 
 
 class Happened(NamedTuple):
@@ -129,7 +129,7 @@ class Disk:
         self._disk.age(time)
 
     def idle(self, time: str) -> None:
-        """Nobody asks anything for so long: collection, refresh and patrol go on."""
+        """Nobody asks anything for so long: GC, refresh and scrub go on."""
         self._disk.idle(time)
 
     def wear(self, cycles: int) -> None:

@@ -68,10 +68,10 @@ def _means(result: Result, column: str) -> tuple[list[Any], list[float] | None]:
     return [mean for mean, _ in pairs], [half for _, half in pairs]
 
 
-def response(result: Result, *, kind: str = "all", ax: Axes | None = None) -> Axes:
-    """Response times of each scheme: mean and percentiles. ``kind``: all, read or write. Over several
+def latency(result: Result, *, kind: str = "all", ax: Axes | None = None) -> Axes:
+    """Latency times of each scheme: mean and percentiles. ``kind``: all, read or write. Over several
     seeds, their means with 95 % confidence intervals."""
-    prefix = {"all": "response_us", "read": "read_response_us", "write": "write_response_us"}[kind]
+    prefix = {"all": "latency_us", "read": "read_latency_us", "write": "write_latency_us"}[kind]
     ax = _axes(ax)
     shown = [("mean", "mean"), ("p50", "median"), ("p99", "99 %"), ("p999", "99.9 %"), ("p9999", "99.99 %")]
     width = 0.8 / len(shown)
@@ -82,7 +82,7 @@ def response(result: Result, *, kind: str = "all", ax: Axes | None = None) -> Ax
         ax.bar(places, values, width, label=label, color=colour, yerr=halves, capsize=3)
     ax.set_xticks(range(len(result)), _names(result))
     ax.set_yscale("log")
-    ax.set_ylabel("response time, us" if kind == "all" else f"response time of {kind}s, us")
+    ax.set_ylabel("latency, us" if kind == "all" else f"latency of {kind}s, us")
     ax.legend()
     return ax
 
@@ -95,7 +95,7 @@ def cdf(result: Result, *, kind: str = "read", ax: Axes | None = None) -> Axes:
         if points:
             ax.plot(*zip(*points), label=name, color=colour, drawstyle="steps-post")
     ax.set_xscale("log")
-    ax.set_xlabel(f"response time of {kind}s, us")
+    ax.set_xlabel(f"latency of {kind}s, us")
     ax.set_ylabel("share answered within")
     ax.legend()
     return ax

@@ -30,12 +30,12 @@ class FlowResult:
     requests: int
     requests_per_s: float | None
     mb_per_s: float | None
-    response_us_mean: float | None
-    read_response_us_mean: float | None
-    read_response_us_p99: float | None
-    write_response_us_mean: float | None
-    write_response_us_p99: float | None
-    #: Its mean response over that of the flow alone; ``None`` without ``Experiment(alone=True)``.
+    latency_us_mean: float | None
+    read_latency_us_mean: float | None
+    read_latency_us_p99: float | None
+    write_latency_us_mean: float | None
+    write_latency_us_p99: float | None
+    #: Its mean latency over that of the flow alone; ``None`` without ``Experiment(alone=True)``.
     slowdown: float | None
     #: The flow alone on the same drive.
     alone: FlowResult | None
@@ -75,7 +75,7 @@ class Result(Framed):
 
     @cached_property
     def series(self) -> _native.Frame:
-        """What happened when: one row for each scheme and bin of time, with requests, response times, what
+        """What happened when: one row for each scheme and bin of time, with requests, latency times, what
         waited, flash commands by cause and how busy each die was (docs/spec/results.md, "Time series").
         ``pandas.DataFrame.from_arrow(result.series)``."""
         return self._native.series()
@@ -208,10 +208,10 @@ class Result(Framed):
 
 #: What a notebook shows of each scheme.
 _SHOWN = (
-    ("mean response, us", "response_us_mean"),
-    ("99 % answered within, us", "response_us_p99"),
+    ("mean latency, us", "latency_us_mean"),
+    ("99 % answered within, us", "latency_us_p99"),
     ("write amplification", "waf"),
-    ("life, TB written", "life_tb"),
+    ("life, TB written", "tbw_tb"),
     ("energy, J", "energy_j"),
 )
 
@@ -244,7 +244,7 @@ def run(
         if isinstance(experiment, Experiment):
             ecc = experiment.own_ecc
             page_ecc = None if ecc is None else (ecc.program, ecc.read, ecc.strongest)
-            own = (experiment.own_collection, page_ecc)
+            own = (experiment.own_gc, page_ecc)
             native = _native.run("experiment", experiment.to_toml(), threads, tell, kept, *own)
         else:
             native = _native.run(os.fspath(experiment), None, threads, tell, kept)

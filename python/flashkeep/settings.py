@@ -218,7 +218,7 @@ class Collection:
 
     policy: str | Collect | None = None
     choices: int | None = None
-    separate_frontier: bool | None = None
+    separate_write_pointer: bool | None = None
     free_blocks: int | None = None
     idle_free_blocks: int | None = None
     moves_in_flight: int | None = None
@@ -379,7 +379,7 @@ class Experiment:
         return _toml.dumps(self.to_settings())
 
     @property
-    def own_collection(self) -> Collect | None:
+    def own_gc(self) -> Collect | None:
         """The policy of garbage collection, if it is a function of yours."""
         policy = self.gc.policy if self.gc is not None else None
         return None if isinstance(policy, str) or not self._asks_for("gc", policy) else policy
@@ -438,7 +438,7 @@ class Grid:
     def own_policies(self) -> dict[str, dict[str, Any]]:
         """The policies that are functions of yours, of experiment and axes: by setting (``gc.policy``, ``ecc.policy``)
         and by the names that experiments have for them."""
-        experiment = [("gc.policy", self.experiment.own_collection), ("ecc.policy", self.experiment.own_ecc)]
+        experiment = [("gc.policy", self.experiment.own_gc), ("ecc.policy", self.experiment.own_ecc)]
         own: dict[str, dict[str, Any]] = {key: {} for key in _OWN}
         for key, policy in [*experiment, *(found for axis in self.axes for found in axis._policies())]:
             if policy is None or isinstance(policy, str):

@@ -20,7 +20,7 @@ def _(mo):
     # Code zones: reads that take whatever answers first
 
     Chang and Chang, "An Erasure-Code-Based Striping Scheme for NAND-Flash Storage Systems", section 4.2.1, Fig. 9: mean
-    response of reads with code zones (dynamic) over that of the same system without (static), as code zones are added. This is a
+    latency of reads with code zones (dynamic) over that of the same system without (static), as code zones are added. This is a
     sixty-fourth of the paper's drive under a generated workload; `flashkeep figures code-zones` has recorded traces.
     """)
     return
@@ -80,10 +80,10 @@ def _(fk):
 
 @app.cell
 def _(rows):
-    response = rows["read_response_us_mean"]
+    latency = rows["read_latency_us_mean"]
     ratios = [
         {"code zones beside 20 data zones": int(zones), "dynamic / static": dynamic / static}
-        for zones, static, dynamic in zip(rows["code zones"][::2], response[::2], response[1::2])
+        for zones, static, dynamic in zip(rows["code zones"][::2], latency[::2], latency[1::2])
     ]
     return (ratios,)
 

@@ -17,11 +17,11 @@ def _():
 @app.cell
 def _(mo):
     mo.md(r"""
-    # DS-RAID: response and extra writes against RAID-5
+    # DS-RAID: latency and extra writes against RAID-5
 
     Kim et al., "DS-RAID: Efficient Parity Update Scheme for SSDs", 2011, Fig. 3. RAID-5 reads before it can write parity;
     DS-RAID writes pages where they come, with parity of the row they fall on, and reads nothing. For random writes of 12 KiB
-    the paper finds half of the response time and 60 % fewer extra writes (parity, garbage collection); it says neither
+    the paper finds half of the latency time and 60 % fewer extra writes (parity, garbage collection); it says neither
     how full its drive is nor how much of it is spare. Both depend on that, so here the spare is varied.
     """)
     return
@@ -49,11 +49,11 @@ def _(rows):
     def of(scheme, value):
         return [x for name, x in zip(rows["scheme"], value) if name == scheme]
 
-    response = rows["write_response_us_mean"]
+    latency = rows["write_latency_us_mean"]
     extra = [programs - host for programs, host in zip(rows["flash_programs"], rows["flash_programs_host"])]
     ratios = [
         {"spare": spare, "figure": figure, "ds-raid / raid5": ours / theirs}
-        for figure, values in (("response time", response), ("extra writes", extra))
+        for figure, values in (("latency", latency), ("extra writes", extra))
         for spare, ours, theirs in zip(of("raid5", rows["spare"]), of("ds-raid", values), of("raid5", values))
     ]
     return (ratios,)
@@ -63,7 +63,7 @@ def _(rows):
 def _(plots, ratios):
     ax = plots.lines(ratios, x="spare", y="ds-raid / raid5", by="figure")
     ax.axhline(0.5, linestyle=":", color="grey")
-    ax.annotate("response in the paper", (0.3, 0.5), va="bottom")
+    ax.annotate("latency in the paper", (0.3, 0.5), va="bottom")
     ax.axhline(0.4, linestyle=":", color="grey")
     ax.annotate("extra writes in the paper", (0.3, 0.4), va="bottom")
     ax.set_ylim(0, 1.1)

@@ -96,7 +96,7 @@ def test_a_slow_die_and_a_stall_cost_time_and_a_channel_takes_its_dies():
     def seconds():
         for page in range(64):
             disk.submit_read(page * PAGE, PAGE)
-        return sum(answer.response for answer in disk.run())
+        return sum(answer.latency for answer in disk.run())
 
     usual = seconds()
     disk.slow(2, 100)
@@ -104,7 +104,7 @@ def test_a_slow_die_and_a_stall_cost_time_and_a_channel_takes_its_dies():
     disk.slow(2, 1)
     disk.submit_read(0, PAGE)
     disk.pause("300ms")
-    assert disk.run()[0].response >= 0.3
+    assert disk.run()[0].latency >= 0.3
     disk.temperature(55)
     assert disk.status["temperature"] == 55
     disk.kill("channel", 0)

@@ -60,13 +60,13 @@ def test_the_study_tells_what_its_runs_gave(examples):
             is_point = (polars.col("capacity.spare") == float(spare)) & (polars.col("load, requests/s") == int(load))
             return rows.filter(is_point & (polars.col("scheme") == name))[column].to_list()
 
-        for told, column in [(waf, "waf"), (read, "read_response_us_mean")]:
+        for told, column in [(waf, "waf"), (read, "read_latency_us_mean")]:
             one, other = of(scheme.strip("`"), column)
             # Of two values: t of one degree of freedom is 12.706, their standard error half their distance.
             mean, half = (float(number) for number in told.removesuffix(" !").split(" +- "))
             assert mean == pytest.approx((one + other) / 2, rel=1e-3, abs=1e-9)
             assert half == pytest.approx(12.7062 * abs(one - other) / 2, rel=0.06, abs=1e-3 * mean)
-        pairs = zip(of(scheme.strip("`"), "read_response_us_mean"), of("raid5", "read_response_us_mean"))
+        pairs = zip(of(scheme.strip("`"), "read_latency_us_mean"), of("raid5", "read_latency_us_mean"))
         middle = prod(one / other for one, other in pairs) ** 0.5
         if scheme != "`raid5`":
             low, high = (float(number) for number in ratio.split(" to "))

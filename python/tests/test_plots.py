@@ -20,10 +20,10 @@ def heights(ax, label):
     return [bar.get_height() for container in ax.containers if container.get_label() == label for bar in container]
 
 
-def test_response_has_a_bar_for_each_percentile(result):
-    ax = plots.response(result, kind="read")
+def test_latency_has_a_bar_for_each_percentile(result):
+    ax = plots.latency(result, kind="read")
     assert (
-        heights(ax, "99 %") == result["read_response_us_p99"] and heights(ax, "mean") == result["read_response_us_mean"]
+        heights(ax, "99 %") == result["read_latency_us_p99"] and heights(ax, "mean") == result["read_latency_us_mean"]
     )
     assert [text.get_text() for text in ax.get_xticklabels()] == ["none", "raid5"]
 
@@ -115,8 +115,8 @@ def test_lines_with_several_values_in_a_place_are_refused_and_facets_draw_them(s
 
 def test_bars_over_several_seeds_are_means_with_error_bars(small):
     result = fk.run(replace(small, seeds=3))
-    values = heights(plots.response(result, kind="write"), "mean")
-    assert values == [result.interval(scheme, "write_response_us_mean")[0] for scheme in result.schemes]
+    values = heights(plots.latency(result, kind="write"), "mean")
+    assert values == [result.interval(scheme, "write_latency_us_mean")[0] for scheme in result.schemes]
     ax = plots.traffic(result, what="programs")
     (errors,) = [container for container in ax.containers if hasattr(container, "has_yerr")]
     (_, low), (_, high) = errors.lines[2][0].get_segments()[1]

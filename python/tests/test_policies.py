@@ -25,13 +25,13 @@ def writes(small):
 
 
 @pytest.mark.parametrize("policy", [fifo, greedy])
-def test_a_collection_policy_of_python_decides_as_the_same_one_of_the_engine(writes, policy):
+def test_a_gc_policy_of_python_decides_as_the_same_one_of_the_engine(writes, policy):
     mine = fk.run(replace(writes, gc=fk.Collection(policy=policy)))
     theirs = fk.run(replace(writes, gc=fk.Collection(policy=policy.__name__)))
     assert mine["event_digest"] == theirs["event_digest"] and min(mine["flash_erases"]) > 0
     assert mine.document["experiment"]["gc"]["policy"] == f"python:{policy.__name__}"
     laid_upon = replace(writes, gc=fk.Collection(policy=policy), settings={"gc.policy": "random"})
-    assert laid_upon.own_collection is None
+    assert laid_upon.own_gc is None
 
 
 def test_an_ecc_policy_of_python_decides_as_the_same_one_of_the_engine(writes):

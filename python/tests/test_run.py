@@ -75,7 +75,7 @@ def test_a_series_has_a_row_for_each_scheme_and_bin_and_adds_up(small):
         for kind in ("read", "write"):
             answered = sum(series[f"{kind}_answers_per_s"][i] * series["bin_s"][i] for i in mine)
             assert round(answered) == result[f"requests_{kind}"][row]
-        assert max(series["response_max_us"][i] or 0 for i in mine) == result["response_us_max"][row]
+        assert max(series["latency_max_us"][i] or 0 for i in mine) == result["latency_us_max"][row]
         assert [series["time_s"][i] for i in mine] == sorted(series["time_s"][i] for i in mine)
 
 
@@ -177,8 +177,8 @@ def test_flows_have_clocks_and_figures_of_their_own():
     reader, writer = result.flows("raid5")
     assert (reader.name, reader.clock, reader.requests) == ("reader", "queue 2", 400)
     assert (writer.name, writer.clock, writer.requests) == ("log", "times", 100)
-    assert reader.write_response_us_mean is None and writer.read_response_us_mean is None
-    assert reader.slowdown == reader.response_us_mean / reader.alone.response_us_mean > 1
+    assert reader.write_latency_us_mean is None and writer.read_latency_us_mean is None
+    assert reader.slowdown == reader.latency_us_mean / reader.alone.latency_us_mean > 1
     slowdowns = [flow.slowdown for flow in (reader, writer)]
     assert result.flow_fairness("raid5") == min(slowdowns) / max(slowdowns)
     assert result["flow_reader_requests"] == [400, 400]
@@ -338,10 +338,10 @@ def test_the_log_has_every_request_with_its_waits(small, program, tmp_path):
         fk.run(small, log=tmp_path / "nowhere" / "requests.parquet")
     polars = pytest.importorskip("polars")
     rows = polars.read_parquet(theirs)
-    times = {"arrival_ns", "start_ns", "answer_ns", "response_ns"}
+    times = {"arrival_ns", "start_ns", "answer_ns", "latency_ns"}
     waits = [name for name in rows.columns if name.endswith("_ns") and name not in times]
     assert len(waits) == 20 and len(rows) == 2 * fk.run(small)["requests"][0]
-    assert rows.select(polars.sum_horizontal(waits)).to_series().to_list() == rows["response_ns"].to_list()
+    assert rows.select(polars.sum_horizontal(waits)).to_series().to_list() == rows["latency_ns"].to_list()
 
 
 def test_names_and_studies_are_those_of_the_registries():

@@ -328,7 +328,7 @@ pub struct Options {
     /// One JSON document on stdout instead of the table
     #[arg(long)]
     pub json: bool,
-    /// Also draw response, write amplification and energy as one static picture; of several flows what each gets
+    /// Also draw latency, write amplification and energy as one static picture; of several flows what each gets
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
     /// Also write every request with its waits as a Parquet file

@@ -210,7 +210,7 @@ fn a_spare_below_the_redundancy_is_refused_with_numbers() {
     let output = flashkeep(&here, &["run", "small.toml", "--set", "capacity.spare=0.05", "--set", "generate.range=\"2GiB\""]);
     assert_eq!(code(&output), 2, "{}", stdout(&output));
     let message = stderr(&output);
-    for part in ["scheme `raid5`", "redundancy takes 12.5 %", "capacity.spare from 0.", "equal-spare"] {
+    for part in ["scheme `raid5`", "redundancy takes 12.5 %", "capacity.spare from 0.", "equal-op"] {
         assert!(message.contains(part), "{part}: {message}");
     }
 }
@@ -353,7 +353,7 @@ name = "b"
 [[figure.plots]]
 title = "Reads"
 y = "a / b"
-value = "read_response_us_mean"
+value = "read_latency_us_mean"
 arms = ["a"]
 over = "b"
 "#;
@@ -369,7 +369,7 @@ fn figures_are_printed_written_and_compared_with_the_golden_rows() {
     let text = stdout(&output);
     assert!(["One point", "1.000", "golden: there is no CSV"].iter().all(|part| text.contains(part)), "{text}");
     let csv = std::fs::read_to_string(here.join("out/paper/one.csv")).expect("written");
-    assert!(csv.starts_with("trace,nothing,arm,clock_factor,response_us_mean,"), "{csv}");
+    assert!(csv.starts_with("trace,nothing,arm,clock_factor,latency_us_mean,"), "{csv}");
     assert!(std::fs::read_to_string(here.join("out/paper/index.html")).expect("written").starts_with("<!"));
 
     std::fs::write(here.join("experiments/paper/one.csv"), &csv).expect("written");

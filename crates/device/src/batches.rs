@@ -6,8 +6,8 @@
 pub struct Mark {
     /// Reads and writes answered.
     pub answers: u64,
-    /// Sum of their response times in nanoseconds.
-    pub response_ns: u128,
+    /// Sum of their latencies in nanoseconds.
+    pub latency_ns: u128,
     /// Slots programmed, with something in them or empty.
     pub slots: u64,
     /// Logical pages that the host wrote.
@@ -20,7 +20,7 @@ impl Mark {
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             answers: self.answers - earlier.answers,
-            response_ns: self.response_ns - earlier.response_ns,
+            latency_ns: self.latency_ns - earlier.latency_ns,
             slots: self.slots - earlier.slots,
             pages: self.pages - earlier.pages,
         }
@@ -88,7 +88,7 @@ mod tests {
             for answer in 1..=answers {
                 sum += u128::from(answer);
                 if batches.ends_at(answer) {
-                    batches.end(Mark { answers: answer, response_ns: sum, slots: 3 * answer, pages: 2 * answer });
+                    batches.end(Mark { answers: answer, latency_ns: sum, slots: 3 * answer, pages: 2 * answer });
                 }
             }
             let whole = batches.whole();
@@ -96,7 +96,7 @@ mod tests {
             assert!(whole.iter().all(|batch| batch.answers == each), "{answers}: {whole:?}");
             assert!(held + each > answers && held <= answers && (whole.len() >= 32 || answers < 32), "{answers}: {held}");
             let naive: u128 = (1..=held).map(u128::from).sum();
-            assert_eq!(whole.iter().map(|batch| batch.response_ns).sum::<u128>(), naive);
+            assert_eq!(whole.iter().map(|batch| batch.latency_ns).sum::<u128>(), naive);
             assert!(whole.iter().all(|batch| batch.slots * 2 == batch.pages * 3));
         }
     }

@@ -97,7 +97,7 @@ pub enum Fact {
         /// What it was.
         kind: RequestKind,
         /// How long it took.
-        response: Nanos,
+        latency: Nanos,
     },
     /// A host request of one of several flows arrived.
     FlowArrived {
@@ -117,7 +117,7 @@ pub enum Fact {
         /// What it was.
         kind: RequestKind,
         /// How long it took.
-        response: Nanos,
+        latency: Nanos,
     },
     /// Logical pages of an arriving host read or write.
     Pages {
@@ -180,7 +180,7 @@ pub enum StreamWork {
     Sent,
     /// They get a place in flash, from the host or the write buffer.
     Written,
-    /// Collection gives them another place.
+    /// GC gives them another place.
     Moved,
 }
 
@@ -368,7 +368,7 @@ pub struct Folds {
     pub slc: SlcFolds,
     /// Pages recharged in place.
     pub recharges: u64,
-    /// The run in batches; of runs that count responses.
+    /// The run in batches; of runs that count latencies.
     pub batches: Batches,
     /// Slots programmed with something in them.
     pub filled_slots: u64,
@@ -386,12 +386,12 @@ pub struct Folds {
     pub pages: [u64; 4],
     /// Pages of each stream; empty where streams are not told apart.
     pub streams: Vec<StreamFolds>,
-    /// Response times in ns, by kind (reads, writes), where somebody asks for them.
-    pub responses: Option<Box<[Histogram<u64>; 2]>>,
-    /// Sum of response times in ns, by kind: means are exact.
-    pub response_sum: [u128; 2],
-    /// Longest response time in ns, by kind: exact too.
-    pub response_max: [u64; 2],
+    /// Latencies in ns, by kind (reads, writes), where somebody asks for them.
+    pub latencies: Option<Box<[Histogram<u64>; 2]>>,
+    /// Sum of latencies in ns, by kind: means are exact.
+    pub latency_sum: [u128; 2],
+    /// Longest latency in ns, by kind: exact too.
+    pub latency_max: [u64; 2],
     /// What page ECC did.
     pub ecc: EccFolds,
     /// What the ladder of reads did.
@@ -428,13 +428,13 @@ pub struct Folds {
 }
 
 impl Folds {
-    /// Folds over nothing yet, response times included.
-    pub fn with_responses(slots_per_page: u32) -> Self {
+    /// Folds over nothing yet, latencies included.
+    pub fn with_latencies(slots_per_page: u32) -> Self {
         let histogram = || Histogram::new(3).expect("3 significant digits are valid");
-        Self { responses: Some(Box::new([histogram(), histogram()])), ..Self::new(slots_per_page) }
+        Self { latencies: Some(Box::new([histogram(), histogram()])), ..Self::new(slots_per_page) }
     }
 
-    /// Folds over nothing yet, of all but response times: these take more than the rest.
+    /// Folds over nothing yet, of all but latencies: these take more than the rest.
     pub fn new(slots_per_page: u32) -> Self {
         Self {
             reads: [0; Cause::ALL.len()],
@@ -455,9 +455,9 @@ impl Folds {
             answer_times: 0,
             pages: [0; 4],
             streams: Vec::new(),
-            responses: None,
-            response_sum: [0; 2],
-            response_max: [0; 2],
+            latencies: None,
+            latency_sum: [0; 2],
+            latency_max: [0; 2],
             ecc: EccFolds::default(),
             ladder: LadderFolds::default(),
             busy: Nanos(0),
@@ -526,7 +526,7 @@ impl Folds {
             }
             // No part of the digest: the workload says when requests arrive.
             Fact::Arrived { kind } => self.arrived(at, kind),
-            Fact::Answered { kind, response } => self.answered(at, kind, response),
+            Fact::Answered { kind, latency } => self.answered(at, kind, latency),
             // No part of the digest: that has the same of all requests.
             Fact::FlowArrived { flow, .. } | Fact::FlowAnswered { flow, .. } => self.of_flow(flow, at, fact),
             Fact::Pages { kind, pages } => self.pages[kind as usize] += u64::from(pages),
@@ -600,15 +600,15 @@ impl Folds {
         self.arrival_times += u128::from(at.0);
     }
 
-    fn answered(&mut self, at: SimTime, kind: RequestKind, response: Nanos) {
+    fn answered(&mut self, at: SimTime, kind: RequestKind, latency: Nanos) {
         self.requests[kind as usize] += 1;
         self.answer_times += u128::from(at.0);
-        self.digest(at, 4, response.0 << 2 | kind as u64);
+        self.digest(at, 4, latency.0 << 2 | kind as u64);
         let which = kind as usize;
-        if let Some(responses) = self.responses.as_mut().filter(|_| which < 2) {
-            responses[which].record(response.0).expect("histograms grow");
-            self.response_sum[which] += u128::from(response.0);
-            self.response_max[which] = self.response_max[which].max(response.0);
+        if let Some(latencies) = self.latencies.as_mut().filter(|_| which < 2) {
+            latencies[which].record(latency.0).expect("histograms grow");
+            self.latency_sum[which] += u128::from(latency.0);
+            self.latency_max[which] = self.latency_max[which].max(latency.0);
             self.answered_in_batch();
         }
     }
@@ -619,7 +619,7 @@ impl Folds {
         if self.batches.ends_at(answers) {
             self.batches.end(Mark {
                 answers,
-                response_ns: self.response_sum.iter().sum(),
+                latency_ns: self.latency_sum.iter().sum(),
                 slots: self.programmed_slots(),
                 pages: self.pages[RequestKind::Write as usize],
             });

@@ -11,12 +11,12 @@ pub struct FlowFolds {
     pub requests: [u64; 4],
     /// Sectors asked for, by kind.
     pub sectors: [u64; 4],
-    /// Response times in ns, of reads and of writes.
-    pub responses: [Histogram<u64>; 2],
+    /// Latencies in ns, of reads and of writes.
+    pub latencies: [Histogram<u64>; 2],
     /// Their sums: means are exact.
-    pub response_sum: [u128; 2],
+    pub latency_sum: [u128; 2],
     /// The longest.
-    pub response_max: [u64; 2],
+    pub latency_max: [u64; 2],
     /// When the first request was sent, and the last.
     pub sent: Option<(SimTime, SimTime)>,
     /// When the last was answered.
@@ -29,9 +29,9 @@ impl Default for FlowFolds {
         Self {
             requests: [0; 4],
             sectors: [0; 4],
-            responses: [histogram(), histogram()],
-            response_sum: [0; 2],
-            response_max: [0; 2],
+            latencies: [histogram(), histogram()],
+            latency_sum: [0; 2],
+            latency_max: [0; 2],
             sent: None,
             last_answer: SimTime::ZERO,
         }
@@ -46,14 +46,14 @@ impl FlowFolds {
                 let first = self.sent.map_or(sent, |(first, _)| first);
                 self.sent = Some((first, sent));
             }
-            Fact::FlowAnswered { kind, response, .. } => {
+            Fact::FlowAnswered { kind, latency, .. } => {
                 self.requests[kind as usize] += 1;
                 self.last_answer = at;
                 if matches!(kind, RequestKind::Read | RequestKind::Write) {
                     let which = kind as usize;
-                    self.responses[which].record(response.0).expect("histograms grow");
-                    self.response_sum[which] += u128::from(response.0);
-                    self.response_max[which] = self.response_max[which].max(response.0);
+                    self.latencies[which].record(latency.0).expect("histograms grow");
+                    self.latency_sum[which] += u128::from(latency.0);
+                    self.latency_max[which] = self.latency_max[which].max(latency.0);
                 }
             }
             _ => {}

@@ -70,8 +70,8 @@ pub struct Device<P: HostPayload, A: FlashArray<P>, O> {
     /// Dies that are slower than these say.
     pub slowness: Slowness,
     scheduler: Scheduler,
-    /// Whether the collection of a block occupies its die: once its first command is taken up, no other is until it has none left.
-    pub collection_occupies: bool,
+    /// Whether the GC of a block occupies its die: once its first command is taken up, no other is until it has none left.
+    pub gc_occupies: bool,
     /// Without time, commands complete in the order they are given (preconditioning).
     pub timed: bool,
     /// Virtual time.
@@ -109,7 +109,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             latencies: Latencies::new(timing, grid.geometry()),
             slowness: Slowness::default(),
             scheduler,
-            collection_occupies: false,
+            gc_occupies: false,
             timed: true,
             now: SimTime::ZERO,
             calendar: Calendar::new(dies + timers),

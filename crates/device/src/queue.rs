@@ -85,13 +85,13 @@ pub struct Die {
     pub since: SimTime,
     /// Erases that were asked for and have not ended.
     pub erases: u32,
-    /// Whether collection occupies it: nothing else is served while a command of collection can be.
+    /// Whether GC occupies it: nothing else is served while a command of GC can be.
     pub occupied: bool,
     /// Reads that go on after decoding failed: before anything else, as erases of the die wait for them.
     pub again: VecDeque<CommandId>,
-    /// Reads that may go first, everything else in order, and what collection asks of a die that it occupies.
+    /// Reads that may go first, everything else in order, and what GC asks of a die that it occupies.
     queues: [Queue; 3],
-    /// Commands of collection among what is in order: the first one waits for its turn as any other command.
+    /// Commands of GC among what is in order: the first one waits for its turn as any other command.
     in_order: u32,
     reads_in_a_row: u32,
     /// Times that the command in service gave way to reads.
@@ -102,11 +102,11 @@ pub struct Die {
     pub worked: Nanos,
 }
 
-/// The queue of a die that collection occupies.
-const COLLECTION: usize = 2;
+/// The queue of a die that GC occupies.
+const GC: usize = 2;
 
-/// Whether a command belongs to the collection of a block.
-pub(crate) fn is_collection(cause: Cause) -> bool {
+/// Whether a command belongs to the GC of a block.
+pub(crate) fn is_gc(cause: Cause) -> bool {
     matches!(cause, Cause::Gc | Cause::WearLevel | Cause::Fold)
 }
 
@@ -147,10 +147,10 @@ impl Die {
         self.push_to(usize::from(!early), id, commands);
     }
 
-    /// Queues a command of a collection that occupies its die: the first one waits for its turn, the others go with it.
-    pub fn push_collection<O>(&mut self, id: CommandId, early: bool, commands: &mut Slab<Command<O>, OfCommand>) {
-        if self.occupied || self.in_order > 0 || self.queues[COLLECTION].head.is_some() {
-            self.push_to(COLLECTION, id, commands);
+    /// Queues a command of a GC run that occupies its die: the first one waits for its turn, the others go with it.
+    pub fn push_gc<O>(&mut self, id: CommandId, early: bool, commands: &mut Slab<Command<O>, OfCommand>) {
+        if self.occupied || self.in_order > 0 || self.queues[GC].head.is_some() {
+            self.push_to(GC, id, commands);
         } else {
             self.in_order += 1;
             self.push_to(usize::from(!early), id, commands);
@@ -168,13 +168,13 @@ impl Die {
         queue.tail = Some(id);
     }
 
-    /// The next command of a collection whose turn has come.
+    /// The next command of a GC run whose turn has come.
     #[inline]
-    pub fn of_collection(&self) -> Option<CommandId> {
-        self.queues[COLLECTION].head.filter(|_| self.occupied || self.in_order == 0)
+    pub fn of_gc(&self) -> Option<CommandId> {
+        self.queues[GC].head.filter(|_| self.occupied || self.in_order == 0)
     }
 
-    /// Which queue has its turn, where collection has not.
+    /// Which queue has its turn, where GC has not.
     fn turn<O>(&self, commands: &Slab<Command<O>, OfCommand>) -> usize {
         let [reads, rest, _] = &self.queues;
         let program_is_due =
@@ -197,24 +197,21 @@ impl Die {
         self.queues.iter().flat_map(move |queue| std::iter::successors(queue.head, next))
     }
 
-    /// Everything that waits in order or before that, so that it may have been asked for before a command of collection.
-    pub(crate) fn not_of_collection<'a, O>(
-        &'a self,
-        commands: &'a Slab<Command<O>, OfCommand>,
-    ) -> impl Iterator<Item = CommandId> + 'a {
+    /// Everything that waits in order or before that, so that it may have been asked for before a command of GC.
+    pub(crate) fn not_of_gc<'a, O>(&'a self, commands: &'a Slab<Command<O>, OfCommand>) -> impl Iterator<Item = CommandId> + 'a {
         let next = |&id: &CommandId| commands[id].next;
-        self.queues[..COLLECTION].iter().flat_map(move |queue| std::iter::successors(queue.head, next))
+        self.queues[..GC].iter().flat_map(move |queue| std::iter::successors(queue.head, next))
     }
 
-    /// The command to serve next, where collection has not its turn; it stays.
+    /// The command to serve next, where GC has not its turn; it stays.
     pub fn peek<O>(&self, commands: &Slab<Command<O>, OfCommand>) -> Option<CommandId> {
         self.queues[self.turn(commands)].head
     }
 
-    /// Takes the next command of collection.
-    pub fn pop_collection<O>(&mut self, commands: &Slab<Command<O>, OfCommand>) -> Option<CommandId> {
-        let id = self.queues[COLLECTION].head?;
-        self.unlink(COLLECTION, id, commands);
+    /// Takes the next command of GC.
+    pub fn pop_gc<O>(&mut self, commands: &Slab<Command<O>, OfCommand>) -> Option<CommandId> {
+        let id = self.queues[GC].head?;
+        self.unlink(GC, id, commands);
         self.reads_in_a_row = 0;
         Some(id)
     }
@@ -222,7 +219,7 @@ impl Die {
     #[inline]
     fn unlink<O>(&mut self, which: usize, id: CommandId, commands: &Slab<Command<O>, OfCommand>) {
         self.queues[which].head = commands[id].next;
-        if self.in_order > 0 && which != COLLECTION && is_collection(commands[id].cause) {
+        if self.in_order > 0 && which != GC && is_gc(commands[id].cause) {
             self.in_order -= 1;
         }
     }

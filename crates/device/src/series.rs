@@ -5,7 +5,7 @@
 //! hundred bins, what they say does not depend on when they were merged, and a fact costs the same in all runs.
 //!
 //! What is counted over the whole run anyway is not counted again: a bin has the difference of its ends. Only what
-//! totals do not tell is taken from facts as they come: busy dies and response times.
+//! totals do not tell is taken from facts as they come: busy dies and latencies.
 
 use crate::facts::{Fact, Folds, RequestKind, Step};
 use vocab::{Cause, DieId, Nanos, SimTime};
@@ -19,13 +19,13 @@ pub const FIRST_WIDTH: Nanos = Nanos(1_000_000);
 /// Flows of a run that have a series of their own.
 pub const FLOWS_SHOWN: usize = 64;
 
-/// Sub-buckets of a power of two, as a power of two: a response time is known to 1/32.
+/// Sub-buckets of a power of two, as a power of two: a latency is known to 1/32.
 const SUB_BITS: u32 = 5;
 const SUB: u64 = 1 << SUB_BITS;
-/// Response times from 2^43 ns (2.4 hours) on share a bucket. Their maximum is exact.
+/// Latencies from 2^43 ns (2.4 hours) on share a bucket. Their maximum is exact.
 const BUCKETS: usize = ((43 - SUB_BITS) as usize + 1) << SUB_BITS;
 
-/// The bucket of a response time.
+/// The bucket of a latency.
 #[inline]
 fn bucket_of(ns: u64) -> usize {
     let shift = (63 - (ns | SUB).leading_zeros()) - SUB_BITS;
@@ -41,23 +41,23 @@ fn middle_of(bucket: u16) -> u64 {
     low + (1 << shift) / 2
 }
 
-/// Response times of one kind in one bin: how many in each bucket, and the longest.
+/// Latencies of one kind in one bin: how many in each bucket, and the longest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Responses {
+pub struct Latencies {
     /// Buckets with how many, ascending, without empty ones.
     counts: Vec<(u16, u32)>,
     /// The longest in ns: exact.
     pub max: u64,
 }
 
-impl Responses {
+impl Latencies {
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().map(|&(_, count)| u64::from(count)).sum()
     }
 
-    /// The response time in ns that a share of all do not exceed, to 1/64; `None` where there are none.
+    /// The latency in ns that a share of all do not exceed, to 1/64; `None` where there are none.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let wanted = ((share * self.count() as f64).ceil() as u64).max(1);
@@ -90,16 +90,16 @@ impl Responses {
     }
 }
 
-/// Response times of the open bin.
+/// Latencies of the open bin.
 #[derive(Clone, Debug)]
-struct OpenResponses {
+struct OpenLatencies {
     counts: Box<[u32]>,
     /// Buckets with anything in them, a bit each.
     touched: [u64; BUCKETS.div_ceil(64)],
     max: u64,
 }
 
-impl OpenResponses {
+impl OpenLatencies {
     fn new() -> Self {
         Self { counts: vec![0; BUCKETS].into(), touched: [0; BUCKETS.div_ceil(64)], max: 0 }
     }
@@ -112,7 +112,7 @@ impl OpenResponses {
         self.max = self.max.max(ns);
     }
 
-    fn close(&mut self) -> Responses {
+    fn close(&mut self) -> Latencies {
         let mut counts = Vec::with_capacity(self.touched.iter().map(|word| word.count_ones() as usize).sum());
         for (number, word) in self.touched.iter_mut().enumerate() {
             while *word > 0 {
@@ -121,7 +121,7 @@ impl OpenResponses {
                 *word &= *word - 1;
             }
         }
-        Responses { counts, max: std::mem::take(&mut self.max) }
+        Latencies { counts, max: std::mem::take(&mut self.max) }
     }
 }
 
@@ -178,21 +178,21 @@ impl Counts {
 pub struct Bin {
     /// How often what happened.
     pub counts: Counts,
-    /// Response times of reads and writes answered.
-    pub responses: [Responses; 2],
+    /// Latencies of reads and writes answered.
+    pub latencies: [Latencies; 2],
     /// Requests that had arrived and were not answered, summed over the time in ns.
     pub outstanding_ns: u128,
     /// At the end of the bin.
     pub gauges: Gauges,
-    /// Response times of reads and writes of each flow, where there are several.
-    pub flows: Vec<[Responses; 2]>,
+    /// Latencies of reads and writes of each flow, where there are several.
+    pub flows: Vec<[Latencies; 2]>,
 }
 
 impl Bin {
     /// Takes in the bin after it.
     fn absorb(&mut self, later: &Self) {
         self.counts = self.counts.with(&later.counts, |one, other| one + other);
-        self.responses.iter_mut().zip(&later.responses).for_each(|(into, from)| into.add(from));
+        self.latencies.iter_mut().zip(&later.latencies).for_each(|(into, from)| into.add(from));
         self.outstanding_ns += later.outstanding_ns;
         if self.flows.len() < later.flows.len() {
             self.flows.resize_with(later.flows.len(), Default::default);
@@ -223,8 +223,8 @@ pub struct Series {
     start: SimTime,
     end: SimTime,
     open_busy: Vec<Nanos>,
-    open_responses: [OpenResponses; 2],
-    open_flows: Vec<[OpenResponses; 2]>,
+    open_latencies: [OpenLatencies; 2],
+    open_flows: Vec<[OpenLatencies; 2]>,
 }
 
 impl Series {
@@ -241,7 +241,7 @@ impl Series {
             start: now,
             end: now + FIRST_WIDTH,
             open_busy: vec![Nanos(0); dies as usize],
-            open_responses: [OpenResponses::new(), OpenResponses::new()],
+            open_latencies: [OpenLatencies::new(), OpenLatencies::new()],
             open_flows: Vec::new(),
         }
     }
@@ -271,11 +271,11 @@ impl Series {
         };
         let counts = so_far.with(&self.before, |after, before| after - before);
         self.before = so_far;
-        let [reads, writes] = &mut self.open_responses;
-        let responses = [reads.close(), writes.close()];
+        let [reads, writes] = &mut self.open_latencies;
+        let latencies = [reads.close(), writes.close()];
         let outstanding_ns = self.outstanding_ns(&counts, [folds.arrival_times, folds.answer_times]);
         let flows = self.open_flows.iter_mut().map(|[reads, writes]| [reads.close(), writes.close()]).collect();
-        self.bins.push(Bin { counts, responses, outstanding_ns, gauges, flows });
+        self.bins.push(Bin { counts, latencies, outstanding_ns, gauges, flows });
         self.busy.extend_from_slice(&self.open_busy);
         self.open_busy.fill(Nanos(0));
         (self.start, self.end) = (self.end, self.end + self.width);
@@ -347,7 +347,7 @@ impl Series {
     pub(crate) fn record(&mut self, at: SimTime, fact: Fact) {
         match fact {
             Fact::Served { die: Some(die), busy, .. } => self.served(at, die, busy),
-            Fact::Answered { kind, response } => self.answered(kind, response),
+            Fact::Answered { kind, latency } => self.answered(kind, latency),
             _ => {}
         }
     }
@@ -380,22 +380,22 @@ impl Series {
 
     /// Takes in a fact of one of several flows. Beyond [`FLOWS_SHOWN`] there is no series of a flow.
     pub(crate) fn of_flow(&mut self, flow: u16, fact: Fact) {
-        let (flow, Fact::FlowAnswered { kind, response, .. }) = (flow as usize, fact) else { return };
+        let (flow, Fact::FlowAnswered { kind, latency, .. }) = (flow as usize, fact) else { return };
         if flow >= FLOWS_SHOWN {
             return;
         }
         if self.open_flows.len() <= flow {
-            self.open_flows.resize_with(flow + 1, || [OpenResponses::new(), OpenResponses::new()]);
+            self.open_flows.resize_with(flow + 1, || [OpenLatencies::new(), OpenLatencies::new()]);
         }
-        if let Some(responses) = self.open_flows[flow].get_mut(kind as usize) {
-            responses.record(response.0);
+        if let Some(latencies) = self.open_flows[flow].get_mut(kind as usize) {
+            latencies.record(latency.0);
         }
     }
 
     #[inline(never)]
-    fn answered(&mut self, kind: RequestKind, response: Nanos) {
-        if let Some(responses) = self.open_responses.get_mut(kind as usize) {
-            responses.record(response.0);
+    fn answered(&mut self, kind: RequestKind, latency: Nanos) {
+        if let Some(latencies) = self.open_latencies.get_mut(kind as usize) {
+            latencies.record(latency.0);
         }
     }
 }

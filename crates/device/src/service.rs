@@ -5,7 +5,7 @@ use crate::command::{Command, Stage, Verb};
 use crate::config::Scheduler;
 use crate::contents::HostPayload;
 use crate::facts::Fact;
-use crate::queue::{InRegister, Phase, Registers, is_collection};
+use crate::queue::{InRegister, Phase, Registers, is_gc};
 use crate::slab::{CommandId, ImageId};
 use crate::waits::Wait;
 use nand::FlashArray;
@@ -55,8 +55,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             self.suspend(die, command.ppn);
         }
         let state = &mut self.work.dies[die.index()];
-        if self.collection_occupies && is_collection(command.cause) {
-            state.push_collection(id, early, &mut self.commands);
+        if self.gc_occupies && is_gc(command.cause) {
+            state.push_gc(id, early, &mut self.commands);
         } else {
             state.push(id, early, &mut self.commands);
         }
@@ -97,30 +97,30 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         if self.work.dies[die.index()].suspended.is_some() {
             return self.go_on_suspended(die);
         }
-        let of_collection = self.next_of_collection(die);
+        let of_gc = self.next_of_gc(die);
         if self.ecc.as_ref().is_some_and(|ecc| ecc.is_decoding(die)) {
             if self.serve_again(die, Nanos(0)) {
                 return Taken::Command;
             }
             let state = &self.work.dies[die.index()];
-            let next = of_collection.or_else(|| state.peek(&self.commands));
-            let waits_for_page = state.occupied && of_collection.is_none();
+            let next = of_gc.or_else(|| state.peek(&self.commands));
+            let waits_for_page = state.occupied && of_gc.is_none();
             if waits_for_page || next.is_some_and(|id| self.commands[id].verb == Verb::Erase) {
                 self.calendar.clear(die.index());
                 return Taken::Command;
             }
         }
         let state = &mut self.work.dies[die.index()];
-        let popped = if of_collection.is_some() { state.pop_collection(&self.commands) } else { state.pop(&self.commands) };
+        let popped = if of_gc.is_some() { state.pop_gc(&self.commands) } else { state.pop(&self.commands) };
         let Some(id) = popped else {
             state.occupied = false;
             self.calendar.clear(die.index());
             return Taken::Nothing;
         };
         (state.since, state.gave_way) = (self.now, 0);
-        if self.collection_occupies {
-            // While something of collection waits, it has the die, also where order lets another command go before.
-            state.occupied = is_collection(self.commands[id].cause) || state.occupied && state.of_collection().is_some();
+        if self.gc_occupies {
+            // While something of GC waits, it has the die, also where order lets another command go before.
+            state.occupied = is_gc(self.commands[id].cause) || state.occupied && state.of_gc().is_some();
         }
         let command = &mut self.commands[id];
         command.stage = Stage::Served;
@@ -134,13 +134,13 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         if verb == Verb::Program { Taken::Program(image) } else { Taken::Command }
     }
 
-    /// The next command of a collection that occupies the die, unless it has to wait for one that was asked for before and is in
+    /// The next command of a GC run that occupies the die, unless it has to wait for one that was asked for before and is in
     /// order: a read for the program of its page, a program for those of the pages before it in its block, an erase for reads of it.
     /// What is queued before that one was asked for earlier still, so that serving in order until then overtakes nothing.
     #[inline]
-    fn next_of_collection(&self, die: DieId) -> Option<CommandId> {
+    fn next_of_gc(&self, die: DieId) -> Option<CommandId> {
         let state = &self.work.dies[die.index()];
-        let id = state.of_collection()?;
+        let id = state.of_gc()?;
         let command = &self.commands[id];
         let (block, page) = self.grid.split(command.ppn);
         let is_ready = match command.verb {
@@ -150,7 +150,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
                 let waits_for = |other: CommandId| {
                     self.commands[other].stage == Stage::Queued && self.block_of(self.commands[other].ppn) == block
                 };
-                !state.not_of_collection(&self.commands).any(waits_for)
+                !state.not_of_gc(&self.commands).any(waits_for)
             }
         };
         // Without anything in order there is nothing to wait for.

@@ -21,7 +21,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let (Some(time), Some(before)) = (self.latencies.suspend, self.cells_begin_in(die)) else { return };
         let state = &self.work.dies[die.index()];
         let (Some((command, Phase::Ending)), Some(ends)) = (state.service, self.calendar.at(die.index())) else { return };
-        let forbidden = self.collection_occupies || self.losses.is_dead(die) || self.is_gathered(ppn);
+        let forbidden = self.gc_occupies || self.losses.is_dead(die) || self.is_gathered(ppn);
         if forbidden || state.gave_way >= GIVES_WAY_AT_MOST {
             return;
         }

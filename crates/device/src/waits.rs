@@ -1,8 +1,8 @@
-//! Where the time of a response goes: every flash command is watched from its submission to its end, and each
+//! Where the time of a latency goes: every flash command is watched from its submission to its end, and each
 //! nanosecond in between has a name.
 //!
 //! A command that ends leaves a [`Trail`]: the waits from its submission to now, which add up to exactly that time.
-//! Whoever waited for the command explains its own response with it.
+//! Whoever waited for the command explains its own latency with it.
 
 use crate::Device;
 use crate::command::{Command, Verb};
@@ -12,7 +12,7 @@ use crate::slab::CommandId;
 use nand::FlashArray;
 use vocab::{Cause, DieId, Nanos, SimTime};
 
-/// A named part of a response.
+/// A named part of a latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Wait {
@@ -23,12 +23,12 @@ pub enum Wait {
     /// Queued while the die programmed parity, or read to compute it.
     QueueParity,
     /// Queued while the die moved pages for garbage collection or wear levelling.
-    QueueCollection,
+    QueueGc,
     /// Queued while the die erased.
     QueueErases,
     /// Queued while the die read or programmed to restore what was lost.
     QueueRebuild,
-    /// Queued while the die did other upkeep: refresh, patrol, code for reads to come, metadata.
+    /// Queued while the die did other upkeep: refresh, scrub, code for reads to come, metadata.
     QueueUpkeep,
     /// The channel was taken by other dies.
     Channel,
@@ -46,7 +46,7 @@ pub enum Wait {
     Ecc,
     /// An earlier update of the same stripe went first, or an earlier request of which no more is known.
     Order,
-    /// There was no free page: collection had to make room.
+    /// There was no free page: GC had to make room.
     Space,
     /// There was no room in the write buffer, or what it holds was not yet written.
     Buffer,
@@ -70,7 +70,7 @@ impl Wait {
         (Self::QueueHostReads, "queue-host-reads"),
         (Self::QueueHostPrograms, "queue-host-programs"),
         (Self::QueueParity, "queue-parity"),
-        (Self::QueueCollection, "queue-collection"),
+        (Self::QueueGc, "queue-gc"),
         (Self::QueueErases, "queue-erases"),
         (Self::QueueRebuild, "queue-rebuild"),
         (Self::QueueUpkeep, "queue-upkeep"),
@@ -96,7 +96,7 @@ impl Wait {
             (Verb::Read, Cause::Host | Cause::HostRmw) => Self::QueueHostReads,
             (_, Cause::Host | Cause::HostRmw) => Self::QueueHostPrograms,
             (_, Cause::Parity | Cause::Padding) => Self::QueueParity,
-            (_, Cause::Gc | Cause::WearLevel | Cause::Fold) => Self::QueueCollection,
+            (_, Cause::Gc | Cause::WearLevel | Cause::Fold) => Self::QueueGc,
             (_, Cause::Rebuild) => Self::QueueRebuild,
             (_, Cause::Refresh | Cause::Encode | Cause::Meta) => Self::QueueUpkeep,
         }

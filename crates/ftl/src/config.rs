@@ -14,14 +14,14 @@ pub struct GcConfig {
     /// Candidates that `d-choices` draws.
     pub choices: u32,
     /// Whether collected pages go to a block of their own instead of among host writes.
-    pub separate_frontier: bool,
+    pub separate_write_pointer: bool,
     /// A log collects when its free blocks fall below this (at least 2).
     pub free_blocks: u32,
     /// Free blocks below which an idle die collects ahead of need; 0 switches that off.
     pub idle_free_blocks: u32,
     /// Page moves that one collector keeps in flight; that of superblocks for each die, a program unit at least.
     pub moves_in_flight: u32,
-    /// Whether collection occupies a die: from the first command of a victim's collection until its erase nothing else is served
+    /// Whether GC occupies a die: from the first command of a victim's GC until its erase nothing else is served
     /// there, but what the order of commands demands. Written down where it is set.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub occupies_die: bool,
@@ -49,9 +49,9 @@ pub struct StreamConfig {
 pub enum Isolation {
     /// Not at all: streams are only counted.
     Off,
-    /// Where the host writes; collection mixes what survives.
+    /// Where the host writes; GC mixes what survives.
     Initial,
-    /// Collection, too, keeps the pages of a stream in blocks of that stream.
+    /// GC, too, keeps the pages of a stream in blocks of that stream.
     Persistent,
 }
 
@@ -72,15 +72,15 @@ impl StreamConfig {
         self.count > 1
     }
 
-    /// Frontiers that the host writes to.
+    /// Write pointers that the host writes to.
     #[must_use]
-    pub fn host_frontiers(&self) -> u32 {
+    pub fn host_write_pointers(&self) -> u32 {
         if self.isolation == Isolation::Off { 1 } else { self.count }
     }
 
-    /// Frontiers that collection writes to.
+    /// Write pointers that GC writes to.
     #[must_use]
-    pub fn gc_frontiers(&self) -> u32 {
+    pub fn gc_write_pointers(&self) -> u32 {
         if self.isolation == Isolation::Persistent { self.count } else { 1 }
     }
 }
@@ -90,7 +90,7 @@ impl Default for GcConfig {
         Self {
             policy: "greedy".into(),
             choices: 10,
-            separate_frontier: true,
+            separate_write_pointer: true,
             free_blocks: 3,
             idle_free_blocks: 0,
             moves_in_flight: 4,
@@ -109,7 +109,7 @@ impl GcConfig {
             return fail("gc.free_blocks", format!("found {}, at least 2: one for the collector, one to open", self.free_blocks));
         }
         // One block is being written and one collected.
-        let open = self.streams.host_frontiers() + self.streams.gc_frontiers();
+        let open = self.streams.host_write_pointers() + self.streams.gc_write_pointers();
         let most = units.saturating_sub(open + reserve).max(2);
         for (setting, value) in [("gc.free_blocks", self.free_blocks), ("gc.idle_free_blocks", self.idle_free_blocks)] {
             if value > most {
@@ -128,21 +128,21 @@ impl GcConfig {
         Ok(())
     }
 
-    /// `has_frontiers`: whether the logs have frontiers for streams.
-    pub(crate) fn check_streams(&self, has_frontiers: bool) -> Result<(), FtlError> {
+    /// `has_write_pointers`: whether the logs have write pointers for streams.
+    pub(crate) fn check_streams(&self, has_write_pointers: bool) -> Result<(), FtlError> {
         let fail = |setting, reason| Err(FtlError { setting, reason });
-        let Self { streams, separate_frontier, .. } = self;
+        let Self { streams, separate_write_pointer, .. } = self;
         if !(1..=StreamId::COUNT_MAX as u32).contains(&streams.count) {
             return fail("gc.streams.count", format!("found {}, valid are 1 to {}", streams.count, StreamId::COUNT_MAX));
         }
-        if streams.are_told_apart() && !has_frontiers {
+        if streams.are_told_apart() && !has_write_pointers {
             return fail(
                 "gc.streams.count",
-                format!("found {}, valid is 1: only logs of whole dies have frontiers for streams", streams.count),
+                format!("found {}, valid is 1: only logs of whole dies have write pointers for streams", streams.count),
             );
         }
-        if streams.host_frontiers() > 1 && !separate_frontier {
-            return fail("gc.separate_frontier", "found false, must be true where streams are isolated".into());
+        if streams.host_write_pointers() > 1 && !separate_write_pointer {
+            return fail("gc.separate_write_pointer", "found false, must be true where streams are isolated".into());
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
 //! Space of groups with codes of their own: how much a group holds, how many free groups
-//! collection needs, which groups have a code that is no longer in use.
+//! GC needs, which groups have a code that is no longer in use.
 
 use crate::log::LogShape;
 use crate::{Ftl, UnitId, UnitState};
@@ -46,7 +46,7 @@ impl LogShape {
     /// Keeps at least `reserve` free groups for the collector.
     fn reserve_at_least(&mut self, reserve: u32) {
         self.collectors = self.collectors.max(reserve);
-        // Collection must begin before the host has to stop.
+        // GC must begin before the host has to stop.
         self.gc.free_blocks = self.gc.free_blocks.max(self.collectors + 1);
     }
 }
@@ -66,7 +66,7 @@ impl Ftl {
         }
         let most = self.units.iter().map(|unit| unit.slots).max().unwrap_or(0).max(all.most_slots);
         self.shape.reserve_at_least(most.div_ceil(narrowest.max(1)));
-        // Collection gains space where a victim has fewer valid slots than a new group holds.
+        // GC gains space where a victim has fewer valid slots than a new group holds.
         let slots = slots_of(&self.grid, scheme, code, SuperblockId(0), self.rows().working_dies());
         self.shape.unit_slots = slots.max(self.shape.granule);
         self.shape.outdated = outdated;

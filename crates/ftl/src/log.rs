@@ -5,7 +5,7 @@ use crate::victim::{Candidates, VictimPolicy};
 use crate::{GcConfig, GroupSpace, SlcSpace, WearConfig};
 use vocab::{Grid, StreamId};
 
-/// A unit of collection over the whole drive: a block of a region log, or a superblock.
+/// A unit of GC over the whole drive: a block of a region log, or a superblock.
 pub type UnitId = u32;
 
 /// Where a unit is in its life.
@@ -57,7 +57,7 @@ pub enum LogKind {
 }
 
 /// Size of region logs that are smaller than a die. Blocks of a die beyond its last segment are not used.
-/// Host and collector write to the same frontier, because a segment has few spare blocks.
+/// Host and collector write to the same write pointer, because a segment has few spare blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segments {
     /// Segments of a die.
@@ -66,19 +66,19 @@ pub struct Segments {
     pub blocks: u32,
 }
 
-/// Who writes to a log. The collector may have a frontier of its own.
+/// Who writes to a log. The collector may have a write pointer of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// The host, and parity of what it writes.
     Host,
-    /// Parity that must be written before collection can go on: it shares the host's frontier
+    /// Parity that must be written before GC can go on: it shares the host's write pointer
     /// and may use the reserve that the host may not.
     Commit,
     /// Garbage collection and whatever else moves pages.
     Gc,
     /// The host, in one of its streams. Stream 0, and all of them where streams are not isolated, write as [`Stream::Host`].
     HostIn(StreamId),
-    /// As [`Stream::Gc`], for pages of one of the host's streams, which has a frontier of its own where isolation is persistent.
+    /// As [`Stream::Gc`], for pages of one of the host's streams, which has a write pointer of its own where isolation is persistent.
     GcOf(StreamId),
 }
 
@@ -89,25 +89,25 @@ impl Stream {
         matches!(self, Stream::Host | Stream::HostIn(_))
     }
 
-    /// Whether it is collection that writes.
+    /// Whether it is GC that writes.
     #[inline]
-    pub(crate) fn is_collection(self) -> bool {
+    pub(crate) fn is_gc(self) -> bool {
         matches!(self, Stream::Gc | Stream::GcOf(_))
     }
 }
 
-/// Frontiers of a log: of the host and of collection, those of the host's further streams, those of collection, and of the host
+/// Write pointers of a log: of the host and of GC, those of the host's further streams, those of GC, and of the host
 /// in SLC mode.
-const FRONTIERS: usize = SLC + 1;
+const WRITE_POINTERS: usize = SLC + 1;
 
 /// Where a stream writes next. `next` counts positions: pages of a block, rows of a superblock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Frontier {
+pub(crate) struct WritePointer {
     pub unit: Option<UnitId>,
     pub next: u32,
 }
 
-/// One log: neighbouring units with a list of free ones, frontiers and a clock.
+/// One log: neighbouring units with a list of free ones, write pointers and a clock.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
     pub(crate) first: UnitId,
@@ -120,9 +120,9 @@ pub(crate) struct Log {
     pub cache: Cache,
     /// Valid slots in all units.
     pub live: u32,
-    /// Most valid slots with which collection still gains space.
+    /// Most valid slots with which GC still gains space.
     pub live_max: u32,
-    pub(crate) frontiers: [Frontier; FRONTIERS],
+    pub(crate) write_pointers: [WritePointer; WRITE_POINTERS],
 }
 
 /// Positions, slots and settings shared by all logs of a drive.
@@ -152,7 +152,7 @@ pub(crate) struct LogShape {
 }
 
 /// Units whose slots do not count as space for data: one kept for the collector, two open ones, and one
-/// more, because collection gains space only where as many slots are invalid.
+/// more, because GC gains space only where as many slots are invalid.
 const UNITS_HELD_BACK: u32 = 4;
 
 impl LogShape {
@@ -177,7 +177,7 @@ impl LogShape {
         let die_units = grid.blocks_per_die();
         let (die_logs, units) = segments.map_or((1, die_units), |segments| (segments.per_die, segments.blocks));
         let mut gc = gc.clone();
-        gc.separate_frontier &= segments.is_none();
+        gc.separate_write_pointer &= segments.is_none();
         let (segments, wear) = (segments.is_some(), *wear);
         Self {
             positions,
@@ -256,7 +256,7 @@ impl LogShape {
             return self.collectors;
         }
         // Each further stream has an open unit of its own, or two.
-        let streams = self.gc.streams.host_frontiers() + self.gc.streams.gc_frontiers() - 2;
+        let streams = self.gc.streams.host_write_pointers() + self.gc.streams.gc_write_pointers() - 2;
         // The open unit of a cache that takes any unit holds less than it takes.
         let open_slc = u32::from(self.slc.is_some_and(|slc| slc.kept() == 0));
         UNITS_HELD_BACK - 1 + open_slc + self.collectors + self.reserve + streams
@@ -282,8 +282,8 @@ impl Log {
         let live_max = (free.len() as u32).saturating_sub(shape.held_back()) * shape.slots_at_rest();
         // Taken from the end: ascending use of a fresh log.
         free.reverse();
-        let (dirty, frontiers, cache) = (Vec::new(), [Frontier::default(); FRONTIERS], Cache::of(kept));
-        Self { first, free, dirty, clock: 0, collections: 0, cache, live: 0, live_max, frontiers }
+        let (dirty, write_pointers, cache) = (Vec::new(), [WritePointer::default(); WRITE_POINTERS], Cache::of(kept));
+        Self { first, free, dirty, clock: 0, collections: 0, cache, live: 0, live_max, write_pointers }
     }
 
     /// Takes over the units that a mount found. None is free. The clock goes on from the closed ones.
@@ -359,13 +359,15 @@ impl Log {
     }
 
     #[inline]
-    pub(crate) fn frontier_of(&self, stream: Stream, shape: &LogShape) -> usize {
+    pub(crate) fn write_pointer_of(&self, stream: Stream, shape: &LogShape) -> usize {
         let streams = &shape.gc.streams;
         match stream {
-            Stream::HostIn(of) if of.index() > 0 && u32::from(of.0) < streams.host_frontiers() => 1 + of.index(),
+            Stream::HostIn(of) if of.index() > 0 && u32::from(of.0) < streams.host_write_pointers() => 1 + of.index(),
             Stream::Host | Stream::Commit | Stream::HostIn(_) => 0,
-            Stream::GcOf(of) if of.index() > 0 && u32::from(of.0) < streams.gc_frontiers() => StreamId::COUNT_MAX + of.index(),
-            Stream::Gc | Stream::GcOf(_) => usize::from(shape.gc.separate_frontier),
+            Stream::GcOf(of) if of.index() > 0 && u32::from(of.0) < streams.gc_write_pointers() => {
+                StreamId::COUNT_MAX + of.index()
+            }
+            Stream::Gc | Stream::GcOf(_) => usize::from(shape.gc.separate_write_pointer),
         }
     }
 
@@ -382,21 +384,21 @@ impl Log {
         {
             return decided;
         }
-        self.has_room_at(self.frontier_of(stream, shape), stream, shape)
+        self.has_room_at(self.write_pointer_of(stream, shape), stream, shape)
     }
 
-    /// As [`Self::has_room`], beside an SLC cache, at the frontier of the stream.
+    /// As [`Self::has_room`], beside an SLC cache, at the write pointer of the stream.
     #[inline(always)]
     fn has_room_at(&self, which: usize, stream: Stream, shape: &LogShape) -> bool {
-        let frontier = &self.frontiers[which];
+        let write_pointer = &self.write_pointers[which];
         let reserve = match stream {
-            Stream::Gc | Stream::GcOf(_) => return frontier.unit.is_some() || !self.free.is_empty(),
+            Stream::Gc | Stream::GcOf(_) => return write_pointer.unit.is_some() || !self.free.is_empty(),
             Stream::Commit => 0,
             Stream::Host | Stream::HostIn(_) => shape.reserve * shape.positions,
         };
-        let open = if frontier.unit.is_some() { shape.positions - frontier.next } else { 0 };
+        let open = if write_pointer.unit.is_some() { shape.positions - write_pointer.next } else { 0 };
         let free = self.free_units();
-        let left = if shape.gc.separate_frontier {
+        let left = if shape.gc.separate_write_pointer {
             open + free.saturating_sub(shape.collectors) * shape.positions
         } else {
             (open + free * shape.positions).saturating_sub(shape.collectors * shape.positions)
@@ -408,24 +410,24 @@ impl Log {
     #[inline]
     pub fn position(&mut self, stream: Stream, units: &mut [Unit], shape: &LogShape) -> Option<(UnitId, u32)> {
         if shape.slc.is_some()
-            && !stream.is_collection()
-            && let Some(frontier) = self.slc_position(units, shape)
+            && !stream.is_gc()
+            && let Some(write_pointer) = self.slc_position(units, shape)
         {
-            return frontier.unit.map(|unit| (unit, frontier.next));
+            return write_pointer.unit.map(|unit| (unit, write_pointer.next));
         }
         if !self.has_room(stream, shape) {
             return None;
         }
-        let which = self.frontier_of(stream, shape);
-        if self.frontiers[which].unit.is_none() {
+        let which = self.write_pointer_of(stream, shape);
+        if self.write_pointers[which].unit.is_none() {
             self.open(which, units, shape)?;
         }
-        let frontier = self.frontiers[which];
-        frontier.unit.map(|unit| (unit, frontier.next))
+        let write_pointer = self.write_pointers[which];
+        write_pointer.unit.map(|unit| (unit, write_pointer.next))
     }
 
     /// The unit and position that the stream writes next, taken: what [`Self::position`] and [`Self::advance`] do, for most drives
-    /// with one look at the frontier.
+    /// with one look at the write pointer.
     #[inline]
     pub fn take(&mut self, stream: Stream, units: &mut [Unit], shape: &LogShape) -> Option<(UnitId, u32)> {
         if shape.slc.is_some() {
@@ -433,24 +435,24 @@ impl Log {
             self.advance(stream, units, shape);
             return Some(position);
         }
-        let which = self.frontier_of(stream, shape);
+        let which = self.write_pointer_of(stream, shape);
         if !self.has_room_at(which, stream, shape) {
             return None;
         }
-        let unit = match self.frontiers[which].unit {
+        let unit = match self.write_pointers[which].unit {
             Some(unit) => unit,
             None => self.open(which, units, shape)?,
         };
-        let next = self.frontiers[which].next;
+        let next = self.write_pointers[which].next;
         self.move_on(which, shape.positions, units);
         Some((unit, next))
     }
 
-    /// A free unit becomes the open one of a frontier.
+    /// A free unit becomes the open one of a write pointer.
     fn open(&mut self, which: usize, units: &mut [Unit], shape: &LogShape) -> Option<UnitId> {
         let unit = self.take_free(units, shape)?;
         units[(unit - self.first) as usize].state = UnitState::Open;
-        self.frontiers[which] = Frontier { unit: Some(unit), next: 0 };
+        self.write_pointers[which] = WritePointer { unit: Some(unit), next: 0 };
         Some(unit)
     }
 
@@ -458,18 +460,18 @@ impl Log {
     #[inline]
     pub fn advance(&mut self, stream: Stream, units: &mut [Unit], shape: &LogShape) {
         let (which, positions) = match &shape.slc {
-            Some(slc) if !stream.is_collection() && self.writes_slc() => (SLC, shape.positions / slc.bits),
-            _ => (self.frontier_of(stream, shape), shape.positions),
+            Some(slc) if !stream.is_gc() && self.writes_slc() => (SLC, shape.positions / slc.bits),
+            _ => (self.write_pointer_of(stream, shape), shape.positions),
         };
         self.move_on(which, positions, units);
     }
 
     #[inline(always)]
     fn move_on(&mut self, which: usize, positions: u32, units: &mut [Unit]) {
-        let frontier = &mut self.frontiers[which];
-        frontier.next += 1;
-        if frontier.next == positions {
-            let unit = frontier.unit.take().expect("a position was given out");
+        let write_pointer = &mut self.write_pointers[which];
+        write_pointer.next += 1;
+        if write_pointer.next == positions {
+            let unit = write_pointer.unit.take().expect("a position was given out");
             let unit = &mut units[(unit - self.first) as usize];
             unit.state = UnitState::Closed;
             unit.closed_at = self.clock;
@@ -486,7 +488,7 @@ impl Log {
         Some(self.free.remove(least))
     }
 
-    /// Whether collection is due. A segment is collected only when the host finds no room: it has so few
+    /// Whether GC is due. A segment is collected only when the host finds no room: it has so few
     /// spare blocks that an earlier victim would hold hardly any invalid slots.
     #[inline]
     pub fn is_short(&self, shape: &LogShape) -> bool {
@@ -504,7 +506,7 @@ impl Log {
 
     /// Condemns the next victim, which the policy chooses. Each eighth victim is the least worn closed
     /// unit instead, if the P/E cycles of the log differ too much (static wear levelling); more than one
-    /// in eight would leave too little collection. The flag says whether wear levelling chose.
+    /// in eight would leave too little GC. The flag says whether wear levelling chose.
     pub fn condemn(&mut self, units: &mut [Unit], shape: &LogShape, policy: &mut dyn VictimPolicy) -> Option<(UnitId, bool)> {
         let candidates = shape.candidates(units, self.clock);
         // A policy that does not look at validity would move full units without end.
@@ -549,9 +551,9 @@ impl Log {
 
     /// Closes an open unit before its last position; does nothing where the unit is not open.
     pub fn abandon(&mut self, unit: UnitId, units: &mut [Unit]) {
-        for frontier in &mut self.frontiers {
-            if frontier.unit == Some(unit) {
-                *frontier = Frontier::default();
+        for write_pointer in &mut self.write_pointers {
+            if write_pointer.unit == Some(unit) {
+                *write_pointer = WritePointer::default();
                 let state = &mut units[(unit - self.first) as usize];
                 (state.state, state.closed_at) = (UnitState::Closed, self.clock);
                 self.clock += 1;

@@ -146,12 +146,12 @@ impl Ftl {
         let kept = slc.map_or(0, |slc| slc.kept());
         gc.check(reserve, grid.blocks_per_die().saturating_sub(kept))?;
         gc.check_streams(kind == LogKind::Regions && segments.is_none())?;
-        if kind == LogKind::Regions && grid.slots_per_page() > 1 && !gc.separate_frontier {
+        if kind == LogKind::Regions && grid.slots_per_page() > 1 && !gc.separate_write_pointer {
             let slots = grid.slots_per_page();
             let reason = format!(
                 "found false, must be true where a page holds {slots} logical pages: a half filled page would wait for the other writer"
             );
-            return Err(FtlError { setting: "gc.separate_frontier", reason });
+            return Err(FtlError { setting: "gc.separate_write_pointer", reason });
         }
         let draws = streams.stream("ftl/victim");
         let own = gc.own.as_ref().map(victim::OwnPolicy::build);
@@ -474,7 +474,7 @@ impl Ftl {
         log.has_room(stream, &self.shape) && (!stream.is_host() || log.live < log.live_max)
     }
 
-    /// Takes the next page of a region log for the stream; `None` where it must wait for collection.
+    /// Takes the next page of a region log for the stream; `None` where it must wait for GC.
     #[inline]
     pub fn take_page(&mut self, log: usize, stream: Stream) -> Option<Ppn> {
         debug_assert_eq!(self.kind, LogKind::Regions);
@@ -488,7 +488,7 @@ impl Ftl {
     }
 
     /// P/E cycles of the block that the stream writes next in a region log; opens that block. `None`
-    /// where the stream must wait for collection.
+    /// where the stream must wait for GC.
     pub fn next_pe(&mut self, log: usize, stream: Stream) -> Option<u32> {
         let (state, units, shape, _) = self.units_of(log);
         let (unit, _) = state.position(stream, units, shape)?;
@@ -496,7 +496,7 @@ impl Ftl {
     }
 
     /// The row that the stream writes, as superblock and number there, until [`Self::next_row`];
-    /// `None` where the stream must wait for collection.
+    /// `None` where the stream must wait for GC.
     pub fn open_row(&mut self, stream: Stream) -> Option<(SuperblockId, u32)> {
         let (state, units, shape, _) = self.units_of(0);
         state.position(stream, units, shape).map(|(unit, page)| (SuperblockId(unit), page))
@@ -510,18 +510,18 @@ impl Ftl {
 
     /// Whether host and collector write to separate units.
     #[must_use]
-    pub fn separates_frontiers(&self) -> bool {
-        self.shape.gc.separate_frontier
+    pub fn separates_write_pointers(&self) -> bool {
+        self.shape.gc.separate_write_pointer
     }
 
-    /// Who writes to each frontier of the host in a log.
-    pub fn host_frontiers(&self) -> impl Iterator<Item = Stream> + use<> {
-        (0..self.shape.gc.streams.host_frontiers() as u8).map(|of| Stream::HostIn(StreamId(of)))
+    /// Who writes to each write pointer of the host in a log.
+    pub fn host_write_pointers(&self) -> impl Iterator<Item = Stream> + use<> {
+        (0..self.shape.gc.streams.host_write_pointers() as u8).map(|of| Stream::HostIn(StreamId(of)))
     }
 
-    /// Who writes to each frontier of collection in a log.
-    pub fn gc_frontiers(&self) -> impl Iterator<Item = Stream> + use<> {
-        (0..self.shape.gc.streams.gc_frontiers() as u8).map(|of| Stream::GcOf(StreamId(of)))
+    /// Who writes to each write pointer of GC in a log.
+    pub fn gc_write_pointers(&self) -> impl Iterator<Item = Stream> + use<> {
+        (0..self.shape.gc.streams.gc_write_pointers() as u8).map(|of| Stream::GcOf(StreamId(of)))
     }
 
     /// Whether the log has so little free space that it must collect.
@@ -538,7 +538,7 @@ impl Ftl {
     }
 
     /// Chooses and condemns a victim; the flag says whether wear levelling chose it. `None` where
-    /// collection gains no space.
+    /// GC gains no space.
     pub fn condemn(&mut self, log: usize) -> Option<(UnitId, bool)> {
         let (state, units, shape, policy) = self.units_of(log);
         state.condemn(units, shape, policy)

@@ -1,13 +1,13 @@
 //! The SLC cache of a log (decision 14): units that the host writes with one bit a cell, and that are folded into others.
 //!
 //! A unit in SLC mode ends after a share of its positions. Who collects it moves its pages as those of any unit; they go to the
-//! collector's frontier, which never is in SLC mode. So folding is collection of a unit that the victim policy did not choose.
+//! collector's write pointer, which never is in SLC mode. So folding is GC of a unit that the victim policy did not choose.
 
-use crate::log::{Frontier, Log, LogShape};
+use crate::log::{Log, LogShape, WritePointer};
 use crate::{Ftl, Stream, Unit, UnitId, UnitState};
 use vocab::StreamId;
 
-/// The frontier of the host in SLC mode.
+/// The write pointer of the host in SLC mode.
 pub(crate) const SLC: usize = 2 * StreamId::COUNT_MAX;
 
 /// Which units a cache takes.
@@ -89,19 +89,19 @@ impl Log {
             SlcBlocks::Kept(_) => !self.cache.free.is_empty(),
             SlcBlocks::Any(most) => self.cache.in_use < most && self.free_units() > shape.gc.free_blocks + shape.reserve,
         };
-        self.frontiers[SLC].unit.is_some() || may_open && !self.cache.is_off
+        self.write_pointers[SLC].unit.is_some() || may_open && !self.cache.is_off
     }
 
     /// Whether the host writes in SLC mode: it does from the opening of a unit to its end.
     #[inline]
     pub fn writes_slc(&self) -> bool {
-        self.frontiers[SLC].unit.is_some()
+        self.write_pointers[SLC].unit.is_some()
     }
 
     /// Whether the cache alone decides if the stream has room. Most drives have no cache.
     #[cold]
     pub fn room_by_slc(&self, stream: Stream, shape: &LogShape) -> Option<bool> {
-        let slc = shape.slc.as_ref().filter(|_| !stream.is_collection())?;
+        let slc = shape.slc.as_ref().filter(|_| !stream.is_gc())?;
         if self.has_slc_room(shape) {
             return Some(true);
         }
@@ -110,18 +110,18 @@ impl Log {
     }
 
     /// Where the host writes next in SLC mode; opens a unit where none is open. `None`: past the cache, or nowhere.
-    pub fn slc_position(&mut self, units: &mut [Unit], shape: &LogShape) -> Option<Frontier> {
+    pub fn slc_position(&mut self, units: &mut [Unit], shape: &LogShape) -> Option<WritePointer> {
         if !self.has_slc_room(shape) {
             return None;
         }
-        if self.frontiers[SLC].unit.is_none() {
+        if self.write_pointers[SLC].unit.is_none() {
             let unit = if shape.kept_for_slc() > 0 { self.take_kept(units) } else { self.take_free(units, shape) }?;
             let state = &mut units[(unit - self.first) as usize];
             (state.state, state.slc) = (UnitState::Open, true);
             self.cache.in_use += 1;
-            self.frontiers[SLC] = Frontier { unit: Some(unit), next: 0 };
+            self.write_pointers[SLC] = WritePointer { unit: Some(unit), next: 0 };
         }
-        Some(self.frontiers[SLC])
+        Some(self.write_pointers[SLC])
     }
 
     /// The least worn of the units that are used for nothing else.
@@ -145,11 +145,11 @@ impl Log {
     }
 
     /// Condemns the next unit to fold, where the collector has room for all that is valid in it beside the units that are kept
-    /// free: folding needs space, where collection gains some.
+    /// free: folding needs space, where GC gains some.
     pub fn condemn_slc(&self, units: &mut [Unit], shape: &LogShape) -> Option<UnitId> {
         let index = self.next_to_fold(units)?;
-        let frontier = &self.frontiers[self.frontier_of(Stream::Gc, shape)];
-        let open = if frontier.unit.is_some() { shape.positions - frontier.next } else { 0 };
+        let write_pointer = &self.write_pointers[self.write_pointer_of(Stream::Gc, shape)];
+        let open = if write_pointer.unit.is_some() { shape.positions - write_pointer.next } else { 0 };
         let spare = self.free_units().saturating_sub(shape.collectors + shape.reserve);
         if units[index].valid.div_ceil(shape.granule) > open + spare * shape.positions {
             return None;

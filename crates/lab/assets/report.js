@@ -78,7 +78,7 @@
     return unit * (round === "up" ? steps.find((s) => s >= x / unit - 1e-9) : steps.reverse().find((s) => s <= x / unit + 1e-9));
   };
   const cdf = {
-    id: "response-cdf", title: () => (state.tail ? "What share of requests takes longer than a time?" : "What share of requests is answered within a time?"),
+    id: "latency-cdf", title: () => (state.tail ? "What share of requests takes longer than a time?" : "What share of requests is answered within a time?"),
     hint: "Drag to zoom, double-click to zoom out. The tail view has a log scale, so that p99.9 can be read." + ofFirst + notComparable,
     buttons: [["Tail (log)", "tail"]],
     height: (width) => (width < 600 ? 800 : 450),
@@ -110,7 +110,7 @@
         title: KINDS.map(([kind], i) => heading(kind, middle(i), head + (stacked ? 40 + i * 380 : 36))),
         graphic: empty.filter(Boolean),
         grid: KINDS.map((k, i) => place(i)),
-        xAxis: KINDS.map((k, i) => axis("response time (log scale)", {
+        xAxis: KINDS.map((k, i) => axis("latency (log scale)", {
           gridIndex: i, type: "log", min: low, max: high, axisLabel: { formatter: tick, showMaxLabel: Number.isInteger(Math.log10(high)) }, minorTick: { show: true },
         })),
         yAxis: KINDS.map((k, i) => axis(i && !stacked ? "" : state.tail ? "slower (log scale)" : "answered", {
@@ -144,7 +144,7 @@
       const full = [[points[0][0], 0], ...points];
       return state.tail ? full.map(([x, y]) => [x, Math.max(1 - y, floor)]) : full;
     },
-    csv: () => [["scheme", "kind", "response_us", "share_answered_within"]].concat(
+    csv: () => [["scheme", "kind", "latency_us", "share_answered_within"]].concat(
       runs.flatMap((run) => KINDS.flatMap(([kind, key]) => (run[key] || []).map(([x, y]) => [run.label, kind.toLowerCase(), x, y])))),
   };
 

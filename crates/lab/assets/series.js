@@ -6,7 +6,7 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, mark, time, tickTime,
   const when = data.series;
   if (!when) return { plots: [], link() {} };
   Object.assign(state, { window: null, scheme: 0, // of the charts that show one scheme
-    answer: "response_p99_us", operation: "programs", most: false, bytes: false, hiddenParts: new Set() });
+    answer: "latency_p99_us", operation: "programs", most: false, bytes: false, hiddenParts: new Set() });
 
   // ---- Time ------------------------------------------------------------------------------------
   const UNITS = [[86400, 3, "days", "d"], [3600, 5, "hours", "h"], [60, 10, "minutes", "min"], [1, 1, "seconds", "s"], [1e-3, 0, "milliseconds", "ms"]];
@@ -137,13 +137,13 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, mark, time, tickTime,
     name: () => "requests waiting",
     column: (i) => values(i, state.most ? "outstanding_max" : "outstanding_mean"), show: short,
   });
-  const ANSWERS = [["response_p99_us", "99 % within"], ["response_p50_us", "half within"], ["response_max_us", "longest"], ["read_response_p99_us", "99 % of reads within"], ["write_response_p99_us", "99 % of writes within"]]
+  const ANSWERS = [["latency_p99_us", "99 % within"], ["latency_p50_us", "half within"], ["latency_max_us", "longest"], ["read_latency_p99_us", "99 % of reads within"], ["write_latency_p99_us", "99 % of writes within"]]
     .filter(([name]) => isAny(name));
   const slow = lines({
-    id: "when-response", controls: () => (ANSWERS.length ? [choice(ANSWERS, "answer", () => [slow])] : []),
+    id: "when-latency", controls: () => (ANSWERS.length ? [choice(ANSWERS, "answer", () => [slow])] : []),
     title: () => "When was the drive slow?",
-    hint: "Response times of what was answered in each point.",
-    name: () => "response time", column: (i) => values(i, state.answer), show: time, tick: tickTime,
+    hint: "Latencies of what was answered in each point.",
+    name: () => "latency", column: (i) => values(i, state.answer), show: time, tick: tickTime,
   });
   function whereWritten(i) {
     const written = arrived(i).write_mb_per_s;

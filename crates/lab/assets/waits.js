@@ -1,4 +1,4 @@
-// Where the time of responses goes: a stacked bar for each scheme, for all requests and for the slowest 1 %.
+// Where the time of latencies goes: a stacked bar for each scheme, for all requests and for the slowest 1 %.
 "use strict";
 // What a bar shows, as `waits` of a run has it.
 flashkeep.waitsPlot = ({ runs, shown, mark, time, cutAt, ofSeeds, notComparable }) => {
@@ -7,7 +7,7 @@ flashkeep.waitsPlot = ({ runs, shown, mark, time, cutAt, ofSeeds, notComparable 
   // Queues have the hues of the causes of traffic, a request's own work is blue, waiting for the drive's state is warm.
   const WAITS = {
     "queue-host-reads": ["queued behind host reads", "#b9c0cc"], "queue-host-programs": ["queued behind host programs", "#7d8797"],
-    "queue-parity": ["queued behind work for parity", "#cc6677"], "queue-collection": ["queued behind garbage collection", "#44aa99"],
+    "queue-parity": ["queued behind work for parity", "#cc6677"], "queue-gc": ["queued behind garbage collection", "#44aa99"],
     "queue-erases": ["queued behind erases", "#117733"], "queue-rebuild": ["queued behind rebuild", "#6f7fd1"],
     "queue-upkeep": ["queued behind refresh and upkeep", "#aa4499"], channel: ["waiting for the channel", "#999933"],
     transfer: ["transfer", "#9ecae9"], sensing: ["sensing", "#5b9bd5"], programming: ["programming", "#2f6db3"],
@@ -35,8 +35,8 @@ flashkeep.waitsPlot = ({ runs, shown, mark, time, cutAt, ofSeeds, notComparable 
   const columns = (width) => (width < 900 || kinds.length < 2 ? 1 : 2);
   const panel = () => 26 * Math.max(1, shown().length) + 74;
   return {
-    id: "waits", title: () => "Where does the time of a response go?",
-    hint: "Each response is the sum of named waits, exact to the nanosecond; of work side by side, what ended last counts. To the right: the mean response." + ofSeeds + notComparable,
+    id: "waits", title: () => "Where does the time of a latency go?",
+    hint: "Each latency is the sum of named waits, exact to the nanosecond; of work side by side, what ended last counts. To the right: the mean latency." + ofSeeds + notComparable,
     buttons: [["Time instead of share", "waitTime"]],
     height(width) { return 24 + 24 * lines(width) + Math.ceil(kinds.length / columns(width)) * panel(); },
     onLegend(event) {
@@ -87,7 +87,7 @@ flashkeep.waitsPlot = ({ runs, shown, mark, time, cutAt, ofSeeds, notComparable 
             const parts = Object.keys(WAITS).filter((wait) => share(i, kind, wait) > 0).sort((a, b) => share(i, kind, b) - share(i, kind, a));
             return tip(`${escapeHtml(runs[i].label)}: ${name.toLowerCase()}`, parts.map((wait) =>
               [marker(WAITS[wait][1]) + escapeHtml(WAITS[wait][0]), time(share(i, kind, wait) * total(i, kind)), percent(share(i, kind, wait), 3)],
-            ).concat([["mean response", time(total(i, kind)), ""]]));
+            ).concat([["mean latency", time(total(i, kind)), ""]]));
           },
         },
         series: bars.concat(ends),

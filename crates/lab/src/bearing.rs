@@ -1,4 +1,4 @@
-//! Whether a run is long enough for what is said of flash: write amplification, and with it life and energy, come from collection, which takes
+//! Whether a run is long enough for what is said of flash: write amplification, and with it life and energy, come from GC, which takes
 //! whole blocks and needs many of them before it is a mean.
 
 use crate::caution::{Caution, Level};
@@ -13,7 +13,7 @@ use vocab::Cause;
 /// So many blocks of each die have to be programmed for the host. With fewer, the pages that fill the last ones are a good part of all.
 const PROGRAMMED_BLOCKS: u64 = 3;
 
-/// So many blocks of each die have to be erased: collection that is a victim ahead or behind is then an eighth of all at most.
+/// So many blocks of each die have to be erased: GC that is a victim ahead or behind is then an eighth of all at most.
 const ERASED_BLOCKS: u64 = 8;
 
 /// So much may the write amplification of one half of a run be off that of the other.
@@ -105,9 +105,9 @@ fn halves(batches: &[Mark]) -> Option<(f64, f64)> {
 /// Batches that an interval is made of: at first, and at least.
 const BATCHES: (usize, usize) = (16, 8);
 
-/// How far the mean response of a run may be off, in microseconds; `None` where its batches do not tell.
-pub(crate) fn response_us(run: &RunResult) -> Option<Interval> {
-    batch_means(run.batches.iter().map(|batch| (batch.response_ns as f64 / 1e3, batch.answers as f64)).collect())
+/// How far the mean latency of a run may be off, in microseconds; `None` where its batches do not tell.
+pub(crate) fn latency_us(run: &RunResult) -> Option<Interval> {
+    batch_means(run.batches.iter().map(|batch| (batch.latency_ns as f64 / 1e3, batch.answers as f64)).collect())
 }
 
 /// The same of its write amplification.
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn halves_are_those_of_the_answers() {
-        let batch = |slots| Mark { answers: 10, response_ns: 0, slots, pages: 4 };
+        let batch = |slots| Mark { answers: 10, latency_ns: 0, slots, pages: 4 };
         assert_eq!(halves(&[batch(4), batch(4), batch(8), batch(8)]), Some((1.0, 2.0)));
         assert_eq!(halves(&[]), None);
     }

@@ -1,7 +1,7 @@
 //! Bandwidth that drives attain beside their physical bounds, under loads that keep them at work.
 //!
 //! Each drive is asked for five loads at a queue depth that fills it: writes on an empty drive, reads and a mixture on a full one, without
-//! collection. A bound is the rate at which one resource alone would serve the load without redundancy: the dies (cells, and the data that
+//! GC. A bound is the rate at which one resource alone would serve the load without redundancy: the dies (cells, and the data that
 //! a die takes in or gives out while its cells rest), the channels, the controller, the host link.
 
 use crate::compare::{Bench, compare, in_parallel};
@@ -246,10 +246,10 @@ pub fn bounds(wanted: &Bounds<'_>) -> Result<Vec<BoundRow>, Problem> {
         };
         let run = &comparison.outcomes[0].result;
         let bytes =
-            comparison.experiment.generate.as_ref().map_or(0, |generate| generate.request_size.0) * run.host.response_us.count;
+            comparison.experiment.generate.as_ref().map_or(0, |generate| generate.request_size.0) * run.host.latency_us.count;
         Ok(Some(Attained {
             mb_per_s: bytes as f64 / run.replay.simulated_s / 1e6,
-            dies_busy: run.flash.die_busy_share,
+            dies_busy: run.flash.die_utilisation,
             wait: longest(run.waits.as_ref()),
         }))
     })?;

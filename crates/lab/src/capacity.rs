@@ -10,7 +10,7 @@ use ssd::protect::SchemeChoice;
 use vocab::{Bytes, Geometry};
 
 /// Blocks of a die that may be added where so few blocks would do by bytes that garbage
-/// collection has no room: its reserve is a number of blocks, not a share.
+/// GC has no room: its reserve is a number of blocks, not a share.
 const RESERVE_BLOCKS: u32 = 16;
 
 /// User capacity, and the drive of each scheme.
@@ -32,7 +32,7 @@ pub struct PlannedDrive {
     /// The drive.
     pub drive: Drive,
     /// Share of raw flash the scheme's redundancy needs.
-    pub redundancy_share: f64,
+    pub capacity_overhead: f64,
     /// What `capacity.spare` asks for.
     pub spare_asked: f64,
     /// Share of raw flash beyond the user capacity.
@@ -75,7 +75,7 @@ fn user_slots(experiment: &Experiment, touched: u64) -> Result<u64, Problem> {
 }
 
 /// Blocks of a die that a drive has at least: with 32, the write amplification of rows under the bundled trace is half as large again as
-/// with 128, because the blocks that collection keeps free are a share of the spare. With fewer still, the spare is what those few blocks
+/// with 128, because the blocks that GC keeps free are a share of the spare. With fewer still, the spare is what those few blocks
 /// leave, whatever was asked for.
 const LEAST_BLOCKS: u32 = 128;
 
@@ -172,7 +172,7 @@ fn lacking<'a>(
 }
 
 fn share(drive: &Drive, choice: &SchemeChoice) -> Result<f64, Problem> {
-    ssd::redundancy_share(drive, choice).map_err(|e| refused(choice, &e))
+    ssd::capacity_overhead(drive, choice).map_err(|e| refused(choice, &e))
 }
 
 fn most_slots(experiment: &Experiment, drive: &Drive, choice: &SchemeChoice) -> Result<u32, Problem> {
@@ -203,7 +203,7 @@ fn drives(experiment: &Experiment, user: u64, shares: &[f64], added: u32) -> Res
     let base = experiment.drive.drive();
     let plan_one = |&share: &f64| {
         let mut drive = base.clone();
-        let on_top = if capacity.fairness == Fairness::EqualSpare { share } else { 0.0 };
+        let on_top = if capacity.fairness == Fairness::EqualOp { share } else { 0.0 };
         if capacity.size != Size::Drive || on_top > 0.0 {
             let blocks = blocks_per_plane(&base.geometry, user, capacity.spare, on_top).saturating_add(u64::from(added));
             drive.geometry.blocks_per_plane = u32::try_from(blocks).unwrap_or(u32::MAX).max(4);
@@ -215,7 +215,7 @@ fn drives(experiment: &Experiment, user: u64, shares: &[f64], added: u32) -> Res
         })?;
         let raw = f64::from(drive.geometry.slots());
         Ok(PlannedDrive {
-            redundancy_share: share,
+            capacity_overhead: share,
             spare_asked: capacity.spare,
             spare_raw: 1.0 - user as f64 / raw,
             spare_after_redundancy: 1.0 - user as f64 / (raw * (1.0 - share)),
@@ -232,12 +232,12 @@ const SPARE_OFF: f64 = 0.01;
 pub(crate) fn caution(experiment: &Experiment, planned: &[&PlannedDrive]) -> Option<Caution> {
     let got = |one: &&&PlannedDrive| match experiment.capacity.fairness {
         Fairness::EqualRaw => one.spare_raw,
-        Fairness::EqualSpare => one.spare_after_redundancy,
+        Fairness::EqualOp => one.spare_after_redundancy,
     };
     let off = |one: &&&PlannedDrive| (got(one) - one.spare_asked).abs();
     let worst = planned.iter().max_by(|one, other| off(one).total_cmp(&off(other)))?;
     let text = format!(
-        "capacity.spare asks for {}, and the drive has {}: it has {} blocks of {} a die, and collection needs some of them free. A larger capacity.size has the spare that is asked for",
+        "capacity.spare asks for {}, and the drive has {}: it has {} blocks of {} a die, and GC needs some of them free. A larger capacity.size has the spare that is asked for",
         percent(worst.spare_asked),
         percent(got(&worst)),
         worst.drive.geometry.blocks_per_die(),
@@ -260,8 +260,8 @@ fn too_little_spare(experiment: &Experiment, user: u64, short: &Short, spare: Op
     if let Some(spare) = spare {
         valid.insert(0, format!("capacity.spare from {spare:.3} up"));
     }
-    if experiment.capacity.fairness == Fairness::EqualRaw && planned.redundancy_share > 0.0 {
-        valid.push("capacity.fairness = \"equal-spare\", which adds raw flash for redundancy".into());
+    if experiment.capacity.fairness == Fairness::EqualRaw && planned.capacity_overhead > 0.0 {
+        valid.push("capacity.fairness = \"equal-op\", which adds raw flash for redundancy".into());
     }
     valid.extend(wider(planned, choice));
     let bad = experiment.age.bad_blocks;
@@ -273,7 +273,7 @@ fn too_little_spare(experiment: &Experiment, user: u64, short: &Short, spare: Op
         choice.name,
         geometry.raw_size(),
         planned.spare_raw * 100.0,
-        planned.redundancy_share * 100.0,
+        planned.capacity_overhead * 100.0,
         valid.join("; "),
     );
     Problem::new("capacity.spare", message)
@@ -284,7 +284,7 @@ fn wider(planned: &PlannedDrive, choice: &SchemeChoice) -> Option<String> {
     let (name, dies) = (&choice.name, planned.drive.geometry.dies());
     let entry = ssd::protect::registry::find(name).ok()?;
     let has = |option: &str| entry.options.iter().any(|known| known.0 == option);
-    let stripe = (1.0 / planned.redundancy_share).round() as u32;
+    let stripe = (1.0 / planned.capacity_overhead).round() as u32;
     if has("data_strips") && stripe < dies {
         return Some(format!("scheme.{name}.data_strips of {} to {}: a wider stripe has less parity", stripe, dies - 1));
     }
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_raw_gives_all_schemes_the_same_flash_and_equal_spare_the_same_spare() {
+    fn equal_raw_gives_all_schemes_the_same_flash_and_equal_op_the_same_spare() {
         let equal_raw = plan(&with("capacity.size = \"288MiB\""), 5).unwrap();
         assert_eq!(equal_raw.user_slots, 73_728);
         for planned in &equal_raw.drives {
@@ -342,10 +342,10 @@ mod tests {
         }
         // 1 - 0.72 / 0.875
         assert!((equal_raw.drives[1].spare_after_redundancy - 0.177_142_857).abs() < 1e-6);
-        let equal_spare = plan(&with("capacity = { size = \"288MiB\", fairness = \"equal-spare\" }"), 5).unwrap();
-        let blocks: Vec<u32> = equal_spare.drives.iter().map(|d| d.drive.geometry.blocks_per_plane).collect();
+        let equal_op = plan(&with("capacity = { size = \"288MiB\", fairness = \"equal-op\" }"), 5).unwrap();
+        let blocks: Vec<u32> = equal_op.drives.iter().map(|d| d.drive.geometry.blocks_per_plane).collect();
         assert_eq!(blocks, [100, 115, 115, 115]);
-        for planned in &equal_spare.drives {
+        for planned in &equal_op.drives {
             assert!((planned.spare_after_redundancy - 0.28).abs() < 0.006, "{planned:?}");
         }
     }

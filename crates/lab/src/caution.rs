@@ -54,7 +54,7 @@ const BUSY_SHARE: f64 = 0.5;
 /// In a closed loop, whose host never pauses: it waited for the drive while most of the dies were idle.
 pub(crate) fn idle_dies(name: &str, run: &RunResult) -> Option<Caution> {
     let held_up = crate::waits::held_up(run.waits.as_ref()?, run.replay.simulated_s);
-    let busy = run.flash.die_busy_share;
+    let busy = run.flash.die_utilisation;
     (held_up >= 1.0 && busy < BUSY_SHARE).then(|| Caution {
         level: Level::Warning,
         scheme: Some(name.into()),
@@ -157,7 +157,7 @@ fn lost_work(name: &str, run: &RunResult) -> Vec<Caution> {
 
 /// Share of reads and writes that were answered more than a second after they came.
 pub(crate) fn late_share(run: &RunResult) -> f64 {
-    run.host.answered_late as f64 / (run.host.response_us.count as f64).max(1.0)
+    run.host.completed_late as f64 / (run.host.latency_us.count as f64).max(1.0)
 }
 
 /// Requests that piled up: for good, or for a while.
@@ -168,7 +168,7 @@ fn pace(name: &str, run: &RunResult) -> Option<Caution> {
     };
     if run.replay.saturated {
         let text = format!(
-            "`{name}` could not keep up with the requests (offered load {}): they piled up to the end, so its response times say \
+            "`{name}` could not keep up with the requests (offered load {}): they piled up to the end, so its latencies say \
              how long the trace is and nothing about the drive. Slow the clock (--arrival scaled=FACTOR) or close the loop \
              (--arrival closed=QD)",
             percent(run.replay.offered_load)
@@ -184,7 +184,7 @@ fn pace(name: &str, run: &RunResult) -> Option<Caution> {
          although the mean load ({}) does not. Its mean and upper percentiles say how long the bursts are; the median says \
          more of the drive; the report shows when they came",
         percent(late),
-        percent(run.flash.die_busy_share)
+        percent(run.flash.die_utilisation)
     );
     caution(Level::Warning, None, text)
 }

@@ -14,7 +14,7 @@ use ssd::{Demand, Pace};
 const NONE_BUSY: f64 = 0.5;
 
 /// The same for every compared scheme, under [`Arrival::Auto`]: room enough for bursts, so that
-/// response times speak of the drive.
+/// latencies speak of the drive.
 const ANY_BUSY: f64 = 0.6;
 
 /// Queue depth of an automatic clock where the workload has no times.
@@ -120,7 +120,7 @@ fn half_busy(factor: f64) -> String {
 /// What the runs measured of the clock: how busy dies were, and how many requests waited for long.
 pub(crate) fn measured(clock: &Clock, outcomes: &[Outcome]) -> String {
     let busy: Vec<String> =
-        outcomes.iter().map(|o| format!("`{}` {}", o.label, percent(o.result.flash.die_busy_share))).collect();
+        outcomes.iter().map(|o| format!("`{}` {}", o.label, percent(o.result.flash.die_utilisation))).collect();
     let busy = format!("dies busy {}", busy.join(", "));
     let late = outcomes.iter().max_by(|one, other| late_share(&one.result).total_cmp(&late_share(&other.result)));
     match late {

@@ -170,7 +170,7 @@ pub fn compare_logged(experiment: &Experiment, bench: &Bench<'_>, log: Option<&R
 pub(crate) enum Observe<'a> {
     /// Nothing.
     Nothing,
-    /// Where the time of responses went, what happened when, and every request where there is a log.
+    /// Where the time of latencies went, what happened when, and every request where there is a log.
     Waits {
         /// The log.
         log: Option<&'a RequestLog>,
@@ -542,7 +542,7 @@ fn fairness(experiment: &Experiment, plan: &Plan, clock: &Clock, outcomes: &[Out
             let raw = mib(plan.reference.geometry.raw_size());
             format!("equal raw flash ({raw}) and equal user capacity ({user}) for every scheme: redundancy eats spare")
         }
-        Fairness::EqualSpare => format!(
+        Fairness::EqualOp => format!(
             "equal user capacity ({user}) and equal spare after redundancy for every scheme: \
              raw flash for redundancy comes on top"
         ),
@@ -578,8 +578,8 @@ pub(crate) fn buffer_words(experiment: &Experiment) -> String {
         BufferKind::Volatile => {
             format!("volatile, {size}: writes are answered at once and are lost with the power until they are flushed")
         }
-        BufferKind::PowerSafe => {
-            format!("power-safe, {size}: writes are answered at once, power cuts lose none of them")
+        BufferKind::Plp => {
+            format!("plp, {size}: writes are answered at once, power cuts lose none of them")
         }
     }
 }

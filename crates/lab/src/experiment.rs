@@ -34,7 +34,7 @@
 //! [capacity]
 //! size = "auto"                 # auto | drive | a size: what the host may store
 //! spare = 0.28                  # share of raw flash beyond that
-//! fairness = "equal-raw"        # equal-raw | equal-spare: what all schemes have alike
+//! fairness = "equal-raw"        # equal-raw | equal-op: what all schemes have alike
 //!
 //! [gc]                          # fields of ftl::GcConfig
 //! [wear]                        # fields of ftl::WearConfig
@@ -62,7 +62,7 @@
 //! to whole blocks, unless the size is `drive`.
 //!
 //! With `equal-raw`, all schemes get the same raw flash, so redundancy is paid for out of the
-//! spare. With `equal-spare`, each scheme gets raw flash for its redundancy on top.
+//! spare. With `equal-op`, each scheme gets raw flash for its redundancy on top.
 
 mod reading;
 mod trace_spec;
@@ -194,7 +194,7 @@ pub enum Fairness {
     /// Raw flash: redundancy eats spare.
     EqualRaw,
     /// Spare after redundancy: a scheme gets raw flash for its redundancy on top.
-    EqualSpare,
+    EqualOp,
 }
 
 /// Page ECC.
@@ -382,7 +382,7 @@ pub struct Overrides {
 #[derive(Clone, Debug, Default)]
 pub struct Own {
     /// In place of `gc.policy`.
-    pub collection: Option<ssd::ftl::victim::OwnPolicy>,
+    pub gc: Option<ssd::ftl::victim::OwnPolicy>,
     /// In place of `ecc.policy`.
     pub ecc: Option<ssd::ecc::OwnPolicy>,
 }
@@ -475,7 +475,7 @@ impl Experiment {
         crate::off::unset(&mut document, "")?;
         let mut experiment: Self = document.read()?;
         crate::described::settle(&mut experiment);
-        (experiment.gc.own, experiment.ecc.own) = (own.collection, own.ecc);
+        (experiment.gc.own, experiment.ecc.own) = (own.gc, own.ecc);
         if !document.has("schemes") {
             experiment.leave_out();
         }
@@ -498,7 +498,7 @@ impl Experiment {
     /// Leaves out schemes that cannot run on the drive. Where none could, they stay, and the run says why.
     fn leave_out(&mut self) {
         let drive = self.drive.drive();
-        let refusal = |label: &String| ssd::redundancy_share(&drive, &self.choice(label)).err().map(|error| error.to_string());
+        let refusal = |label: &String| ssd::capacity_overhead(&drive, &self.choice(label)).err().map(|error| error.to_string());
         let judged: Vec<(String, Option<String>)> = self.schemes.iter().map(|label| (label.clone(), refusal(label))).collect();
         if judged.iter().all(|(_, refusal)| refusal.is_some()) {
             return;

@@ -104,7 +104,7 @@ pub fn schemes_on(drive: &str) -> Result<Vec<Listed>, Problem> {
     let experiment = Experiment::with(&Overrides { options: vec![option], ..Overrides::default() })?;
     let (name, drive) = (&experiment.drive.name, experiment.drive.drive());
     let on = |entry: Listed| {
-        let runs = match ssd::redundancy_share(&drive, &ssd::protect::SchemeChoice::named(&entry.name)) {
+        let runs = match ssd::capacity_overhead(&drive, &ssd::protect::SchemeChoice::named(&entry.name)) {
             Ok(share) => format!("runs on {name}: redundancy takes {} of its flash", crate::quantity::percent(share)),
             Err(reason) => format!("does not run on {name}: {reason}"),
         };
@@ -156,11 +156,11 @@ fn schedulers() -> Vec<Listed> {
 }
 
 fn buffers() -> Vec<Listed> {
-    use ssd::BufferKind::{Off, PowerSafe, Volatile};
+    use ssd::BufferKind::{Off, Plp, Volatile};
     vec![
         named(Off, "a write is answered when it is durable in flash, parity included"),
         named(Volatile, "DRAM: answered at once, lost with power until flushed"),
-        named(PowerSafe, "DRAM with hold-up energy, or NVRAM: answered at once and durable"),
+        named(Plp, "DRAM with hold-up energy, or NVRAM: answered at once and durable"),
     ]
 }
 

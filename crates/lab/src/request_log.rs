@@ -34,7 +34,7 @@ const COLUMNS: [(&str, Physical); 12] = [
     ("arrival_ns", Physical::INT64),
     ("start_ns", Physical::INT64),
     ("answer_ns", Physical::INT64),
-    ("response_ns", Physical::INT64),
+    ("latency_ns", Physical::INT64),
     ("failed", Physical::BOOLEAN),
 ];
 

@@ -5,7 +5,7 @@ use crate::compare::{Comparison, Outcome};
 use crate::seeds::Seeds;
 use crate::verdict::{MEASURES, SchemeVerdict};
 use serde_json::{Map, Value, json};
-use ssd::{Pace, Response, RunResult, SlcResult, StreamResult};
+use ssd::{Latency, Pace, RunResult, SlcResult, StreamResult};
 use std::collections::BTreeMap;
 use vocab::SECTOR_BYTES;
 
@@ -120,8 +120,8 @@ fn of_work(run: &RunResult) -> [(&'static str, Value); 6] {
         ("program_pulses", json!(run.flash.program_pulses)),
         ("buffer_hits", json!(run.host.buffer_hits)),
         ("rested_s", json!(run.flash.rested_s)),
-        ("die_busy_share", json!(run.flash.die_busy_share)),
-        ("channel_busy_share", json!(run.flash.channel_busy_share)),
+        ("die_utilisation", json!(run.flash.die_utilisation)),
+        ("channel_utilisation", json!(run.flash.channel_utilisation)),
     ]
 }
 
@@ -146,14 +146,14 @@ fn measured_share(run: &RunResult) -> Option<f64> {
     (measured > 0).then(|| measured as f64 / (measured + run.warm_up.requests) as f64)
 }
 
-fn put_response(keys: &mut Map<String, Value>, prefix: &str, response: &Response) {
+fn put_latency(keys: &mut Map<String, Value>, prefix: &str, latency: &Latency) {
     let values = [
-        ("mean", response.mean),
-        ("p50", response.p50),
-        ("p99", response.p99),
-        ("p999", response.p999),
-        ("p9999", response.p9999),
-        ("max", response.max),
+        ("mean", latency.mean),
+        ("p50", latency.p50),
+        ("p99", latency.p99),
+        ("p999", latency.p999),
+        ("p9999", latency.p9999),
+        ("max", latency.max),
     ];
     for (name, value) in values {
         keys.insert(format!("{prefix}_{name}"), json!(value));
@@ -193,7 +193,7 @@ impl Outcome {
         put("scheme", json!(self.label));
         put("options", json!(self.choice.options));
         put("raw_capacity_mib", json!(mib(u64::from(planned.drive.geometry.slots()) * slot)));
-        put("redundancy_share", json!(planned.redundancy_share));
+        put("capacity_overhead", json!(planned.capacity_overhead));
         put("spare_asked", json!(planned.spare_asked));
         put("spare_raw", json!(planned.spare_raw));
         put("spare_after_redundancy", json!(planned.spare_after_redundancy));
@@ -201,10 +201,10 @@ impl Outcome {
         put("requests_by_kind", json!(r.host.requests));
         put("read_pages", json!(r.host.read_pages));
         put("write_pages", json!(r.host.write_pages));
-        put_response(&mut keys, "response_us", &r.host.response_us);
-        keys.insert("response_us_mean_half_width".into(), json!(bearing::response_us(r).map(|interval| interval.half_width)));
-        put_response(&mut keys, "read_response_us", &r.host.read_response_us);
-        put_response(&mut keys, "write_response_us", &r.host.write_response_us);
+        put_latency(&mut keys, "latency_us", &r.host.latency_us);
+        keys.insert("latency_us_mean_half_width".into(), json!(bearing::latency_us(r).map(|interval| interval.half_width)));
+        put_latency(&mut keys, "read_latency_us", &r.host.read_latency_us);
+        put_latency(&mut keys, "write_latency_us", &r.host.write_latency_us);
         put_counts(&mut keys, "flash_reads", &r.flash.reads);
         put_counts(&mut keys, "flash_programs", &r.flash.programs);
         put_counts(&mut keys, "flash_erases", &r.flash.erases);
@@ -232,9 +232,9 @@ impl Outcome {
         put("power_cuts", json!(survives.power_cuts.words()));
         put("requests_per_s", json!(costs.requests_per_s));
         put("mb_per_s", json!(costs.mb_per_s));
-        put("answered_late_share", json!(crate::caution::late_share(&self.result)));
-        put("life_tb", json!(costs.life_tb));
-        put("life_years", json!(costs.life_years));
+        put("completed_late_share", json!(crate::caution::late_share(&self.result)));
+        put("tbw_tb", json!(costs.tbw_tb));
+        put("endurance_years", json!(costs.endurance_years));
         put("usable_share", json!(costs.usable_share));
         put("not_comparable", json!(verdict.reason()));
         put("dominated_by", json!(verdict.dominated_by));
@@ -268,11 +268,11 @@ impl Outcome {
         put("ecc_unreadable_pages", json!(r.ecc.unreadable_pages));
         put("ecc_decode_us_mean", json!(r.ecc.decode_us_mean));
         put("ecc_programs_by_t", json!(r.ecc.programs_by_t));
-        put("ladder_reads_by_end", json!(r.ladder.reads));
-        put("ladder_reads_by_retries", json!(r.ladder.reads_by_retries));
-        put("ladder_retries_mean", json!(r.ladder.retries_mean()));
-        put("ladder_flash_s_by_step", json!(r.ladder.flash_s));
-        put("ladder_decode_s_by_step", json!(r.ladder.decode_s));
+        put("retry_reads_by_end", json!(r.ladder.reads));
+        put("retry_reads_by_retries", json!(r.ladder.reads_by_retries));
+        put("read_retries_mean", json!(r.ladder.retries_mean()));
+        put("retry_flash_s_by_step", json!(r.ladder.flash_s));
+        put("retry_decode_s_by_step", json!(r.ladder.decode_s));
         put("refreshed_units", json!(r.ecc.refreshed_units));
         put("recharged_pages", json!(r.ecc.recharged_pages));
         put("around_reads", json!(r.around.reads));

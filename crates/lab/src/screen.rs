@@ -5,7 +5,7 @@ use crate::quantity::{Quantity, percent, times};
 use crate::table::{Row, aligned, grouped, wrapped};
 use crate::textual::Arrival;
 use crate::verdict::SchemeVerdict;
-use ssd::Response;
+use ssd::Latency;
 use vocab::Bytes;
 
 /// Samples that lie beyond a percentile at least, if it is to be shown.
@@ -15,10 +15,10 @@ const BEYOND: f64 = 50.0;
 const DAYS: f64 = 5.0 * 365.0;
 
 /// A percentile: its words, the share of samples beyond it, and its value.
-type Percentile = (&'static str, f64, fn(&Response) -> f64);
+type Percentile = (&'static str, f64, fn(&Latency) -> f64);
 
 /// A kind of requests: its word, and their latencies.
-type Kind = (&'static str, fn(&Outcome) -> &Response);
+type Kind = (&'static str, fn(&Outcome) -> &Latency);
 
 const PERCENTILES: [Percentile; 3] = [("p99", 0.01, |r| r.p99), ("p99.9", 0.001, |r| r.p999), ("p99.99", 0.0001, |r| r.p9999)];
 
@@ -90,7 +90,7 @@ impl<'a> Screen<'a> {
 
     fn latency(&mut self) {
         self.heading("latency");
-        let kinds: [Kind; 2] = [("read ", |o| &o.result.host.read_response_us), ("write", |o| &o.result.host.write_response_us)];
+        let kinds: [Kind; 2] = [("read ", |o| &o.result.host.read_latency_us), ("write", |o| &o.result.host.write_latency_us)];
         for (kind, of) in kinds {
             let least = self.runs.iter().flatten().map(|run| of(run).count).min().unwrap_or(0);
             if least == 0 {
@@ -120,7 +120,7 @@ impl<'a> Screen<'a> {
         if self.comparison.verdict.schemes.iter().all(bears) {
             self.figure("write amplification", Quantity::Plain, |o| o.result.flash.waf);
             let user = self.comparison.user_capacity() as f64;
-            let life: Vec<Option<f64>> = self.comparison.verdict.schemes.iter().map(|one| one.costs.life_tb).collect();
+            let life: Vec<Option<f64>> = self.comparison.verdict.schemes.iter().map(|one| one.costs.tbw_tb).collect();
             let labels: Vec<&str> = self.comparison.outcomes.iter().map(|o| o.label.as_str()).collect();
             let dwpd = |o: &Outcome| {
                 let at = labels.iter().position(|label| *label == o.label)?;
@@ -132,7 +132,7 @@ impl<'a> Screen<'a> {
                 one.costs.waf.map_or("-".into(), |waf| format!("{} !", Quantity::Plain.show(waf)))
             });
         }
-        self.figure("die utilisation", Quantity::Share, |o| Some(o.result.flash.die_busy_share));
+        self.figure("die utilisation", Quantity::Share, |o| Some(o.result.flash.die_utilisation));
         self.figure("flash power, mW", Quantity::Plain, |o| {
             Some(1e3 * o.energy_j() / o.result.flash.rested_s).filter(|power| power.is_finite())
         });
@@ -162,7 +162,7 @@ const USUAL_LOAD: f64 = 0.3;
 impl Comparison {
     /// A line that says that the drive is lightly loaded, where requests keep times of their own.
     fn light_load(&self) -> Option<String> {
-        let busiest = self.outcomes.iter().map(|one| one.result.flash.die_busy_share).fold(0.0, f64::max);
+        let busiest = self.outcomes.iter().map(|one| one.result.flash.die_utilisation).fold(0.0, f64::max);
         let is_paced = !matches!(self.experiment.trace.arrival, Arrival::Closed(_));
         (is_paced && busiest > 0.0 && busiest < LIGHT_LOAD).then(|| {
             format!(
@@ -247,7 +247,7 @@ impl Comparison {
         let (reads, wrong) = (sum(|o| o.result.oracle.checked_reads), sum(|o| o.result.oracle.mismatches));
         let capacity = match self.experiment.capacity.fairness {
             crate::Fairness::EqualRaw => "raw flash, user capacity",
-            crate::Fairness::EqualSpare => "user capacity, spare after redundancy",
+            crate::Fairness::EqualOp => "user capacity, spare after redundancy",
         };
         let verified = format!("verified: {} page reads, {} mismatches", grouped(reads), grouped(wrong));
         let seeds = match &self.seeds {
@@ -288,7 +288,7 @@ mod tests {
         let comparison = comparison(&text);
         let screen = comparison.to_screen(false);
         let costs = &comparison.verdict.schemes[0].costs;
-        let dwpd = costs.life_tb.expect("it writes") * 1e12 / f64::from(64 << 20) / 1825.0;
+        let dwpd = costs.tbw_tb.expect("it writes") * 1e12 / f64::from(64 << 20) / 1825.0;
         let row = screen.lines().find(|line| line.contains("DWPD")).unwrap_or_else(|| panic!("{screen}"));
         assert!(row.contains(&crate::quantity::Quantity::Plain.show(dwpd)), "{dwpd}: {row}");
     }

@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn one_setting_says_all_of_it_and_a_slip_is_guessed() {
         let text = settings_text(&settings_at("buffer.kind").expect("it is one"));
-        assert!(text.contains("\"power-safe\": DRAM with hold-up energy") && text.contains("--set buffer.kind="), "{text}");
+        assert!(text.contains("\"plp\": DRAM with hold-up energy") && text.contains("--set buffer.kind="), "{text}");
         assert!(settings_at("gc").expect("a section").len() > 3);
         let off = |key: &str| settings_text(&settings_at(key).expect("it is one")).contains(&format!("--set {key}=off"));
         assert!(off("drive.timing.suspend") && !off("drive.timing.erase") && !off("buffer.kind"));

@@ -3,7 +3,7 @@
 use crate::compare::{Comparison, Outcome};
 use crate::quantity::Quantity;
 use crate::verdict::{MEASURES, OverSeeds, SchemeVerdict};
-use ssd::{AroundResult, Response, RunResult, SlcResult, StreamResult};
+use ssd::{AroundResult, Latency, RunResult, SlcResult, StreamResult};
 use std::collections::BTreeMap;
 use vocab::{Cause, StreamId};
 
@@ -15,8 +15,8 @@ pub struct Row {
     pub cells: Vec<String>,
 }
 
-/// A line of a response table: its label, and which value it shows.
-type Quantile = (&'static str, fn(&Response) -> f64);
+/// A line of a latency table: its label, and which value it shows.
+type Quantile = (&'static str, fn(&Latency) -> f64);
 
 /// Digits in groups of three.
 #[must_use]
@@ -105,7 +105,7 @@ impl Rows<'_> {
         }
     }
 
-    fn response(&mut self, heading: &str, of: impl Fn(&RunResult) -> &Response) {
+    fn latency(&mut self, heading: &str, of: impl Fn(&RunResult) -> &Latency) {
         self.heading(heading);
         let quantiles: [Quantile; 5] = [
             ("  mean", |r| r.mean),
@@ -205,10 +205,10 @@ impl Comparison {
         let runs = (0..self.outcomes.len()).map(|scheme| self.runs_of(scheme)).collect();
         let mut rows = Rows { runs, rows: Vec::new() };
         rows.each("scheme", |o| Cell::Text(self.marked(&o.label)));
-        rows.response("response", |r| &r.host.response_us);
+        rows.latency("latency", |r| &r.host.latency_us);
         rows.throughput(self.experiment.drive.geometry.slot_size.0);
-        rows.response("read response", |r| &r.host.read_response_us);
-        rows.response("write response", |r| &r.host.write_response_us);
+        rows.latency("read latency", |r| &r.host.read_latency_us);
+        rows.latency("write latency", |r| &r.host.write_latency_us);
         rows.causes("flash page reads", |r| &r.flash.reads);
         rows.causes("flash page programs", |r| &r.flash.programs);
         rows.causes("flash block erases", |r| &r.flash.erases);
@@ -221,7 +221,7 @@ impl Comparison {
         }
         rows.each("energy", |o| figure(Quantity::Joules, o.energy_j()));
         rows.each("spare after redundancy", |o| figure(Quantity::Share, o.planned.spare_after_redundancy));
-        rows.each("dies busy", |o| figure(Quantity::Share, o.result.flash.die_busy_share));
+        rows.each("dies busy", |o| figure(Quantity::Share, o.result.flash.die_utilisation));
         rows.each("reads checked", |o| count(o.result.oracle.checked_reads));
         rows.each("mismatches", |o| count(o.result.oracle.mismatches));
         if rows.any(|o| o.result.redundancy.rebuilt_reads + o.result.host.media_errors > 0) {

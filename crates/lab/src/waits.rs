@@ -1,4 +1,4 @@
-//! Where the time of responses went, in words and in a table.
+//! Where the time of latencies went, in words and in a table.
 
 use crate::compare::Outcome;
 use crate::quantity::{micros, percent};
@@ -11,7 +11,7 @@ pub(crate) const WORDS: [(&str, &str); 20] = [
     ("queue-host-reads", "queued behind host reads"),
     ("queue-host-programs", "queued behind host programs"),
     ("queue-parity", "queued behind work for parity"),
-    ("queue-collection", "queued behind garbage collection"),
+    ("queue-gc", "queued behind garbage collection"),
     ("queue-erases", "queued behind erases"),
     ("queue-rebuild", "queued behind rebuild"),
     ("queue-upkeep", "queued behind refresh and upkeep"),
@@ -30,10 +30,10 @@ pub(crate) const WORDS: [(&str, &str); 20] = [
     ("off-line", "drive off line"),
 ];
 
-/// A wait below this share of the response is not worth a row of its own.
+/// A wait below this share of the latency is not worth a row of its own.
 const WORTH_A_ROW: f64 = 0.05;
 
-/// Mean response of these requests in microseconds.
+/// Mean latency of these requests in microseconds.
 fn mean_us(explained: &ExplainedResult) -> f64 {
     explained.mean_us.values().sum()
 }
@@ -59,7 +59,7 @@ pub(crate) fn keys(waits: Option<&WaitsResult>) -> impl Iterator<Item = (&'stati
     KINDS.into_iter().map(move |(key, _, of)| (key, json!(waits.map(|waits| &of(waits).mean_us))))
 }
 
-/// Share of the time of all responses that the slowest 1 % of reads and the slowest 1 % of writes took.
+/// Share of the time of all latencies that the slowest 1 % of reads and the slowest 1 % of writes took.
 pub(crate) fn stalled_share(waits: Option<&WaitsResult>) -> Option<f64> {
     let waits = waits?;
     let time = |kinds: [&ExplainedResult; 2]| kinds.iter().map(|one| one.requests as f64 * mean_us(one)).sum::<f64>();
@@ -131,7 +131,7 @@ pub(crate) fn over(runs: &[&Outcome]) -> Option<WaitsResult> {
     }
 }
 
-/// Rows that say where the time went: for each kind of requests the mean response, then its greatest waits. `runs` has those
+/// Rows that say where the time went: for each kind of requests the mean latency, then its greatest waits. `runs` has those
 /// of each scheme.
 pub(crate) fn rows(runs: &[Vec<&Outcome>]) -> Vec<Row> {
     let Some(waits) = runs.iter().map(|runs| over(runs)).collect::<Option<Vec<WaitsResult>>>() else { return Vec::new() };
@@ -190,7 +190,7 @@ mod tests {
             mean_us: waits.iter().map(|&(name, us)| (name.to_owned(), us)).collect(),
         };
         let waits = WaitsResult {
-            slowest_writes: explained(&[("queue-collection", 6_100.0), ("programming", 2_000.0), ("parity", 1_900.0)]),
+            slowest_writes: explained(&[("queue-gc", 6_100.0), ("programming", 2_000.0), ("parity", 1_900.0)]),
             ..WaitsResult::default()
         };
         let expected = "The slowest 1 % of writes take 10.0 ms in the mean, 61 % of it queued behind garbage collection.";

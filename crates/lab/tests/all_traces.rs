@@ -15,7 +15,7 @@ const PREFIX_BYTES: u64 = 32 << 20;
 /// Requests of a prefix over which payloads are compared, and over which a format is tried.
 const PAYLOAD_REQUESTS: usize = 4_000;
 const FORMAT_REQUESTS: usize = 3_000;
-/// One overwrite of the whole space: collection is under way, and the tests stay quick.
+/// One overwrite of the whole space: GC is under way, and the tests stay quick.
 const SHORT_HISTORY: &str = "precondition.overwrite_at_most = 1.0";
 
 /// Files whose units only their name tells; all others are detected.
@@ -151,7 +151,7 @@ fn wrong(label: &str, comparison: &Comparison) -> String {
             r.host.read_pages - r.oracle.checked_reads,
         ];
         if !waits_add_up(&r.waits, &r.host) {
-            writeln!(said, "{label}, {}: waits do not add up to the response", outcome.choice.name).expect("texts grow");
+            writeln!(said, "{label}, {}: waits do not add up to the latency", outcome.choice.name).expect("texts grow");
         }
         if found != [0; 5] {
             let what = "[mismatches, media errors, write errors, requests unanswered, reads unchecked]";
@@ -161,13 +161,13 @@ fn wrong(label: &str, comparison: &Comparison) -> String {
     said
 }
 
-/// Whether the waits of reads and of writes add up to their mean response. That those of each request do is asserted where
+/// Whether the waits of reads and of writes add up to their mean latency. That those of each request do is asserted where
 /// it is answered.
 fn waits_add_up(waits: &Option<ssd::WaitsResult>, host: &ssd::HostResult) -> bool {
     let Some(waits) = waits else { return false };
-    [(&waits.reads, &host.read_response_us), (&waits.writes, &host.write_response_us)].into_iter().all(|(explained, response)| {
+    [(&waits.reads, &host.read_latency_us), (&waits.writes, &host.write_latency_us)].into_iter().all(|(explained, latency)| {
         let sum: f64 = explained.mean_us.values().sum();
-        explained.requests == response.count && (sum - response.mean).abs() <= 1e-9 * response.mean
+        explained.requests == latency.count && (sum - latency.mean).abs() <= 1e-9 * latency.mean
     })
 }
 

@@ -93,10 +93,10 @@
     must(curves.length > 0 && curves.every((curve) => curve.step === "end"), "a curve claims answers at times at which there were none");
   }
   function tooltip() {
-    const { card, title, chart } = charts().find(({ title }) => title.includes("time of a response"));
+    const { card, title, chart } = charts().find(({ title }) => title.includes("time of a latency"));
     chart.dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: 0 });
     const tip = card.querySelector(".tip");
-    must(tip && tip.textContent.includes("mean response"), `no tooltip at "${title}"`);
+    must(tip && tip.textContent.includes("mean latency"), `no tooltip at "${title}"`);
   }
   function zoom() {
     const timed = charts().filter(({ title }) => title.startsWith("When") || title.includes("What did flash do") || title.includes("Which die"));

@@ -50,7 +50,7 @@ fn a_reader_beside_a_writer_has_a_clock_and_figures_of_its_own() {
         assert_eq!((reader.result.all_requests(), writer.result.all_requests()), (1500, 300));
         assert_eq!((reader.result.read_bytes, writer.result.written_bytes), (1500 * 4096, 300 * 4096));
         // One read is out at a time: they take as long as all of them together, and nothing waits between them.
-        let busy = reader.result.response_us.mean * 1500.0 / 1e6;
+        let busy = reader.result.latency_us.mean * 1500.0 / 1e6;
         assert!((busy / reader.result.simulated_s - 1.0).abs() < 1e-9, "{busy} {}", reader.result.simulated_s);
         // Writes come each 2 ms whatever the drive does.
         assert!((0.598..0.7).contains(&writer.result.simulated_s), "{}", writer.result.simulated_s);
@@ -61,7 +61,7 @@ fn a_reader_beside_a_writer_has_a_clock_and_figures_of_its_own() {
     assert_eq!(json["arrival"], "flows");
     let flows = json["schemes"][1]["flows"].as_array().expect("flows");
     assert_eq!(flows[1]["flow"], "log writer");
-    assert_eq!(flows[0]["read_response_us_mean"].as_f64(), Some(comparison.outcomes[1].flows[0].result.read_response_us.mean));
+    assert_eq!(flows[0]["read_latency_us_mean"].as_f64(), Some(comparison.outcomes[1].flows[0].result.read_latency_us.mean));
     assert!(flows[0]["read_waits_us"]["sensing"].as_f64() > Some(1.0), "{}", flows[0]);
     assert!(flows[0].get("alone").is_none() && json["schemes"][1]["flow_fairness"].is_null());
     let rows = comparison.rows();
@@ -71,7 +71,7 @@ fn a_reader_beside_a_writer_has_a_clock_and_figures_of_its_own() {
         text.lines().any(|line| line.starts_with("raid5") && line.contains("log writer") && line.contains("times")),
         "{text}"
     );
-    assert!(comparison.series[0].column("flow_1_response_p99_us").is_some());
+    assert!(comparison.series[0].column("flow_1_latency_p99_us").is_some());
 }
 
 /// A flow alone has the figures of an experiment of its own on the same drive: fails if alone it finds another drive, other
@@ -94,20 +94,20 @@ fn alone_is_what_an_experiment_of_the_flow_alone_gives() {
         // The idle one reads once, at the start.
         let theirs = &other.flows[0].result;
         assert_eq!(mine.all_requests(), theirs.all_requests());
-        assert!((mine.response_us.mean / theirs.response_us.mean - 1.0).abs() < 0.01, "{mine:?} {theirs:?}");
+        assert!((mine.latency_us.mean / theirs.latency_us.mean - 1.0).abs() < 0.01, "{mine:?} {theirs:?}");
     }
     for outcome in &both.outcomes {
         let slow: Vec<f64> = outcome.flows.iter().map(|flow| flow.slowdown().expect("both answered")).collect();
         let naive: Vec<f64> = outcome
             .flows
             .iter()
-            .map(|flow| flow.result.response_us.mean / flow.alone.as_ref().expect("asked for").response_us.mean)
+            .map(|flow| flow.result.latency_us.mean / flow.alone.as_ref().expect("asked for").latency_us.mean)
             .collect();
         assert_eq!(slow, naive);
         assert!(slow[0] > 1.0, "reads wait for writes: {slow:?}");
         let fair = slow[0].min(slow[1]) / slow[0].max(slow[1]);
         assert_eq!(fairness(&outcome.flows), Some(fair));
-        assert!(outcome.flows[0].alone.as_ref().expect("asked for").response_us.max < 200.0, "a read alone waits for no other");
+        assert!(outcome.flows[0].alone.as_ref().expect("asked for").latency_us.max < 200.0, "a read alone waits for no other");
     }
     let row = &both.rows()[0];
     assert!(row["flow_reader_slowdown"].as_f64() > Some(1.0) && row["flow_fairness"].is_f64(), "{row:?}");
@@ -167,7 +167,7 @@ fn a_job_that_ends_in_time_ends_then() {
             let result = &flow.result;
             assert!((0.2..0.21).contains(&result.simulated_s), "{}", result.simulated_s);
             // Little's law: as many are out as the queue is deep.
-            let out = result.response_us.mean / 1e6 * result.all_requests() as f64 / result.simulated_s;
+            let out = result.latency_us.mean / 1e6 * result.all_requests() as f64 / result.simulated_s;
             assert!((out / depth - 1.0).abs() < 0.02, "{out} {depth}");
         }
         assert!(outcome.flows[1].result.all_requests() > 1024, "beyond its size");

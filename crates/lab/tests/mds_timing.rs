@@ -51,11 +51,11 @@ fn read(lpn: u32) -> HostCommand {
     }
 }
 
-/// Response time in microseconds of one read of an idle drive.
-fn response(session: &mut Session, lpn: u32) -> f64 {
+/// Latency in microseconds of one read of an idle drive.
+fn latency(session: &mut Session, lpn: u32) -> f64 {
     let result = session.run(&mut [read(lpn)].into_iter(), Pace::Open, &mut |_| {});
     assert_eq!((session.first_mismatch(), result.host.media_errors, result.oracle.checked_reads), (None, 0, 1));
-    result.host.response_us.mean
+    result.host.latency_us.mean
 }
 
 /// The logical page's die, for pages that lie in whole groups.
@@ -77,8 +77,8 @@ fn rebuild(options: &[(&str, &str)]) -> f64 {
     let times = lpns.iter().map(|&lpn| {
         let mut session = fresh.clone();
         session.fail(Failure::Die(die_of(&session, &setup, lpn)));
-        // A dead die is noticed at once: the response is the rebuild.
-        response(&mut session, lpn)
+        // A dead die is noticed at once: the latency is the rebuild.
+        latency(&mut session, lpn)
     });
     times.sum::<f64>() / lpns.len() as f64
 }
@@ -86,7 +86,7 @@ fn rebuild(options: &[(&str, &str)]) -> f64 {
 #[test]
 fn a_page_is_read_and_rebuilt_in_the_times_of_the_paper() {
     let mut idle = Session::new(&setup(&[("k", "7")])).unwrap();
-    assert_close(response(&mut idle, 5), oracle("page_read_us"));
+    assert_close(latency(&mut idle, 5), oracle("page_read_us"));
     assert_close(rebuild(&[("k", "7")]), oracle("rebuild_7_1_us"));
     assert_close(rebuild(&[("k", "6"), ("m", "2")]), oracle("rebuild_6_2_us"));
     // The paper's own figures: 66.72, 100.90, 96.01, 4511.12.
@@ -108,7 +108,7 @@ fn a_page_rebuilt_through_its_block_takes_63_reads_and_sums_one_after_the_other(
         let Place::At(slot) = session.inventory().places[lpn as usize] else { panic!("in flash") };
         session.fail(Failure::Page(Grid::new(setup.drive.geometry).page_of(slot).0));
         // That the page is lost, a read has to find out first.
-        assert_close(response(&mut session, lpn) - oracle("page_read_us"), oracle("rebuild_block_63_1_us"));
+        assert_close(latency(&mut session, lpn) - oracle("page_read_us"), oracle("rebuild_block_63_1_us"));
     }
 }
 
@@ -119,5 +119,5 @@ fn sums_take_no_time_unless_the_drive_says_so() {
     let mut session = Session::new(&setup).unwrap();
     let die = die_of(&session, &setup, 9);
     session.fail(Failure::Die(die));
-    assert_close(response(&mut session, 9), oracle("page_read_us"));
+    assert_close(latency(&mut session, 9), oracle("page_read_us"));
 }

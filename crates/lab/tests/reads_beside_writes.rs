@@ -41,22 +41,20 @@ fn recording(later: &[u64]) -> String {
     lines
 }
 
-/// Responses of the reads, in the order of their arrival.
-fn read_responses(path: &Path) -> Vec<u64> {
+/// Latencies of the reads, in the order of their arrival.
+fn read_latencies(path: &Path) -> Vec<u64> {
     let reader = SerializedFileReader::new(std::fs::File::open(path).expect("it was written")).expect("a Parquet file");
     let mut reads = Vec::new();
     for row in reader.get_row_iter(None).expect("rows") {
         let row = row.expect("a row");
         let field = |name: &str| row.get_column_iter().find(|(column, _)| *column == name).expect("a column").1.clone();
         if field("kind") == Field::Str("read".into()) {
-            let (Field::Long(request), Field::Long(response)) = (field("request"), field("response_ns")) else {
-                panic!("numbers")
-            };
-            reads.push((request, response as u64));
+            let (Field::Long(request), Field::Long(latency)) = (field("request"), field("latency_ns")) else { panic!("numbers") };
+            reads.push((request, latency as u64));
         }
     }
     reads.sort_unstable();
-    reads.into_iter().map(|(_, response)| response).collect()
+    reads.into_iter().map(|(_, latency)| latency).collect()
 }
 
 /// Over the instant at which the read comes, from before the transfer of the program's data to after its end, on one die. The times are
@@ -80,10 +78,10 @@ fn a_read_waits_for_no_more_of_a_program_than_the_rest_of_its_transfer() {
     let comparison = compare_logged(&experiment, &BENCH, Some(&requests)).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(comparison.outcomes[0].result.flash.erases.values().sum::<u64>(), 0, "nothing but programs is in the way");
     requests.finish().unwrap_or_else(|e| panic!("{e}"));
-    let responses = read_responses(&log);
-    let alone = *responses.last().expect("there are reads");
+    let latencies = read_latencies(&log);
+    let alone = *latencies.last().expect("there are reads");
     assert!((45_000 + 2_560..55_000 + 10_000).contains(&alone), "{alone} ns alone");
-    for (&later, &response) in later.iter().zip(&responses) {
+    for (&later, &latency) in later.iter().zip(&latencies) {
         let left = (MOVED + PROGRAM).saturating_sub(later);
         let waits = match left {
             _ if later < MOVED => MOVED - later,
@@ -91,7 +89,7 @@ fn a_read_waits_for_no_more_of_a_program_than_the_rest_of_its_transfer() {
             left if left <= 2 * SUSPEND => left,
             _ => SUSPEND,
         };
-        assert_eq!(response, alone + waits, "{later} ns after the writes");
+        assert_eq!(latency, alone + waits, "{later} ns after the writes");
     }
 }
 
@@ -100,7 +98,7 @@ fn reads_beside(scheme: &str, microseconds: u32) -> Comparison {
         r#"
         drive.preset = "tlc"
         schemes = ["{scheme}"]
-        buffer = {{ kind = "power-safe", size = "4MiB" }}
+        buffer = {{ kind = "plp", size = "4MiB" }}
         precondition.converge_within = 0.0
         trace = {{ source = "zipf", arrival = "recorded" }}
         [generate]
@@ -121,11 +119,11 @@ fn the_tail_of_reads_grows_with_the_load_and_has_no_program_in_it() {
     for scheme in ["none", "raid5"] {
         let tail = |microseconds: u32| {
             let comparison = reads_beside(scheme, microseconds);
-            let response = &comparison.outcomes[0].result.host.read_response_us;
+            let latency = &comparison.outcomes[0].result.host.read_latency_us;
             let programs = &comparison.outcomes[0].result.flash.programs;
             assert!(programs.values().sum::<u64>() > 1_000, "{scheme}: {programs:?}");
-            assert!(response.max < PROGRAM as f64 / 1e3, "{scheme}, every {microseconds} us: {} us", response.max);
-            response.p999
+            assert!(latency.max < PROGRAM as f64 / 1e3, "{scheme}, every {microseconds} us: {} us", latency.max);
+            latency.p999
         };
         let tails = [100, 50, 25, 15].map(tail);
         assert!(tails.is_sorted(), "{scheme}: p99.9 {tails:?} us");

@@ -54,22 +54,22 @@ fn the_log_has_every_request_of_every_scheme_whatever_the_threads() {
         assert!(rows.is_sorted_by_key(|row| number(row, "answer_ns")), "in the order of answers");
         numbers.sort_unstable();
         assert_eq!(numbers, (0..requests as i64).collect::<Vec<_>>());
-        let facts = ["seed", "request", "lba", "sectors", "pages", "arrival_ns", "start_ns", "answer_ns", "response_ns"];
+        let facts = ["seed", "request", "lba", "sectors", "pages", "arrival_ns", "start_ns", "answer_ns", "latency_ns"];
         for row in rows {
             let waits: i64 = row
                 .keys()
                 .filter(|name| name.ends_with("_ns") && !facts.contains(&name.as_str()))
                 .map(|name| number(row, name))
                 .sum();
-            assert_eq!(waits, number(row, "response_ns"));
-            assert_eq!(number(row, "response_ns"), number(row, "answer_ns") - number(row, "arrival_ns"));
+            assert_eq!(waits, number(row, "latency_ns"));
+            assert_eq!(number(row, "latency_ns"), number(row, "answer_ns") - number(row, "arrival_ns"));
         }
         let reads: Vec<i64> =
-            rows.iter().filter(|row| row["kind"] == Field::Str("read".into())).map(|row| number(row, "response_ns")).collect();
-        let response = &outcome.result.host.read_response_us;
+            rows.iter().filter(|row| row["kind"] == Field::Str("read".into())).map(|row| number(row, "latency_ns")).collect();
+        let latency = &outcome.result.host.read_latency_us;
         let mean = reads.iter().sum::<i64>() as f64 / reads.len() as f64 / 1e3;
-        assert_eq!(reads.len() as u64, response.count);
-        assert!((mean - response.mean).abs() < 1e-9 * mean, "{mean} {}", response.mean);
+        assert_eq!(reads.len() as u64, latency.count);
+        assert!((mean - latency.mean).abs() < 1e-9 * mean, "{mean} {}", latency.mean);
     }
     let left: Vec<_> = std::fs::read_dir(one.parent().expect("a directory")).expect("it is there").collect();
     assert_eq!(left.len(), 2, "no part stays behind: {left:?}");

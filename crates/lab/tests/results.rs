@@ -83,8 +83,8 @@ fn every_request_of_every_loop_is_answered_and_every_read_checked() {
 }
 
 #[test]
-fn equal_spare_gives_each_scheme_the_spare_of_none() {
-    let comparison = run(&experiment(&format!("capacity.fairness = \"equal-spare\"\ncapacity.spare = 0.4\n{SMALL}")), 2);
+fn equal_op_gives_each_scheme_the_spare_of_none() {
+    let comparison = run(&experiment(&format!("capacity.fairness = \"equal-op\"\ncapacity.spare = 0.4\n{SMALL}")), 2);
     let raw: Vec<u64> = comparison.outcomes.iter().map(|o| u64::from(o.planned.drive.geometry.slots())).collect();
     assert!(raw[0] < raw[1] && raw[1] == raw[2], "{raw:?}");
 }
@@ -132,7 +132,7 @@ fn half_busy_slows_until_none_is_and_never_hastens() {
     let settings = SMALL.replace("2ms", "20us").replace("\"zipf\"", "\"zipf\"\narrival = \"half-busy\"");
     let slowed = run(&experiment(&settings), 2);
     assert!(slowed.clock.factor > 1.0);
-    let busy = slowed.outcomes[0].result.flash.die_busy_share;
+    let busy = slowed.outcomes[0].result.flash.die_utilisation;
     assert!((0.4..0.56).contains(&busy), "none is busy for {busy}");
 }
 
@@ -140,7 +140,7 @@ fn half_busy_slows_until_none_is_and_never_hastens() {
 fn the_automatic_clock_overloads_no_scheme_and_never_hastens() {
     let slowed = run(&experiment(&SMALL.replace("2ms", "20us")), 2);
     assert!(slowed.clock.factor > 1.0);
-    let shares: Vec<_> = slowed.outcomes.iter().map(|o| o.result.flash.die_busy_share).collect();
+    let shares: Vec<_> = slowed.outcomes.iter().map(|o| o.result.flash.die_utilisation).collect();
     let busiest = shares.iter().copied().fold(0.0, f64::max);
     assert!(busiest < 0.68 && shares[0] < 0.56, "busy for {shares:?}");
     assert!(slowed.outcomes.iter().all(|o| !o.result.replay.saturated));
@@ -226,8 +226,8 @@ fn counts_times_and_energy_of_a_run_add_up() {
             let carried = (reads + programs) * (300e-9 + page) + erases * 300e-9;
             let busy = reads * (50e-6 + page + 300e-9) + programs * (600e-6 + page + 300e-9) + erases * (2e-3 + 300e-9);
             let near = |share: f64, count: u32, time: f64| (share * f64::from(count) * run.flash.rested_s / time - 1.0).abs();
-            assert!(near(run.flash.die_busy_share, 4, busy) < 1e-4, "{} of {busy} s", run.flash.die_busy_share);
-            assert!(near(run.flash.channel_busy_share, 4, carried) < 1e-2, "{} of {carried} s", run.flash.channel_busy_share);
+            assert!(near(run.flash.die_utilisation, 4, busy) < 1e-4, "{} of {busy} s", run.flash.die_utilisation);
+            assert!(near(run.flash.channel_utilisation, 4, carried) < 1e-2, "{} of {carried} s", run.flash.channel_utilisation);
         }
         let energy = &drive.energy;
         let joules = |count: f64, each: u64| count * each as f64 * 1e-9;
@@ -261,6 +261,6 @@ fn what_flash_does_is_counted_and_timed_until_the_drive_rests() {
     let page = (drive.geometry.page_size.0 + drive.geometry.oob_size.0) as f64 / 400e6;
     let moves = (all(&run.flash.reads) + all(&run.flash.programs)) * (300e-9 + page);
     let cells = all(&run.flash.reads) * 50e-6 + all(&run.flash.programs) * 600e-6 + all(&run.flash.erases) * (2e-3 + 300e-9);
-    let busy = run.flash.die_busy_share * 4.0 * run.flash.rested_s;
+    let busy = run.flash.die_utilisation * 4.0 * run.flash.rested_s;
     assert!((busy / (moves + cells) - 1.0).abs() < 1e-4, "{busy} of {} s", moves + cells);
 }

@@ -158,14 +158,14 @@ fn intervals_and_differences_are_those_computed_by_hand() {
         let is_it = |row: &&Value| wanted.iter().all(|(key, value)| row[key] == *value);
         rows.iter().find(is_it).unwrap_or_else(|| panic!("{wanted:?}")).clone()
     };
-    for (scheme, column) in [("raid5", "response_us_mean"), ("ds-raid", "flash_reads_gc"), ("none", "energy_j")] {
+    for (scheme, column) in [("raid5", "latency_us_mean"), ("ds-raid", "flash_reads_gc"), ("none", "energy_j")] {
         let row = find("intervals", &[("scheme", scheme), ("column", column)]);
         let (mean, half) = by_hand(&values(&comparison, scheme, column));
         for (key, wanted) in [("mean", mean), ("half_width", half), ("low", mean - half), ("high", mean + half)] {
             near(&row[key], wanted);
         }
     }
-    for column in ["response_us_mean", "life_tb", "write_response_us_p99"] {
+    for column in ["latency_us_mean", "tbw_tb", "write_latency_us_p99"] {
         let row = find("differences", &[("scheme", "ds-raid"), ("against", "raid5"), ("column", column)]);
         let (own, others) = (values(&comparison, "ds-raid", column), values(&comparison, "raid5", column));
         let pairs = || own.iter().zip(&others);
@@ -180,10 +180,10 @@ fn intervals_and_differences_are_those_computed_by_hand() {
     }
     // The verdict shows the same numbers.
     let raid5 = comparison.verdict.of_scheme("raid5").expect("compared");
-    let row = find("differences", &[("scheme", "raid5"), ("against", "none"), ("column", "response_us_mean")]);
+    let row = find("differences", &[("scheme", "raid5"), ("against", "none"), ("column", "latency_us_mean")]);
     assert_eq!(raid5.ratios[0], row["ratio"].as_f64());
     let interval = raid5.over.as_ref().and_then(|over| over.cost(&MEASURES[0])).expect("an interval");
-    assert_eq!(raid5.costs.response_us_mean, Some(interval.mean));
+    assert_eq!(raid5.costs.latency_us_mean, Some(interval.mean));
 }
 
 /// `a to b` before a word of a sentence, as numbers.
@@ -200,7 +200,7 @@ fn the_answer_says_by_how_much_with_the_ends_of_the_interval() {
     let sentence = &comparison.verdict.answer[1];
     assert!(sentence.starts_with("`ds-raid` answers") && sentence.contains("sooner than `raid5`"), "{sentence}");
     let (least, most) = span(sentence, " % sooner");
-    let ratio = seeds(&comparison).paired(2, 1, "response_us_mean").and_then(|paired| paired.ratio).expect("a ratio");
+    let ratio = seeds(&comparison).paired(2, 1, "latency_us_mean").and_then(|paired| paired.ratio).expect("a ratio");
     let [low, high] = [(1.0 - ratio.high) * 100.0, (1.0 - ratio.low) * 100.0];
     assert!((least - low).abs() <= 0.5 && (most - high).abs() <= 0.5, "{sentence}: {low} to {high}");
     // In every place where the verdict is shown.

@@ -23,7 +23,7 @@ fn documented(column: &str) -> String {
     let cause = Cause::ALL.map(|cause| format!("_per_s_{}", cause.name().replace('-', "_")));
     match cause.iter().find(|cause| column.starts_with("flash_") && column.ends_with(*cause)) {
         Some(cause) => column.replace(cause, "_per_s_CAUSE"),
-        None if column.starts_with("die_busy_share_") => "die_busy_share_N".into(),
+        None if column.starts_with("die_utilisation_") => "die_utilisation_N".into(),
         None if column.starts_with("ladder_reads_per_s_") => "ladder_reads_per_s_STEP".into(),
         None => column.into(),
     }
@@ -73,8 +73,8 @@ fn a_report_has_the_series_of_each_scheme_in_few_bytes() {
     assert_eq!(series["runs"].as_array().map(Vec::len), Some(7));
     assert!(bytes < 300_000, "{bytes} bytes");
     for (run, whole) in series["runs"].as_array().expect("a list").iter().zip(&comparison.series) {
-        let drawn = run["columns"]["response_max_us"].as_array().expect("a column");
-        for (drawn, exact) in drawn.iter().zip(whole.column("response_max_us").expect("a column")) {
+        let drawn = run["columns"]["latency_max_us"].as_array().expect("a column");
+        for (drawn, exact) in drawn.iter().zip(whole.column("latency_max_us").expect("a column")) {
             let (drawn, exact) = (drawn.as_f64().unwrap_or(0.0), exact.unwrap_or(0.0));
             assert!((drawn - exact).abs() <= 5e-4 * exact, "{drawn} for {exact}");
         }
@@ -114,12 +114,12 @@ fn a_burst_of_ten_times_the_mean_stands_out_where_it_was() {
             let is_edge = (series.time_s[bin] - from).abs().min((series.time_s[bin] - until).abs()) <= series.bin_s;
             assert!(is_edge || (rate > 5.0 * mean) == during(bin), "{}: {rate}/s at {} s", outcome.label, series.time_s[bin]);
         }
-        // What piled up did so since the burst, and the longest response is of its time, too.
+        // What piled up did so since the burst, and the longest latency is of its time, too.
         let most = |name: &str| {
             let values = column(name).iter().map(|value| value.unwrap_or(0.0)).enumerate();
             values.max_by(|one, other| one.1.total_cmp(&other.1)).expect("bins")
         };
-        for name in ["outstanding_mean", "response_p99_us"] {
+        for name in ["outstanding_mean", "latency_p99_us"] {
             let (bin, value) = most(name);
             assert!(series.time_s[bin] + series.bin_s > from, "{}: {name} {value} at {} s", outcome.label, series.time_s[bin]);
         }

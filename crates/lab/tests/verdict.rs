@@ -81,7 +81,7 @@ fn a_young_da_raid5_is_said_to_survive_nothing_and_to_be_young() {
     let old = run(&format!("{settings}[scheme.da-raid5]\nstage = 3\n"));
     let aged = of(&old, "da-raid5");
     assert_eq!((aged.survives.dies, aged.survives.life.map(|life| life.stage)), (1, Some(3)));
-    assert!(!aged.sentence.contains(reckoned) && aged.costs.life_tb < young.costs.life_tb, "{}", aged.sentence);
+    assert!(!aged.sentence.contains(reckoned) && aged.costs.tbw_tb < young.costs.tbw_tb, "{}", aged.sentence);
     assert!(aged.costs.waf > young.costs.waf, "parity is written: {:?}, {:?}", aged.costs.waf, young.costs.waf);
 }
 
@@ -101,7 +101,7 @@ fn after_a_lost_die_nothing_that_lost_data_or_protection_is_ranked() {
     let cycles = &outcome.result.wear.pe_cycles;
     let used = cycles.iter().map(|&pe| f64::from(pe)).sum::<f64>() / cycles.len() as f64;
     let all = outcome.planned.drive.geometry.raw_size().0 as f64 * (f64::from(comparison.experiment.drive.endurance.0) - used);
-    let written = ds_raid.costs.life_tb.expect("it writes") * 1e12 * ds_raid.costs.waf.expect("it writes");
+    let written = ds_raid.costs.tbw_tb.expect("it writes") * 1e12 * ds_raid.costs.waf.expect("it writes");
     assert!((written / all - 7.0 / 8.0).abs() < 1e-9, "{written} of {all}");
     assert_eq!(comparison.verdict.baseline.as_deref(), Some("ds-raid"));
     assert!(comparison.verdict.answer[0].contains("only `ds-raid` survives"), "{:?}", comparison.verdict.answer);
@@ -158,7 +158,7 @@ fn more_bad_blocks_than_the_spare_are_refused_before_the_run() {
 fn no_scheme_refuses_a_drive_of_today_and_rows_pad_nothing_on_it() {
     let settings = "schemes = [\"none\", \"raid5\", \"ppc\", \"da-raid5\", \"ds-raid\", \"mds-groups\", \"code-zones\"]\n\
                     [trace]\nsource = \"uniform\"\n[generate]\nrequests = 30000\nrange = \"1GiB\"\n\
-                    [capacity]\nfairness = \"equal-spare\"\n";
+                    [capacity]\nfairness = \"equal-op\"\n";
     let comparison = run(settings);
     assert!(comparison.verdict.schemes.iter().all(SchemeVerdict::is_comparable));
     let waf = |scheme: &str| of(&comparison, scheme).costs.waf.expect("it wrote");
@@ -226,17 +226,17 @@ fn a_burst_of_ten_times_the_mean_is_told_from_a_mean_load() {
     let comparison = replayed(&trace, &["trace.format=spc"]);
     for outcome in &comparison.outcomes {
         let (name, r) = (&outcome.label, &outcome.result);
-        assert!(!r.replay.saturated && r.flash.die_busy_share < 0.7, "{name} is not overloaded on average");
+        assert!(!r.replay.saturated && r.flash.die_utilisation < 0.7, "{name} is not overloaded on average");
         // By the distribution, which knows nothing of the count.
         let within = r.host.write_cdf.iter().take_while(|(us, _)| *us <= 1e6).last().map_or(0.0, |point| point.1);
-        let late = r.host.answered_late as f64 / r.host.response_us.count as f64;
+        let late = r.host.completed_late as f64 / r.host.latency_us.count as f64;
         assert!((late - (1.0 - within)).abs() < 0.01, "{name}: {late} late, {within} within a second");
         let warned =
             comparison.warnings().iter().any(|w| w.contains(&format!("of the requests of `{name}` waited behind a backlog")));
         let told = of(&comparison, name).sentence.contains("of its requests waited behind a backlog of more than a second");
         assert_eq!((warned, told), (late >= 0.001, late >= 0.001), "{name}: {late}, {:?}", comparison.warnings());
     }
-    assert!(comparison.outcomes.iter().any(|o| o.result.host.answered_late > 0), "some scheme is behind for a while");
+    assert!(comparison.outcomes.iter().any(|o| o.result.host.completed_late > 0), "some scheme is behind for a while");
     let clock = comparison.fairness.iter().find(|line| line.starts_with("arrival")).expect("the clock is explained");
     assert!(clock.contains("measured: dies busy") && clock.contains("waited behind a backlog of more than a second"), "{clock}");
 }
@@ -284,7 +284,7 @@ fn idle_dies_that_the_host_waits_for_are_named() {
     assert!(
         warned(&usual).is_empty(),
         "{:?}",
-        usual.outcomes.iter().map(|one| one.result.flash.die_busy_share).collect::<Vec<_>>()
+        usual.outcomes.iter().map(|one| one.result.flash.die_utilisation).collect::<Vec<_>>()
     );
 }
 
@@ -297,7 +297,7 @@ fn a_run_that_does_not_bear_figures_of_flash_is_said_to_and_nothing_is_concluded
     let (raid5, ds_raid) = (&comparison.outcomes[0].result, of(&comparison, "ds-raid"));
     // What was overwritten there left the host, and took nothing.
     assert_eq!((raid5.flash.programs.values().sum::<u64>(), raid5.flash.waf), (0, Some(0.0)), "all is in the buffer");
-    assert!(raid5.flash.buffered_pages > 0 && ds_raid.costs.life_tb.is_none());
+    assert!(raid5.flash.buffered_pages > 0 && ds_raid.costs.tbw_tb.is_none());
     let answer = comparison.verdict.answer.join(" ");
     for word in ["energy", "lives", "Dominated"] {
         assert!(!answer.contains(word), "{answer}");

@@ -44,7 +44,7 @@ pub struct Worn {
 }
 
 /// Pages that one program stores together (decision 13): those of all planes of a die, and, where the cells are programmed
-/// in one shot, of all bits of a word line. They are gathered in power-safe memory until the last of them is there; only then
+/// in one shot, of all bits of a word line. They are gathered in PLP memory until the last of them is there; only then
 /// does the die work. A page of the map is a logical page here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -9,7 +9,7 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A small drive: collection is at work after a few rounds.
+/// A small drive: GC is at work after a few rounds.
 const SMALL: &str = "schemes = [\"ds-raid\"]\ncapacity.size = \"48MiB\"\n";
 
 /// Bytes that depend on their place.

@@ -91,7 +91,7 @@ impl Scenario {
         let (scheme, spare) = schemes[draws.below(schemes.len() as u64) as usize];
         let (is_deep, is_volatile) = (draws.chance(0.5), draws.chance(0.5));
         let kept = if draws.chance(0.4) { Kept::Files } else { Kept::Memory };
-        let (kind, size) = if is_volatile { ("volatile", 256) } else { ("power-safe", 64) };
+        let (kind, size) = if is_volatile { ("volatile", 256) } else { ("plp", 64) };
         let settings = format!(
             "drive.preset = \"mlc-2014\"\nschemes = [\"{scheme}\"]\ncapacity.size = \"4MiB\"\n\
              buffer.kind = \"{kind}\"\nbuffer.size = \"{size}KiB\"\nseed = {seed}\n"

@@ -11,7 +11,7 @@
 //! what `wasted` counts). The parity position rotates with the row. On a drive of more than 32 dies rows are
 //! narrower than the drive and lie side by side (`row_dies`). With
 //! `sub_stripe = "defer"` a row waits for data to fill it instead; requests are then answered
-//! late unless the write buffer is power-safe.
+//! late unless the write buffer is PLP.
 //! Invariant: no row closes while some of its data are uncovered.
 
 use crate::lazy::{READ_AROUND, ReadAround};
@@ -29,7 +29,7 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
         "auto",
         "dies of a row, a divisor of the drive's; `auto`: all up to 32, of a wider drive the largest divisor from 8 to 32, else all",
     ),
-    ("patrol_rows_per_s", "0", "rows that a patrol reads in a second, obsolete pages too; 0: none"),
+    ("scrub_rows_per_s", "0", "rows that a scrub reads in a second, obsolete pages too; 0: none"),
     READ_AROUND[0],
     READ_AROUND[1],
 ];
@@ -38,7 +38,7 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
 struct DsRaid {
     defer: bool,
     side_by_side: u32,
-    patrol_rows_per_s: u32,
+    scrub_rows_per_s: u32,
     read_around: Option<ReadAround>,
     /// Whether writes are answered before their parity is durable: loses data on purpose.
     hasty: bool,
@@ -65,9 +65,9 @@ fn parse(options: &Options<'_>, shape: Shape) -> Result<DsRaid, SchemeError> {
         }
     };
     let defer = options.word("sub_stripe", &["request", "defer"])? == 1;
-    let patrol_rows_per_s = options.number("patrol_rows_per_s", 0..=1_000_000)?;
+    let scrub_rows_per_s = options.number("scrub_rows_per_s", 0..=1_000_000)?;
     let read_around = ReadAround::new(options, shape.dies)?;
-    Ok(DsRaid { defer, side_by_side: shape.dies / row_dies, patrol_rows_per_s, read_around, hasty: false })
+    Ok(DsRaid { defer, side_by_side: shape.dies / row_dies, scrub_rows_per_s, read_around, hasty: false })
 }
 
 impl RowScheme for DsRaid {
@@ -90,8 +90,8 @@ impl RowScheme for DsRaid {
         }
     }
 
-    fn patrol_rows_per_s(&self) -> u32 {
-        self.patrol_rows_per_s
+    fn scrub_rows_per_s(&self) -> u32 {
+        self.scrub_rows_per_s
     }
 
     fn answers_before_parity(&self) -> bool {
@@ -121,7 +121,7 @@ mod tests {
         for _ in 0..requests {
             row.waiting = pages;
             loop {
-                match (DsRaid { defer: false, side_by_side: 1, patrol_rows_per_s: 0, read_around: None, hasty: false }).next(&row)
+                match (DsRaid { defer: false, side_by_side: 1, scrub_rows_per_s: 0, read_around: None, hasty: false }).next(&row)
                 {
                     RowStep::Data => {
                         (row.used, row.uncovered, row.waiting) = (row.used + 1, row.uncovered + 1, row.waiting - 1);

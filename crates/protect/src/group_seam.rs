@@ -115,7 +115,7 @@ pub enum PageState {
     Zero,
     /// Flash gives it.
     Readable,
-    /// Not programmed yet; the power-safe cache holds its sum.
+    /// Not programmed yet; the PLP cache holds its sum.
     Held,
     /// Only the codes can bring it back.
     Lost,

@@ -5,7 +5,7 @@
 //! was read T_read times, or whose data are T_retention old, is recycled before ECC stops sufficing. Nothing in that
 //! needs stripes, or a stage of life: it is said of blocks, and every way of writing has blocks.
 //!
-//! Differs: where a unit of collection has several blocks, rows and block groups, it is recycled when one of its blocks
+//! Differs: where a unit of GC has several blocks, rows and block groups, it is recycled when one of its blocks
 //! comes to a limit, for it is erased as a whole.
 
 use crate::{DisturbLimits, Options, SchemeError};

@@ -4,7 +4,7 @@
 //! Idea: a block group is the blocks of one index on all dies, a page stripe the pages of one
 //! number in them. Page stripes are written in order, from data page to data page by a stride;
 //! data page i belongs to codeword i mod g of a (k, m)-MDS code, whose m parity pages stay in a
-//! power-safe cache until all its data are in flash. So parity is written once, whole, and
+//! PLP cache until all its data are in flash. So parity is written once, whole, and
 //! nothing is read for it. Each group keeps the code it was opened with: a drive raises its
 //! fault tolerance group by group. With a block code, the last page of each block is the sum of
 //! the others, and the two codes make a product code. Where a word line has several pages that are lost together, its last word
@@ -40,7 +40,7 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
     ),
     ("stride", "auto", "data pages from one write of a page stripe to the next; `auto`: from codeword symbol to symbol"),
     ("rotate", "group", "whether parity visits all dies: `group` after group, or `none`"),
-    ("parity_cache", "auto", "pages of the power-safe cache that holds parity until it is written"),
+    ("parity_cache", "auto", "pages of the PLP cache that holds parity until it is written"),
     ("then", "none", "the code of later groups, as `6+2`, `7+1+block` or `7+1+word-line`; `none`: no change"),
     ("change_after_groups", "0", "groups opened before the code changes; 0: not for this"),
     ("change_at_pe", "0", "P/E cycles of a group at which the code changes; 0: not for this"),

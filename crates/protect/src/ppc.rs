@@ -2,7 +2,7 @@
 //! Memory SSD", IEEE TC 60(1), 2011 (partial parity cache), as far as Guo et al., "DA-RAID-5",
 //! DATE 2013, section II-B and Fig. 1(b) describe it; its full text was not at hand.
 //!
-//! Idea: parity is not written with every page. A power-safe cache holds, for each stripe
+//! Idea: parity is not written with every page. A PLP cache holds, for each stripe
 //! updated of late, a *partial parity*: the sum of the pages updated since the stripe's parity
 //! was last written. A page that joins it costs no read. Full parity is written when the cache
 //! needs room, by whichever of two ways reads less:
@@ -15,7 +15,7 @@
 //!
 //! Differs: a full stripe's parity needs no cache and goes to flash at once. A stripe without
 //! valid parity gets full parity first. A host flush commits nothing, because the cache is
-//! power-safe; `on_flush = "commit"` does it.
+//! PLP; `on_flush = "commit"` does it.
 //! Invariant: the partial parity is the sum of the current pages that its bitmap names.
 
 use crate::raid5::{DATA_STRIPS, Raid5};
@@ -43,7 +43,7 @@ pub(crate) fn write_back(options: &Options<'_>) -> Result<WriteBack, SchemeError
 pub(crate) const PARITY_CACHE: (&str, &str, &str) = (
     "parity_cache",
     "auto",
-    "size of the power-safe parity cache; `auto`: 512KiB, 8 pages for each die on drives of more, less where the drive is too small for it",
+    "size of the PLP parity cache; `auto`: 512KiB, 8 pages for each die on drives of more, less where the drive is too small for it",
 );
 
 const ON_FLUSH: (&str, &str, &str) = ("on_flush", "keep", "what a host flush does to partial parities: `keep` or `commit`");

@@ -48,7 +48,7 @@ pub const SCHEMES: &[SchemeEntry] = &[
     SchemeEntry {
         name: "ppc",
         paper: "Im and Shin, Flash-aware RAID techniques, 2011",
-        summary: "RAID-5 with partial parity in a power-safe cache, committed late",
+        summary: "RAID-5 with partial parity in a PLP cache, committed late",
         options: ppc::OPTIONS,
         variants: &[&[("on_flush", "commit")], &[("parity_cache", "4KiB")]],
         canary: false,
@@ -75,7 +75,7 @@ pub const SCHEMES: &[SchemeEntry] = &[
     SchemeEntry {
         name: "mds-groups",
         paper: "Greenan et al., HotDep 2009",
-        summary: "block groups with a (k, m) code each, parity held in a power-safe cache until it is whole",
+        summary: "block groups with a (k, m) code each, parity held in a PLP cache until it is whole",
         options: mds_groups::OPTIONS,
         variants: &[&[("block_parity", "yes")], &[("m", "2")]],
         canary: false,

@@ -270,7 +270,7 @@ pub struct DisturbLimits {
 ///
 /// Caller's duties: calls for one stripe are serial; parity and data of one plan become durable
 /// before the host is answered, and the old versions stay until then; a partial parity is held
-/// in a power-safe cache, and as long as it is, the versions that the stored parity covers stay.
+/// in a PLP cache, and as long as it is, the versions that the stored parity covers stay.
 /// Implementer's duties: the strips of one stripe sit on different dies; the parity that
 /// [`Self::plan`] describes equals the sum of all data strips after the write, the partial
 /// parity the sum of the strips it covers.
@@ -437,8 +437,8 @@ pub enum RowStep {
 pub trait RowScheme: Send + Sync {
     /// What comes next in the open row.
     fn next(&self, row: &OpenRow) -> RowStep;
-    /// Rows that a patrol reads in a second of virtual time, obsolete pages too; 0: none.
-    fn patrol_rows_per_s(&self) -> u32 {
+    /// Rows that a scrub reads in a second of virtual time, obsolete pages too; 0: none.
+    fn scrub_rows_per_s(&self) -> u32 {
         0
     }
     /// When reads go around a busy die, to the rest of their row; `None`: never.

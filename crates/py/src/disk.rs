@@ -22,7 +22,7 @@ pub struct Disk {
 #[pyclass(frozen, module = "flashkeep._native")]
 pub struct Snapshot(Kept);
 
-/// The answer to a request: its number, its bytes or why it failed, and its response time in seconds of virtual time.
+/// The answer to a request: its number, its bytes or why it failed, and its latency in seconds of virtual time.
 type Told = (u64, Option<Py<PyBytes>>, Option<String>, f64);
 
 fn failure(error: &DiskError) -> PyErr {
@@ -55,7 +55,7 @@ impl Disk {
 
     fn told(py: Python<'_>, answers: Vec<DiskAnswer>) -> Vec<Told> {
         let tell = |answer: DiskAnswer| {
-            let seconds = answer.response.as_secs_f64();
+            let seconds = answer.latency.as_secs_f64();
             match answer.result {
                 Ok(data) => (answer.request, Some(PyBytes::new(py, &data).unbind()), None, seconds),
                 Err(failed) => (answer.request, None, Some(failed.in_words().to_owned()), seconds),

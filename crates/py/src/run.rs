@@ -80,7 +80,7 @@ pub fn interval(values: Vec<f64>) -> Option<(f64, f64)> {
 pub type EccCallables = (Py<PyAny>, Option<Py<PyAny>>, u8);
 
 /// A policy of garbage collection that asks a callable.
-pub fn own_collection(policy: Py<PyAny>, raised: &Raised) -> ftl::victim::OwnPolicy {
+pub fn own_gc(policy: Py<PyAny>, raised: &Raised) -> ftl::victim::OwnPolicy {
     ftl::victim::OwnPolicy::new(Collection::new(policy, raised.clone()))
 }
 
@@ -90,10 +90,10 @@ pub fn own_ecc((program, read, strongest): EccCallables, raised: &Raised) -> ecc
 }
 
 /// Runs the experiment of a TOML text, or of a file where `text` is nothing. `progress` hears of requests answered and of
-/// requests in all, over all schemes. `log` is a file that gets every request with its waits. `collection` is a callable that
+/// requests in all, over all schemes. `log` is a file that gets every request with its waits. `gc` is a callable that
 /// chooses the victims of garbage collection.
 #[pyfunction]
-#[pyo3(signature = (name, text, threads, progress, log=None, collection=None, ecc=None))]
+#[pyo3(signature = (name, text, threads, progress, log=None, gc=None, ecc=None))]
 #[expect(clippy::too_many_arguments, reason = "they are those of the Python function in front of it")]
 pub fn run(
     py: Python<'_>,
@@ -102,14 +102,11 @@ pub fn run(
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
     log: Option<PathBuf>,
-    collection: Option<Py<PyAny>>,
+    gc: Option<Py<PyAny>>,
     ecc: Option<EccCallables>,
 ) -> PyResult<Run> {
     let raised = Raised::default();
-    let own = Own {
-        collection: collection.map(|policy| own_collection(policy, &raised)),
-        ecc: ecc.map(|policy| own_ecc(policy, &raised)),
-    };
+    let own = Own { gc: gc.map(|policy| own_gc(policy, &raised)), ecc: ecc.map(|policy| own_ecc(policy, &raised)) };
     let file = log.clone();
     let comparison = interruptible(py, |wanted| {
         let experiment = match &text {

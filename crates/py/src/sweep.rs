@@ -3,7 +3,7 @@
 use crate::errors::bad_input;
 use crate::frame::Frame;
 use crate::policy::Raised;
-use crate::run::{EccCallables, own_collection, own_ecc};
+use crate::run::{EccCallables, own_ecc, own_gc};
 use lab::parts::{Part, SWEEP};
 use lab::sweep::{Beside, GridRun, Policies};
 use lab::{Columns, Problem};
@@ -32,17 +32,17 @@ pub struct Grid {
 #[pymethods]
 impl Grid {
     /// The grid of TOML text; relative paths count from `directory`. Each run is repeated under so many seeds, where they are given.
-    /// `beside` is a directory that gets time series of the runs, or request logs, or both. `collection` and `ecc` are policies by the
+    /// `beside` is a directory that gets time series of the runs, or request logs, or both. `gc` and `ecc` are policies by the
     /// names that the text has for them.
     #[new]
-    #[pyo3(signature = (name, text, directory, seeds=None, beside=None, collection=Vec::new(), ecc=Vec::new()))]
+    #[pyo3(signature = (name, text, directory, seeds=None, beside=None, gc=Vec::new(), ecc=Vec::new()))]
     fn new(
         name: &str,
         text: &str,
         directory: PathBuf,
         seeds: Option<u32>,
         beside: Option<(PathBuf, bool, bool)>,
-        collection: Vec<(String, Py<PyAny>)>,
+        gc: Vec<(String, Py<PyAny>)>,
         ecc: Vec<(String, EccCallables)>,
     ) -> PyResult<Self> {
         let mut grid = raised(lab::sweep::Grid::parse(name, text, &directory))?;
@@ -53,9 +53,9 @@ impl Grid {
             grid = grid.with_files(raised(Beside::new(&path, series, logs))?);
         }
         let raised = Raised::default();
-        let collection = collection.into_iter().map(|(name, policy)| (name, own_collection(policy, &raised))).collect();
+        let gc = gc.into_iter().map(|(name, policy)| (name, own_gc(policy, &raised))).collect();
         let ecc = ecc.into_iter().map(|(name, policy)| (name, own_ecc(policy, &raised))).collect();
-        Ok(Self { grid: grid.with_policies(Policies { collection, ecc }), raised })
+        Ok(Self { grid: grid.with_policies(Policies { gc, ecc }), raised })
     }
 
     fn __len__(&self) -> usize {

@@ -162,7 +162,7 @@ function byCause(id, field, label) {
 function charts() {
   const of = (name, colour, field) => ({ name, colour: COLOURS[colour], of: (sample) => sample[field] });
   const tails = [of("p50", 0, "p50_us"), of("p99", 1, "p99_us"), of("p99.9", 3, "p999_us"), of("longest", 7, "longest_us")];
-  chart("responses", tails, { log: true, unit: micros, label: "Percentiles of response times in virtual time" });
+  chart("latencies", tails, { log: true, unit: micros, label: "Percentiles of latencies in virtual time" });
   const kinds = ["reads", "writes", "flushes", "discards"];
   const requests = kinds.map((kind, n) => ({ name: kind, colour: COLOURS[n], of: perSecond((sample) => sample.requests[kind]) }));
   chart("requests", requests, { label: "Requests answered, by kind", unit: (value) => short(value) + "/s" });
@@ -183,7 +183,7 @@ function tiles(status) {
   const lost = status.dies.filter((die) => !die.alive).length;
   const shown = [
     [rate === null ? "-" : short(rate) + "/s", "requests"],
-    [last ? micros(last.p99_us) : "-", "p99 response"],
+    [last ? micros(last.p99_us) : "-", "p99 latency"],
     [status.outstanding, "under way"],
     [status.write_amplification === null ? "-" : trimmed(status.write_amplification), "write amplification"],
     [percent(status.free_share), "free blocks"],

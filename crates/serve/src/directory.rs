@@ -1,4 +1,4 @@
-//! A drive in a directory: `drive.toml` has its settings, `flash` its image and `flash.memory` its power-safe memory.
+//! A drive in a directory: `drive.toml` has its settings, `flash` its image and `flash.memory` its PLP memory.
 
 use crate::core::nanos;
 use lab::served::{Disk, DiskError, Planned};

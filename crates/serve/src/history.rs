@@ -9,7 +9,7 @@ use std::time::Instant;
 /// Samples that are kept.
 const KEPT: usize = 240;
 
-/// Classes of response times: eight to each doubling, so that a class is at most an eighth wide.
+/// Classes of latencies: eight to each doubling, so that a class is at most an eighth wide.
 const CLASSES: usize = 64 * 8;
 
 /// Answers since the last sample.
@@ -49,7 +49,7 @@ impl Window {
         self.longest = self.longest.max(ns);
     }
 
-    /// The response time in microseconds that this share of answers did not pass.
+    /// The latency in microseconds that this share of answers did not pass.
     fn percentile(&self, share: f64) -> Option<f64> {
         let wanted = (f64::from(self.answers) * share).ceil().max(1.0) as u32;
         let mut seen = 0;
@@ -125,7 +125,7 @@ impl History {
 
     pub fn answered(&mut self, answer: &DiskAnswer) {
         match &answer.result {
-            Ok(_) => self.window.answered(answer.response.0),
+            Ok(_) => self.window.answered(answer.latency.0),
             Err(_) => self.window.failed += 1,
         }
     }
@@ -202,7 +202,7 @@ mod tests {
     /// Against the sorted times themselves: never below the true percentile, and at most an eighth above it.
     #[test]
     fn percentiles_are_those_of_the_times_within_an_eighth() {
-        let mut draws = vocab::Streams::new(5).stream("test/responses");
+        let mut draws = vocab::Streams::new(5).stream("test/latencies");
         let mut window = Window::default();
         let mut draw = || {
             let shift = 24 + draws.below(40);

@@ -62,9 +62,9 @@
       shade.dispatchEvent(new Event("change"));
       must(document.getElementById("dies").className === `by-${way}`, `dies by ${way}`);
     }
-    const chart = document.querySelector("#responses svg"), box = chart.getBoundingClientRect();
+    const chart = document.querySelector("#latencies svg"), box = chart.getBoundingClientRect();
     chart.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + 60, clientY: box.top + 20 }));
-    must(document.querySelector("#responses .when"), "a chart tells no value of the past");
+    must(document.querySelector("#latencies .when"), "a chart tells no value of the past");
     chart.dispatchEvent(new PointerEvent("pointerleave"));
   }
 

@@ -31,15 +31,15 @@ fn fill(disk: &mut Disk) -> u64 {
     pages
 }
 
-/// Response times of reads of all pages, one at a time.
-fn responses(disk: &mut Disk) -> Vec<u64> {
+/// Latencies of reads of all pages, one at a time.
+fn latencies(disk: &mut Disk) -> Vec<u64> {
     let per = disk.sectors_per_page();
     let pages = disk.sectors() / u64::from(per);
     let mut read = |page: u64| {
         disk.submit(DiskRequest::Read { sector: page * u64::from(per), sectors: per });
         let answers = disk.run_all().expect("a read");
         assert!(answers[0].result.is_ok());
-        answers[0].response.0
+        answers[0].latency.0
     };
     (0..pages).map(&mut read).collect()
 }
@@ -51,9 +51,9 @@ fn reads_of_a_slow_die_take_so_many_sensings_more() {
     let mut disk = Disk::in_memory(&plain("none")).expect("a drive");
     fill(&mut disk);
     disk.idle(SECOND).expect("time passes");
-    let before = responses(&mut disk);
+    let before = latencies(&mut disk);
     disk.slow(DieId(3), 10.0).expect("a die that is there");
-    let slow = responses(&mut disk);
+    let slow = latencies(&mut disk);
     let more: Vec<u64> = before.iter().zip(&slow).map(|(before, slow)| slow - before).collect();
     assert!(more.iter().all(|more| [0, 9 * 40_000, 9 * 65_000].contains(more)), "{more:?}");
     let share = more.iter().filter(|&&more| more > 0).count() as f64 / more.len() as f64;
@@ -61,10 +61,10 @@ fn reads_of_a_slow_die_take_so_many_sensings_more() {
     assert_eq!(disk.status().dies.iter().map(|die| die.slow).collect::<Vec<_>>(), [1.0, 1.0, 1.0, 10.0]);
     // Recovery writes a page or two anew, to other dies.
     disk.cut_power().expect("it mounts");
-    let times = |responses: Vec<u64>| responses.into_iter().collect::<std::collections::BTreeSet<u64>>();
-    assert_eq!(times(responses(&mut disk)), times(slow));
+    let times = |latencies: Vec<u64>| latencies.into_iter().collect::<std::collections::BTreeSet<u64>>();
+    assert_eq!(times(latencies(&mut disk)), times(slow));
     disk.slow(DieId(3), 1.0).expect("a die that is there");
-    assert_eq!(times(responses(&mut disk)), times(before));
+    assert_eq!(times(latencies(&mut disk)), times(before));
     assert!(matches!(disk.slow(DieId(4), 2.0), Err(DiskError::Control(what)) if what == "die 4: valid are 0 to 3"));
     assert!(matches!(disk.slow(DieId(0), 0.5), Err(DiskError::Control(_))));
 }
@@ -89,7 +89,7 @@ fn corrected(age: impl FnOnce(&mut Disk)) -> f64 {
 
 fn corrected_of(disk: &mut Disk) -> f64 {
     let before = disk.status().corrected_bits;
-    responses(disk);
+    latencies(disk);
     let status = disk.status();
     assert_eq!(status.media_errors, 0);
     let of_reads: u64 = status.ecc_histogram.iter().map(|(_, reads)| reads).sum();
@@ -162,7 +162,7 @@ fn requests_wait_for_a_firmware_that_stalls() {
     let from = disk.now();
     disk.pause(Nanos(300_000_000)).expect("a short time");
     let answers = disk.run_all().expect("it goes on");
-    assert_eq!((answers[0].response, answers[0].at.since(from)), (Nanos(300_000_000), Nanos(300_000_000)));
+    assert_eq!((answers[0].latency, answers[0].at.since(from)), (Nanos(300_000_000), Nanos(300_000_000)));
     assert!(disk.pause(Nanos(61_000_000_000)).is_err());
 }
 

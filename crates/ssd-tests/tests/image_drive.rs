@@ -100,7 +100,7 @@ fn a_drive_that_stops_has_all_that_was_answered() {
                 let again = "cargo test -p flashkeep-ssd-tests --test image_drive a_drive_that_stops";
                 panic!("{what}; repeat with: FLASHKEEP_SEED={seed} FLASHKEEP_SCHEME=\"{}\" {again}", case.choice)
             });
-            assert!(erases > 20, "{case}: {erases} erases; collection must be at work");
+            assert!(erases > 20, "{case}: {erases} erases; GC must be at work");
             (stops, struck) = (stops + 6, struck + torn);
         }
     }
@@ -115,7 +115,7 @@ fn a_drive_with_a_checkpoint_that_stops_has_all_that_was_answered_and_looks_at_l
         let mut case = case(&SchemeChoice::named(entry.name), buffers()[2].1, 1, (4 << 20) + number as u64);
         case.setup.power.checkpoint = true;
         let (erases, _) = lives(&case, 9).unwrap_or_else(|what| panic!("{what}"));
-        assert!(erases > 20, "{case}: {erases} erases; collection must be at work");
+        assert!(erases > 20, "{case}: {erases} erases; GC must be at work");
         let looks = |checkpoint: bool| {
             case.setup.power.checkpoint = checkpoint;
             let (world, name) = (World::default(), Path::new("looks"));
@@ -129,8 +129,8 @@ fn a_drive_with_a_checkpoint_that_stops_has_all_that_was_answered_and_looks_at_l
 }
 
 #[test]
-fn a_power_safe_buffer_that_is_not_saved_is_noticed() {
-    let buffer = buffers().into_iter().find(|(_, buffer)| buffer.kind == BufferKind::PowerSafe).expect("there is one").1;
+fn a_plp_buffer_that_is_not_saved_is_noticed() {
+    let buffer = buffers().into_iter().find(|(_, buffer)| buffer.kind == BufferKind::Plp).expect("there is one").1;
     for scheme in ["none", "raid5", "ds-raid", "mds-groups"] {
         let mut case = case(&SchemeChoice::named(scheme), buffer, 1, 1 << 20);
         assert!(lives(&case, 3).is_ok(), "{case}");
@@ -144,7 +144,7 @@ fn refusal(case: &Case, path: &Path) -> String {
     ImageSession::open(&case.setup, path).err().map(|error| error.to_string()).unwrap_or_default()
 }
 
-/// A drive with a power-safe buffer that has seen some requests, its files closed.
+/// A drive with a PLP buffer that has seen some requests, its files closed.
 fn lived(name: &str, scheme: &str, number: u64) -> (Case, PathBuf) {
     let mut case = case(&SchemeChoice::named(scheme), buffers()[2].1, 3, (2 << 20) + number);
     // Damage meets summaries of half of the drives.
@@ -162,7 +162,7 @@ fn lived(name: &str, scheme: &str, number: u64) -> (Case, PathBuf) {
 }
 
 #[test]
-fn what_is_no_power_safe_memory_of_the_drive_is_refused_by_name() {
+fn what_is_no_plp_memory_of_the_drive_is_refused_by_name() {
     let (mut case, path) = lived("refused", "mds-groups", 2);
     let [image, memory] = files(&path);
     let said = |change: &dyn Fn(&mut Vec<u8>)| {

@@ -29,7 +29,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Breaks {
     Nothing,
-    /// It forgets its power-safe buffer.
+    /// It forgets its PLP buffer.
     Buffer,
     /// It answers writes as soon as they are sent.
     Answers,
@@ -161,7 +161,7 @@ fn a_killed_process_leaves_all_that_it_answered() {
 #[test]
 fn a_process_that_answers_too_early_or_saves_too_little_is_noticed() {
     let _alone = ONE_AT_A_TIME.lock().expect("no test failed");
-    for (breaks, buffer) in [(Breaks::Buffer, BufferKind::PowerSafe), (Breaks::Answers, BufferKind::Off)] {
+    for (breaks, buffer) in [(Breaks::Buffer, BufferKind::Plp), (Breaks::Answers, BufferKind::Off)] {
         for scheme in ["none", "raid5", "ds-raid"] {
             let is_it = |case: &Case| case.choice == scheme && case.setup.buffer.kind == buffer;
             let case = all_cases(1).into_iter().find(is_it).expect("every scheme has each buffer");

@@ -180,7 +180,7 @@ pub enum BufferKind {
     /// DRAM: answered at once, lost with power until flushed.
     Volatile,
     /// DRAM with hold-up energy, or NVRAM: answered at once and durable.
-    PowerSafe,
+    Plp,
 }
 
 /// The write buffer.
@@ -223,7 +223,7 @@ impl Buffer {
 impl Default for Buffer {
     /// What every drive has.
     fn default() -> Self {
-        Self { kind: BufferKind::PowerSafe, ..Self::OFF }
+        Self { kind: BufferKind::Plp, ..Self::OFF }
     }
 }
 
@@ -236,7 +236,7 @@ pub struct Precondition {
     /// Share of the filled space that random overwrites then touch.
     pub working_set: f64,
     /// Overwrite until the write amplification of a window (a quarter of the working set) is
-    /// within this of the mean of the two windows before; 0 switches overwriting off. Windows count from when collection has
+    /// within this of the mean of the two windows before; 0 switches overwriting off. Windows count from when GC has
     /// run in every log.
     pub converge_within: f64,
     /// At most this many times the working set is overwritten.

@@ -121,10 +121,12 @@ pub(crate) fn slc_space(drive: &Drive, protection: &Protection, gc: &GcConfig) -
     if let Some(reason) = facts.no_slc {
         return fail(format!("mode: {reason}"));
     }
-    if facts.slc_wants_own_frontier && !gc.separate_frontier {
-        return fail("mode: rows want gc.separate_frontier = true: a row that host and collector share is in one mode".into());
+    if facts.slc_wants_own_write_pointer && !gc.separate_write_pointer {
+        return fail(
+            "mode: rows want gc.separate_write_pointer = true: a row that host and collector share is in one mode".into(),
+        );
     }
-    if gc.streams.host_frontiers() > 1 {
+    if gc.streams.host_write_pointers() > 1 {
         return fail("mode: streams that are isolated (gc.streams.isolation) would be mixed in it".into());
     }
     let (bits, pages) = (drive.timing.page.len() as u32, drive.geometry.pages_per_block);
@@ -168,13 +170,13 @@ pub(crate) fn group_space(grid: &Grid, protection: &Protection) -> Option<ftl::G
 ///
 /// # Errors
 /// A drive or scheme that cannot be built.
-pub fn redundancy_share(drive: &Drive, scheme: &SchemeChoice) -> Result<f64, SetupError> {
+pub fn capacity_overhead(drive: &Drive, scheme: &SchemeChoice) -> Result<f64, SetupError> {
     let grid = check_drive(drive)?;
     let protection = build_scheme(drive, scheme)?;
     let code = code_over(drive, scheme)?.map_or(0, |code| code.layout().all_code_pages());
     let code = f64::from(code) / f64::from(grid.geometry().slots());
     // The parity of code is a part of the scheme's own share.
-    Ok(ways::redundancy_share(&protection, &grid) + code)
+    Ok(ways::capacity_overhead(&protection, &grid) + code)
 }
 
 /// Checks a setup and builds its scheme.

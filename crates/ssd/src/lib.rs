@@ -41,7 +41,7 @@ pub use device::waits::{Wait, Waits};
 pub use engine::clocks::{FLOWS_MAX, FlowClock, HostFlow, Think};
 #[cfg(unix)]
 pub use files::{DriveFiles, ImageSession, ImageSessionError, MemoryError, PageFound};
-pub use fit::{mountable_slots_max, redundancy_share, user_slots_max};
+pub use fit::{capacity_overhead, mountable_slots_max, user_slots_max};
 pub use host::explain::AnsweredRequest;
 pub use host::requests::HostEvent;
 #[cfg(unix)]
@@ -53,12 +53,12 @@ pub use proof::profiles::PageProfiles;
 pub use proof::raw::{ParityMap, RawFlash, RawPage};
 pub use proof::watch::BlockView;
 pub use proof::whole::Standing;
-pub use proof::{AlternativesInFlight, CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, Scrub, StoredPage};
+pub use proof::{AlternativesInFlight, Audit, CodePage, Failure, HeldParity, HeldSum, Inventory, ReadBack, StoredPage};
 pub use result::series::{SeriesColumn, SeriesResult};
 pub use result::{
-    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, FlowResult, HostResult, LadderResult, Life, OracleResult,
-    PreconditionResult, RedundancyResult, ReplayResult, Response, RunResult, SlcResult, StreamResult, WaitsResult, WarmUpResult,
-    WearResult,
+    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, FlowResult, HostResult, LadderResult, Latency, Life,
+    OracleResult, PreconditionResult, RedundancyResult, ReplayResult, RunResult, SlcResult, StreamResult, WaitsResult,
+    WarmUpResult, WearResult,
 };
 pub use rules::{SAFETY_RULES, SafetyRule};
 pub use session::life::{Odds, Stretch};

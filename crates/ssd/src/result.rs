@@ -8,9 +8,9 @@ pub use flows::FlowResult;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Response times in microseconds.
+/// Latencies in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Response {
+pub struct Latency {
     /// Number of requests answered.
     pub count: u64,
     /// Mean.
@@ -51,7 +51,7 @@ pub struct EccResult {
     pub decode_us_mean: f64,
     /// Pages programmed by the capability of their code.
     pub programs_by_t: BTreeMap<u8, u64>,
-    /// Units of collection (blocks or superblocks) that were refreshed.
+    /// Units of GC (blocks or superblocks) that were refreshed.
     pub refreshed_units: u64,
     /// Pages recharged in place.
     pub recharged_pages: u64,
@@ -129,17 +129,17 @@ pub struct HostResult {
     pub read_pages: u64,
     /// Logical pages written.
     pub write_pages: u64,
-    /// Response times of all reads and writes.
-    pub response_us: Response,
-    /// Response times of reads.
-    pub read_response_us: Response,
-    /// Response times of writes.
-    pub write_response_us: Response,
+    /// Latencies of all reads and writes.
+    pub latency_us: Latency,
+    /// Latencies of reads.
+    pub read_latency_us: Latency,
+    /// Latencies of writes.
+    pub write_latency_us: Latency,
     /// Reads and writes answered more than a second after they came: no flash command takes that long, so they waited.
-    pub answered_late: u64,
-    /// Cumulative distribution of read response times.
+    pub completed_late: u64,
+    /// Cumulative distribution of read latencies.
     pub read_cdf: Cdf,
-    /// Cumulative distribution of write response times.
+    /// Cumulative distribution of write latencies.
     pub write_cdf: Cdf,
     /// Pages that could not be read (reported as media errors).
     pub media_errors: u64,
@@ -194,9 +194,9 @@ pub struct FlashResult {
     /// Virtual time from the first request until the drive rests, in seconds: what counts, energy and shares of time are about.
     pub rested_s: f64,
     /// Mean share of that time in which a die is busy.
-    pub die_busy_share: f64,
+    pub die_utilisation: f64,
     /// Mean share of that time in which a channel carries something.
-    pub channel_busy_share: f64,
+    pub channel_utilisation: f64,
     /// Commands executed.
     #[serde(rename = "flash_ops")]
     pub ops: u64,
@@ -281,7 +281,7 @@ pub struct StreamResult {
     pub host_pages: u64,
     /// Logical pages of it that were written to flash, from the host or the write buffer.
     pub written_pages: u64,
-    /// Logical pages of it that collection moved.
+    /// Logical pages of it that GC moved.
     pub moved_pages: u64,
 }
 
@@ -310,7 +310,7 @@ pub struct ReplayResult {
     /// Virtual time from the first request to the last answer, in seconds.
     pub simulated_s: f64,
     /// Whether requests piled up faster than the drive could answer (open replay only):
-    /// response times then say how long the trace is, not how fast the drive is.
+    /// latencies then say how long the trace is, not how fast the drive is.
     pub saturated: bool,
     /// Share of die time that the workload would need at its own pace, all dies busy = 1.
     pub offered_load: f64,
@@ -320,7 +320,7 @@ pub struct ReplayResult {
     pub event_digest: u64,
 }
 
-/// Where the time of some requests went: the mean of each wait in microseconds. They add up to the mean response.
+/// Where the time of some requests went: the mean of each wait in microseconds. They add up to the mean latency.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExplainedResult {
     /// How many requests.
@@ -329,7 +329,7 @@ pub struct ExplainedResult {
     pub mean_us: BTreeMap<String, f64>,
 }
 
-/// Where the time of responses went in one run.
+/// Where the time of latencies went in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WaitsResult {
     /// All reads.
@@ -387,7 +387,7 @@ pub struct RunResult {
     /// How the workload was replayed.
     #[serde(flatten)]
     pub replay: ReplayResult,
-    /// Where the time of responses went; `None` where nobody asked.
+    /// Where the time of latencies went; `None` where nobody asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<WaitsResult>,
     /// Figures of each flow of requests; empty where there is one.

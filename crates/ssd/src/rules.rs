@@ -28,7 +28,7 @@ pub enum SafetyRule {
     Reserve,
     /// Blocks found unneeded are erased again before use.
     EraseAgain,
-    /// Pages of a power-safe buffer survive.
+    /// Pages of a PLP buffer survive.
     Buffer,
     /// Summaries are struck out before their blocks are erased.
     StrikeOut,

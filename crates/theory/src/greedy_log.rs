@@ -35,7 +35,7 @@ pub struct GreedyLog {
     owner: Vec<usize>,
     place: Vec<usize>,
     free: VecDeque<usize>,
-    /// Open block and next page of the host, and of collection.
+    /// Open block and next page of the host, and of GC.
     open: [(usize, usize); 2],
     clock: u64,
     programs: u64,
@@ -44,7 +44,7 @@ pub struct GreedyLog {
 impl GreedyLog {
     /// An empty log that collects with `closed` blocks closed, filled in random order.
     pub fn filled(closed: u32, block_pages: u32, pages: u32, ties: Ties, draws: &mut Stream) -> Self {
-        // One block is free then, and one is open for collection.
+        // One block is free then, and one is open for GC.
         let blocks = closed as usize + 2;
         let mut log = Self {
             ties,
@@ -77,7 +77,7 @@ impl GreedyLog {
 
     fn put(&mut self, page: usize, stream: usize) {
         if self.open[stream].0 == NOWHERE {
-            self.open[stream] = (self.free.pop_front().expect("collection keeps a block"), 0);
+            self.open[stream] = (self.free.pop_front().expect("GC keeps a block"), 0);
         }
         let (block, next) = self.open[stream];
         self.clock += 1;

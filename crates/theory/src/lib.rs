@@ -97,11 +97,11 @@ pub fn static_raid5(raw_spare: f64, chips: u32) -> f64 {
     2.0 * fifo_of_classes(spare, &[data, parity])
 }
 
-/// A log of superblocks with one parity in each row of `chips` pages; `collection` gives the
+/// A log of superblocks with one parity in each row of `chips` pages; `gc` gives the
 /// write amplification at the spare factor that parity leaves.
-pub fn superblock_log(raw_spare: f64, chips: u32, collection: impl Fn(f64) -> f64) -> f64 {
+pub fn superblock_log(raw_spare: f64, chips: u32, gc: impl Fn(f64) -> f64) -> f64 {
     let widening = f64::from(chips) / f64::from(chips - 1);
-    widening * collection(1.0 - (1.0 - raw_spare) * widening)
+    widening * gc(1.0 - (1.0 - raw_spare) * widening)
 }
 
 /// A reference table: comma-separated, one line of names.

@@ -45,7 +45,7 @@ pub struct Apart {
     strips: Option<u32>,
     /// The current parity of each static stripe.
     parities: BTreeMap<u32, Slot>,
-    /// Pages of block groups that are in sums in the power-safe cache.
+    /// Pages of block groups that are in sums in the PLP cache.
     in_sums: BTreeSet<Ppn>,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn check(session: &mut Session, setup: &Setup, all_covered: AllCovere
         None if bare.is_empty() || !(apart.is(all_covered) || setup.faults.silent == 0.0 && session.is_whole()) => return Ok(()),
         None => format!("no parity in flash is the sum of {}", bare.join(", ")),
     };
-    Err(Violation { rule: Rule::Scrub, what: format!("taken apart: {what}") })
+    Err(Violation { rule: Rule::Audit, what: format!("taken apart: {what}") })
 }
 
 impl Apart {

@@ -36,7 +36,7 @@ pub(super) struct Plan {
     pub renewals: u32,
     /// Whether losses do not wait until a drive has recovered.
     pub hasty: bool,
-    /// Whether cuts take power-safe memory.
+    /// Whether cuts take PLP memory.
     pub memory: bool,
     /// Whether the clock jumps at cuts.
     pub clock: bool,
@@ -213,7 +213,7 @@ fn of_all(scope: &Scope) -> f64 {
 
 fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: &mut Stream) -> Option<Setup> {
     let mut gc = ssd::ftl::GcConfig { policy: pick(POLICIES, draws).name.into(), ..Default::default() };
-    gc.separate_frontier = draws.chance(0.7);
+    gc.separate_write_pointer = draws.chance(0.7);
     gc.idle_free_blocks = if draws.chance(0.2) { 4 } else { 0 };
     let most = ssd::mountable_slots_max(&drive, &scheme, &gc).ok()?;
     let share = if plan.loses_room() { 0.3 + 0.2 * draws.unit() } else { 0.4 + 0.4 * draws.unit() };
@@ -280,7 +280,7 @@ fn faults(scope: &Scope, plan: &Plan, survives: u32, draws: &mut Stream) -> Faul
 }
 
 fn buffer(draws: &mut Stream) -> Buffer {
-    let kind = *pick(&[BufferKind::Off, BufferKind::Off, BufferKind::Volatile, BufferKind::PowerSafe], draws);
+    let kind = *pick(&[BufferKind::Off, BufferKind::Off, BufferKind::Volatile, BufferKind::Plp], draws);
     Buffer { kind, size: Bytes(SLOT * (2 + draws.below(12))), ..Buffer::default() }
 }
 

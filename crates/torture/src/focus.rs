@@ -18,7 +18,7 @@ pub(super) enum Focus {
     NarrowBytes,
     /// Planes of one die after the other, also while the host asks for nothing.
     PlanesInTurn,
-    /// Cuts that strike again soon, on a full drive that often has bad blocks and one frontier for host and collector.
+    /// Cuts that strike again soon, on a full drive that often has bad blocks and one write pointer for host and collector.
     SecondCut,
 }
 
@@ -76,7 +76,7 @@ impl Focus {
         match self {
             Self::NarrowBytes => (setup.payload, setup.precondition.fill) = (PayloadKind::Page, 1.0),
             Self::SecondCut => {
-                setup.gc.separate_frontier &= draws.chance(0.3) || setup.drive.geometry.slots_per_page() > 1;
+                setup.gc.separate_write_pointer &= draws.chance(0.3) || setup.drive.geometry.slots_per_page() > 1;
                 setup.age.bad_blocks = if draws.chance(0.4) { 0.04 } else { 0.0 };
             }
             Self::None | Self::PlanesInTurn => {}
@@ -133,7 +133,7 @@ mod tests {
             let planes = count(&|scenario| stops(scenario).iter().filter(|strike| is_plane(strike)).count() > 1);
             let cuts_in_turn = count(&|scenario| {
                 let in_turn = |pair: &[Strike]| pair.iter().all(|strike| matches!(strike, Strike::Cut(..)));
-                !scenario.setup.gc.separate_frontier && stops(scenario).windows(2).any(in_turn)
+                !scenario.setup.gc.separate_write_pointer && stops(scenario).windows(2).any(in_turn)
             });
             // Without shares there are 0, 14 and 34 of the 320 drives, and 1, 11 and 33 of those that gather pages.
             assert!(narrow_bytes > 8 && planes > 20 && cuts_in_turn > 38, "{draws}: {narrow_bytes}, {planes}, {cuts_in_turn}");

@@ -60,7 +60,7 @@ pub enum FaultKind {
     Plane,
     /// Blocks wear out one after the other until the drive is read-only.
     WearOut,
-    /// A cut takes power-safe memory, too.
+    /// A cut takes PLP memory, too.
     Memory,
     /// Reads return other pages, and programs do not happen; both report success.
     Silent,
@@ -113,7 +113,7 @@ pub const FAULT_KINDS: &[(&str, FaultKind, &str)] = &[
     ("uncorrectable", FaultKind::Uncorrectable, "one read in a thousand fails"),
     ("plane", FaultKind::Plane, "a plane of a die, every other of its blocks, keeps nothing and takes nothing"),
     ("wear-out", FaultKind::WearOut, "blocks wear out, more and more often, until the drive is read-only"),
-    ("memory", FaultKind::Memory, "a cut takes power-safe memory, too"),
+    ("memory", FaultKind::Memory, "a cut takes PLP memory, too"),
     ("silent", FaultKind::Silent, "reads return other pages, and programs do not happen; both report success"),
     ("word-line", FaultKind::WordLine, "pages that share cells cannot be read any more"),
     ("clock", FaultKind::Clock, "the clock comes back from a cut earlier or later than it was"),

@@ -32,7 +32,7 @@ pub enum Losses {
 pub struct Befalls {
     /// The power goes.
     pub cuts: bool,
-    /// A cut takes power-safe memory.
+    /// A cut takes PLP memory.
     pub memory: bool,
     /// Parts are lost.
     pub losses: Losses,

@@ -27,7 +27,7 @@ pub enum Rule {
     /// What was acknowledged is kept.
     Lost,
     /// Every parity is the sum of what it covers.
-    Scrub,
+    Audit,
     /// No invariant of the engine breaks.
     Panic,
     /// The drive comes to rest.
@@ -38,7 +38,7 @@ pub enum Rule {
 pub const RULES: &[(&str, Rule)] = &[
     ("wrong read", Rule::Wrong),
     ("acknowledged data lost", Rule::Lost),
-    ("scrub", Rule::Scrub),
+    ("audit", Rule::Audit),
     ("panic", Rule::Panic),
     ("no rest", Rule::Rest),
 ];
@@ -358,6 +358,6 @@ pub(super) fn verify(session: &mut Session, may_lose: bool) -> Result<(), Violat
     }
     // What was lost while pages were read is rebuilt now.
     rest(session, &mut std::iter::empty(), ssd::Pace::Closed { depth: 1 })?;
-    let scrubbed = session.scrub().and_then(|_| session.doubled_stripe().map_or(Ok(()), Err));
-    scrubbed.map_err(|what| Violation { rule: Rule::Scrub, what })
+    let audited = session.audit().and_then(|_| session.doubled_stripe().map_or(Ok(()), Err));
+    audited.map_err(|what| Violation { rule: Rule::Audit, what })
 }

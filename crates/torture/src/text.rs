@@ -57,7 +57,7 @@ impl Scenario {
         let _ = match setup.buffer.kind {
             BufferKind::Off => writeln!(text, "buffer none"),
             kind => {
-                let kind = if kind == BufferKind::Volatile { "volatile" } else { "power-safe" };
+                let kind = if kind == BufferKind::Volatile { "volatile" } else { "plp" };
                 writeln!(text, "buffer {kind}, {}", setup.buffer.size)
             }
         };
@@ -82,11 +82,11 @@ impl Scenario {
         let gc = &setup.gc;
         let _ = writeln!(
             text,
-            "requests {pace}; scheduler {:?}; payload {:?}; victims {}, {} frontier for moves, idle collection below {}",
+            "requests {pace}; scheduler {:?}; payload {:?}; victims {}, {} write pointer for moves, idle GC below {}",
             setup.scheduler,
             setup.payload,
             gc.policy,
-            if gc.separate_frontier { "own" } else { "no own" },
+            if gc.separate_write_pointer { "own" } else { "no own" },
             gc.idle_free_blocks,
         );
         if setup.ecc.policy != "none" || setup.errors.model != "none" || setup.refresh.policy != RefreshPolicy::None {

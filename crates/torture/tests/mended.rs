@@ -48,7 +48,7 @@ fn assert_unbroken(scenario: &Scenario) -> Vec<Vec<Happened>> {
 }
 
 /// A plane was lost, so that lost strips had no room on their die for now: partial parities kept old versions there, and
-/// collection waited for them without asking for their commits. The strips went to another die, beside strips of the same stripes.
+/// GC waited for them without asking for their commits. The strips went to another die, beside strips of the same stripes.
 /// Each of two strips on one die could still be brought back, one by a partial parity and one by the stored parity, so the drive
 /// was taken for whole; then the host flushed, both parities became one, and a plane of that die was lost.
 #[test]
@@ -67,7 +67,7 @@ fn lost_strips_wait_for_commits_that_make_room_for_them() {
     assert_eq!(happened[0][2], Happened::Loss(None));
 }
 
-/// Host and collector shared a frontier, and the drive had no free superblock but the one that recovery needs. The first mount
+/// Host and collector shared a write pointer, and the drive had no free superblock but the one that recovery needs. The first mount
 /// moved a page there that may not last, and one that only its row brought back; the second cut found the first in two places and
 /// the second in the new one only, so that each of two superblocks held a page that was needed and none could be erased. The row
 /// still gave the second page. Pages stayed without parity, and nothing could be written any more.
@@ -75,7 +75,7 @@ fn lost_strips_wait_for_commits_that_make_room_for_them() {
 fn a_page_that_its_row_brings_back_counts_there_where_nothing_can_be_erased() {
     let mut setup = drive("ds-raid", &[], (6, 11, 4), 61, 493_440_218_535_897_628);
     setup.drive.timing.unit = Some(ProgramUnit { planes: 2, plane_pages: 1, bits: 2 });
-    (setup.gc.policy, setup.gc.separate_frontier) = ("random".into(), false);
+    (setup.gc.policy, setup.gc.separate_write_pointer) = ("random".into(), false);
     setup.power = Power { mountable: true, pairing: Pairing::Alone, checkpoint: true, ..Power::default() };
     setup.precondition = history(0.936_162_186_328_795_2, 0.830_605_319_323_527_2);
     setup.age.bad_blocks = 0.04;

@@ -200,7 +200,7 @@ const ONCE_BROKEN: &[(u64, u64, &[&str])] = &[
 ];
 
 /// The same of kinds drawn together: dead dies in the order of their numbers, an older version at the end of life,
-/// collection that gained nothing and went on for ever, evictions of several stripes of which one has no die, ranks that
+/// GC that gained nothing and went on for ever, evictions of several stripes of which one has no die, ranks that
 /// were used twice when no page was left, and stage 3 of DA-RAID-5 that a mount takes for over. The first is one of the check: of
 /// two parities of a row it did not add up both.
 const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[

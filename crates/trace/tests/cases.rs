@@ -124,7 +124,7 @@ fn virtual_desktops_of_systor() {
     let expected: [Row; 3] =
         [(0, 0, R, 17_559_690, 256), (100_000_000, 1, W, 13_972_752, 8), (1_236_882_000, 0, W, 13_972_760, 8)];
     assert_eq!((format, rows(&records)), ("systor17", expected.to_vec()));
-    let blank = "Timestamp,Response,IOType,LUN,Offset,Size\n1.0,0.1,R,0,512,512\n2.0,,W,0,0,512\n3.0,0.1,,0,0,512\n";
+    let blank = "Timestamp,Latency,IOType,LUN,Offset,Size\n1.0,0.1,R,0,512,512\n2.0,,W,0,0,512\n3.0,0.1,,0,0,512\n";
     let mut reader = TraceSource::bytes("t", blank.as_bytes()).open().expect("told");
     assert_eq!((reader.by_ref().count(), reader.counts().ignored), (1, 2));
 }

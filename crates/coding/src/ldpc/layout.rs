@@ -3,7 +3,7 @@
 use super::base::{Base, DATA, GAP};
 use super::ring::{Polynomial, Ring, WORDS};
 
-/// Bytes behind the Z beliefs of a block column: the first ones again, so that a register may start anywhere.
+/// Bytes behind the Z LLRs of a block column: the first ones again, so that a register may start anywhere.
 pub(super) const TAIL: usize = 64;
 
 /// A turn of a block of Z bits that is stored twice in a row: bit z of the result is bit (z + shift) mod Z.
@@ -26,9 +26,9 @@ impl Turn {
 /// A circulant as the min-sum decoder meets it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
-    /// Byte at which the beliefs of the block column start.
+    /// Byte at which the LLRs of the block column start.
     pub(super) base: u32,
-    /// How far the beliefs, as they stand since the block row before that used them, must be turned.
+    /// How far the LLRs, as they stand since the block row before that used them, must be turned.
     pub(super) shift: u32,
 }
 
@@ -143,7 +143,7 @@ impl Layout {
     }
 }
 
-/// The circulants by row; the first row of a column finds the beliefs as the last one has left them.
+/// The circulants by row; the first row of a column finds the LLRs as the last one has left them.
 fn edges(base: &Base) -> Grouped<Edge> {
     let before = |column: usize, row: usize| {
         let circulants = &base.columns[column];

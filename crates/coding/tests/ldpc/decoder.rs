@@ -54,7 +54,7 @@ fn min_sum_is_that_of_a_naive_decoder() {
                 let frame = Frame::new(code, &channel, &mut noise);
                 let limits = Limits { iterations: 8, flipping: false, doubting: false };
                 let (outcome, word) = decode(code, &frame, &channel, &limits, Kernel::fastest());
-                let naive = matrix.min_sum(&beliefs(&frame, &channel), limits.iterations);
+                let naive = matrix.min_sum(&llrs(&frame, &channel), limits.iterations);
                 let ours = outcome.ok().map(|outcome| (word.clone(), outcome.iterations));
                 assert_eq!(ours, naive, "{code:?}, {} at {rber}", stage.name());
                 decoded += u32::from(outcome.is_ok());
@@ -80,7 +80,7 @@ fn doubting_is_that_of_a_naive_decoder() {
         for _ in 0..4 {
             let frame = with_wrong(code, &sets[noise.below(sets.len())], &mut noise);
             let limits = Limits { iterations: 8, flipping: false, doubting: true };
-            let naive = matrix.min_sum_with_doubt(&beliefs(&frame, &channel), limits.iterations);
+            let naive = matrix.min_sum_with_doubt(&llrs(&frame, &channel), limits.iterations);
             for kernel in Kernel::available() {
                 let (outcome, word) = decode(code, &frame, &channel, &limits, kernel);
                 assert_eq!(outcome.ok().map(|outcome| (word, outcome.iterations)), naive, "{kernel:?}, {}", stage.name());
@@ -95,14 +95,14 @@ fn doubting_is_that_of_a_naive_decoder() {
 }
 
 /// What the channel says of each bit, in the numbers of the decoder.
-fn beliefs(frame: &Frame, channel: &Channel) -> Vec<i32> {
+fn llrs(frame: &Frame, channel: &Channel) -> Vec<i32> {
     let bit = |bytes: &[u8], at: usize| usize::from(bytes[at / 8] >> (at % 8) & 1);
-    let belief = |at: usize| {
+    let llr = |at: usize| {
         let degree = bit(&frame.planes[0], at) + 2 * bit(&frame.planes[1], at);
         let magnitude = if channel.stage == Stage::Hard { 16 } else { i32::from(channel.magnitudes[degree]) };
         if bit(&frame.read, at) == 1 { -magnitude } else { magnitude }
     };
-    (0..8 * frame.read.len()).map(belief).collect()
+    (0..8 * frame.read.len()).map(llr).collect()
 }
 
 #[test]

@@ -136,22 +136,22 @@ impl Matrix {
 
     /// One try: the word and its iterations, or the checks that are left failing.
     fn try_min_sum(&self, channel: &[i32], most: u32) -> Result<(Vec<u8>, u32), Vec<usize>> {
-        let mut beliefs = channel.to_vec();
+        let mut llrs = channel.to_vec();
         let mut messages: Vec<Vec<i32>> = self.rows.iter().map(|bits| vec![0; bits.len()]).collect();
         let mut failing = Vec::new();
         for iteration in 1..=most {
             for (bits, messages) in self.rows.iter().zip(&mut messages) {
-                let values: Vec<i32> = bits.iter().zip(&*messages).map(|(bit, m)| (beliefs[*bit] - m).clamp(-128, 127)).collect();
+                let values: Vec<i32> = bits.iter().zip(&*messages).map(|(bit, m)| (llrs[*bit] - m).clamp(-128, 127)).collect();
                 for (i, message) in messages.iter_mut().enumerate() {
                     let others = || values.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, value)| *value);
                     let least = others().map(i32::abs).min().expect("checks have bits").min(32);
                     let negative = others().filter(|value| *value < 0).count() % 2 == 1;
                     let magnitude = least - (least + 2) / 4;
                     *message = if negative { -magnitude } else { magnitude };
-                    beliefs[bits[i]] = (values[i] + *message).clamp(-128, 127);
+                    llrs[bits[i]] = (values[i] + *message).clamp(-128, 127);
                 }
             }
-            let word = decide(&beliefs);
+            let word = decide(&llrs);
             failing = self.failing(&word);
             if failing.is_empty() {
                 return Ok((word, iteration));
@@ -163,11 +163,11 @@ impl Matrix {
     /// The sum-product algorithm, all checks and then all bits, on log-likelihood ratios.
     pub(crate) fn sum_product(&self, channel: &[f64], most: u32) -> Option<Vec<u8>> {
         let mut messages: Vec<Vec<f64>> = self.rows.iter().map(|bits| vec![0.0; bits.len()]).collect();
-        let mut beliefs = channel.to_vec();
+        let mut llrs = channel.to_vec();
         for _ in 0..most {
             let mut next = channel.to_vec();
             for (bits, messages) in self.rows.iter().zip(&mut messages) {
-                let tanh: Vec<f64> = bits.iter().zip(&*messages).map(|(bit, m)| ((beliefs[*bit] - m) / 2.0).tanh()).collect();
+                let tanh: Vec<f64> = bits.iter().zip(&*messages).map(|(bit, m)| ((llrs[*bit] - m) / 2.0).tanh()).collect();
                 // Products of all before and of all behind.
                 let mut behind = vec![1.0; tanh.len() + 1];
                 for at in (0..tanh.len()).rev() {
@@ -181,8 +181,8 @@ impl Matrix {
                     before *= tanh[at];
                 }
             }
-            beliefs = next;
-            let word = decide(&beliefs);
+            llrs = next;
+            let word = decide(&llrs);
             if self.failing(&word).is_empty() {
                 return Some(word);
             }
@@ -195,8 +195,8 @@ fn next_is_end(lines: &mut impl Iterator<Item = Vec<usize>>) -> bool {
     lines.next().is_none()
 }
 
-/// Negative beliefs are ones.
-fn decide<T: Default + PartialOrd>(beliefs: &[T]) -> Vec<u8> {
-    let byte = |eight: &[T]| eight.iter().enumerate().map(|(bit, belief)| u8::from(*belief < T::default()) << bit).sum();
-    beliefs.chunks(8).map(byte).collect()
+/// Negative LLRs are ones.
+fn decide<T: Default + PartialOrd>(llrs: &[T]) -> Vec<u8> {
+    let byte = |eight: &[T]| eight.iter().enumerate().map(|(bit, llr)| u8::from(*llr < T::default()) << bit).sum();
+    llrs.chunks(8).map(byte).collect()
 }

@@ -26,11 +26,11 @@ fn facts(seed: u64, span: u64) -> Vec<(SimTime, Fact)> {
     }
     for _ in 0..1_500 {
         let bits = 10 + draws.below(24);
-        let (at, response) = (draws.below(span / 2), 1 + draws.below(1 << bits).min(span / 2));
+        let (at, latency) = (draws.below(span / 2), 1 + draws.below(1 << bits).min(span / 2));
         let kind = RequestKind::ALL[draws.below(4) as usize].0;
         facts.push((SimTime(at), Fact::Arrived { kind }));
         facts.push((SimTime(at), Fact::Pages { kind, pages: 2 }));
-        facts.push((SimTime(at + response), Fact::Answered { kind, response: Nanos(response) }));
+        facts.push((SimTime(at + latency), Fact::Answered { kind, latency: Nanos(latency) }));
     }
     facts.sort_by_key(|&(at, _)| at);
     facts
@@ -62,7 +62,7 @@ fn within(from: u64, until: u64, bin: usize, width: u64) -> u64 {
 /// Bins as they are by definition: each looks at all facts.
 fn by_hand(facts: &[(SimTime, Fact)], bin: usize, width: u64) -> (Bin, [Vec<u64>; 2], Vec<Nanos>) {
     let mut made = Bin::default();
-    let (mut responses, mut busy) = ([Vec::new(), Vec::new()], vec![Nanos(0); DIES]);
+    let (mut latencies, mut busy) = ([Vec::new(), Vec::new()], vec![Nanos(0); DIES]);
     let (mut outstanding, mut since) = (0u32, 0);
     for &(at, fact) in facts {
         let is_in = at.0 / width == bin as u64;
@@ -76,11 +76,11 @@ fn by_hand(facts: &[(SimTime, Fact)], bin: usize, width: u64) -> (Bin, [Vec<u64>
                 outstanding += 1;
                 made.counts.arrived[kind as usize] += u64::from(is_in);
             }
-            Fact::Answered { kind, response } => {
+            Fact::Answered { kind, latency } => {
                 outstanding -= 1;
                 made.counts.answered[kind as usize] += u64::from(is_in);
                 if is_in && (kind as usize) < 2 {
-                    responses[kind as usize].push(response.0);
+                    latencies[kind as usize].push(latency.0);
                 }
             }
             Fact::Pages { kind, pages } if is_in => made.counts.pages[kind as usize] += u64::from(pages),
@@ -90,7 +90,7 @@ fn by_hand(facts: &[(SimTime, Fact)], bin: usize, width: u64) -> (Bin, [Vec<u64>
             _ => {}
         }
     }
-    (made, responses, busy)
+    (made, latencies, busy)
 }
 
 /// Catches facts in the wrong bin, busy time that is not split where a bin ends, and merges that lose or double anything.
@@ -105,20 +105,20 @@ fn bins_are_those_made_by_hand_at_every_width() {
         assert_eq!(series.width(), Nanos(width), "span {span}");
         assert_eq!(series.bins().len() as u64, last / width + 1);
         for (number, bin) in series.bins().iter().enumerate() {
-            let (made, responses, busy) = by_hand(&facts, number, width);
+            let (made, latencies, busy) = by_hand(&facts, number, width);
             let name = format!("seed {seed}, bin {number}");
             assert_eq!(series.busy(number), busy, "{name}");
             assert!(busy.iter().all(|busy| busy.0 <= width), "{name}: a die does one thing at a time");
-            let found = Bin { responses: Default::default(), gauges: Gauges::default(), ..bin.clone() };
+            let found = Bin { latencies: Default::default(), gauges: Gauges::default(), ..bin.clone() };
             assert_eq!(found, made, "{name}");
-            for (kind, times) in responses.into_iter().enumerate() {
-                check_responses(&bin.responses[kind], times, &name);
+            for (kind, times) in latencies.into_iter().enumerate() {
+                check_latencies(&bin.latencies[kind], times, &name);
             }
         }
     }
 }
 
-fn check_responses(found: &Responses, mut times: Vec<u64>, name: &str) {
+fn check_latencies(found: &Latencies, mut times: Vec<u64>, name: &str) {
     times.sort_unstable();
     assert_eq!((found.count(), found.max), (times.len() as u64, times.last().copied().unwrap_or(0)), "{name}");
     for share in [0.5, 0.99] {
@@ -156,9 +156,9 @@ fn a_pause_of_a_year_costs_no_more_bins_than_any_other_run() {
     let kind = RequestKind::Read;
     let facts = [
         (SimTime(5), Fact::Arrived { kind }),
-        (SimTime(9), Fact::Answered { kind, response: Nanos(4) }),
+        (SimTime(9), Fact::Answered { kind, latency: Nanos(4) }),
         (SimTime(year), Fact::Arrived { kind }),
-        (SimTime(year + 7), Fact::Answered { kind, response: Nanos(7) }),
+        (SimTime(year + 7), Fact::Answered { kind, latency: Nanos(7) }),
     ];
     let series = folded(&facts, series());
     let bins = series.bins();

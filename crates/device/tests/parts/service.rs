@@ -114,10 +114,10 @@ fn a_dead_die_answers_at_once_with_nothing() {
     assert_eq!(device.block_of(gone), BlockAddr(4));
 }
 
-/// A die with a page in blocks 0 and 1, whose collection occupies it or not.
+/// A die with a page in blocks 0 and 1, whose GC occupies it or not.
 fn occupied(occupies: bool, scheduler: Scheduler) -> Tiny {
     let mut device = device(scheduler);
-    device.collection_occupies = occupies;
+    device.gc_occupies = occupies;
     for block in [0, 1] {
         let ppn = page(&device, 0, block, 0);
         program(&mut device, ppn, block, 0);
@@ -135,9 +135,9 @@ fn owners(device: &mut Tiny) -> Vec<u32> {
     run(device).into_iter().map(|(owner, _)| owner).collect()
 }
 
-/// Catches a collection that lets host reads in between its commands, and one that overtakes what was asked for before it began.
+/// Catches a GC run that lets host reads in between its commands, and one that overtakes what was asked for before it began.
 #[test]
-fn a_collection_that_occupies_its_die_begins_in_turn_and_lets_nothing_in_between() {
+fn a_gc_that_occupies_its_die_begins_in_turn_and_lets_nothing_in_between() {
     for (occupies, order) in [(false, [1, 10, 2, 11, 3, 12]), (true, [1, 10, 11, 12, 2, 3])] {
         let mut device = occupied(occupies, Scheduler::Fifo);
         let host = page(&device, 0, 0, 0);
@@ -156,7 +156,7 @@ fn a_collection_that_occupies_its_die_begins_in_turn_and_lets_nothing_in_between
 
 /// Other dies go on. Catches a flag of the drive instead of one of the die.
 #[test]
-fn a_collection_occupies_no_other_die() {
+fn a_gc_occupies_no_other_die() {
     let mut device = occupied(true, Scheduler::Fifo);
     let other = page(&device, 1, 0, 0);
     program(&mut device, other, 9, 0);
@@ -169,7 +169,7 @@ fn a_collection_occupies_no_other_die() {
 
 /// The read is of the very block: without it the array would panic on a read of an erased page.
 #[test]
-fn an_erase_of_a_collection_that_occupies_its_die_waits_for_reads_of_its_block() {
+fn an_erase_of_a_gc_that_occupies_its_die_waits_for_reads_of_its_block() {
     let mut device = occupied(true, Scheduler::Fifo);
     let (victim, kept) = (page(&device, 0, 1, 0), page(&device, 0, 0, 0));
     collects(&mut device, Verb::Read, 1, 10);
@@ -180,9 +180,9 @@ fn an_erase_of_a_collection_that_occupies_its_die_waits_for_reads_of_its_block()
     assert_eq!(owners(&mut device), [10, 1, 2, 11, 3]);
 }
 
-/// Host and collection may write to the same block, whose pages are programmed in order: the array would panic otherwise.
+/// Host and GC may write to the same block, whose pages are programmed in order: the array would panic otherwise.
 #[test]
-fn programs_of_a_block_keep_their_order_where_collection_occupies_the_die() {
+fn programs_of_a_block_keep_their_order_where_gc_occupies_the_die() {
     let mut device = occupied(true, Scheduler::Fifo);
     let [first, second] = [1, 2].map(|number| page(&device, 0, 0, number));
     let kept = page(&device, 0, 1, 0);

@@ -123,7 +123,7 @@ fn queue_of(service: &Service) -> Wait {
         (Verb::Read, "host" | "host-rmw") => Wait::QueueHostReads,
         (_, "host" | "host-rmw") => Wait::QueueHostPrograms,
         (_, "parity" | "padding") => Wait::QueueParity,
-        (_, "gc" | "wear-level" | "fold") => Wait::QueueCollection,
+        (_, "gc" | "wear-level" | "fold") => Wait::QueueGc,
         (_, "rebuild") => Wait::QueueRebuild,
         _ => Wait::QueueUpkeep,
     }

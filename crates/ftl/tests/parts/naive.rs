@@ -4,7 +4,7 @@ use crate::drive::Drive;
 use flashkeep_ftl::{Isolation, LogKind, Place, Stream, UnitId, UnitState};
 use std::collections::BTreeMap;
 
-/// The first frontier of the collector; those before are the host's.
+/// The first write pointer of the collector; those before are the host's.
 pub const COLLECTOR: usize = 8;
 
 #[derive(Clone, Debug)]
@@ -101,7 +101,7 @@ impl Naive {
     }
 
     fn is_separate(&self) -> bool {
-        self.drive.gc.separate_frontier && self.drive.segments.is_none()
+        self.drive.gc.separate_write_pointer && self.drive.segments.is_none()
     }
 
     /// Most valid slots: all good units but the collector's, those of the reserve and, where logs are not
@@ -133,7 +133,7 @@ impl Naive {
         }
     }
 
-    fn frontier(&self, stream: Stream) -> usize {
+    fn write_pointer(&self, stream: Stream) -> usize {
         let isolation = self.drive.gc.streams.isolation;
         match stream {
             Stream::HostIn(of) if isolation != Isolation::Off => of.index(),
@@ -145,7 +145,7 @@ impl Naive {
     }
 
     pub fn has_room(&self, log: usize, stream: Stream) -> bool {
-        let (pages, which) = (self.drive.pages, self.frontier(stream));
+        let (pages, which) = (self.drive.pages, self.write_pointer(stream));
         let NaiveLog { free, open, .. } = &self.logs[log];
         if matches!(stream, Stream::Gc | Stream::GcOf(_)) {
             return open[which].is_some() || !free.is_empty();
@@ -154,7 +154,7 @@ impl Naive {
         let rest = open[which].iter().flat_map(|&(unit, next)| (next..pages).map(move |_| unit));
         let ahead: Vec<UnitId> = rest.chain(free.iter().flat_map(|&unit| (0..pages).map(move |_| unit))).collect();
         let kept = (self.kept() * pages) as usize;
-        // With a frontier of its own the collector cannot use the host's open unit.
+        // With a write pointer of its own the collector cannot use the host's open unit.
         let kept = if self.is_separate() { kept.min(free.len() * pages as usize) } else { kept };
         let may = ahead.len().saturating_sub(kept);
         match stream {
@@ -183,7 +183,7 @@ impl Naive {
         if !self.has_room(log, stream) {
             return None;
         }
-        let which = self.frontier(stream);
+        let which = self.write_pointer(stream);
         if self.logs[log].open[which].is_none() {
             let free = &self.logs[log].free;
             let wear = |unit: UnitId| if self.drive.wear.dynamic { self.units[unit as usize].pe } else { 0 };
@@ -201,7 +201,7 @@ impl Naive {
         Some((unit, next))
     }
 
-    /// The open unit of a frontier takes nothing more.
+    /// The open unit of a write pointer takes nothing more.
     pub fn close(&mut self, log: usize, which: usize) {
         let Some((unit, _)) = self.logs[log].open[which].take() else { return };
         let closed = self.logs[log].closings;

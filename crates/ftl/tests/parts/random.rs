@@ -26,9 +26,9 @@ fn drive(name: &str) -> Drive {
     match name {
         "regions" => Drive { bad: vec![3, 12], lpns: 30, ..regions(2, 10) },
         "wide pages" => Drive { slots_per_page: 3, lpns: 40, reserve: 1, recovery: 1, ..regions(1, 12) },
-        "one frontier" => {
+        "one write pointer" => {
             let mut drive = Drive { lpns: 30, ..regions(2, 9) };
-            drive.gc.separate_frontier = false;
+            drive.gc.separate_write_pointer = false;
             drive
         }
         "segments" => Drive { segments: Some(Segments { per_die: 2, blocks: 4 }), lpns: 30, ..regions(2, 9) },
@@ -165,7 +165,7 @@ impl Pair {
         self.condemned.extend(chosen.map(|(unit, _)| unit));
     }
 
-    /// Moves what one condemned unit holds to the collector's frontier, as far as it has room.
+    /// Moves what one condemned unit holds to the collector's write pointer, as far as it has room.
     fn move_out(&mut self) {
         let condemned: Vec<UnitId> = self.condemned.iter().copied().collect();
         let Some(unit) = self.one_of(&condemned) else { return };
@@ -312,8 +312,8 @@ fn random_operations_on_pages_of_several_slots_with_reserves_agree_with_lists() 
 }
 
 #[test]
-fn random_operations_on_a_shared_frontier_agree_with_lists() {
-    agrees("one frontier");
+fn random_operations_on_a_shared_write_pointer_agree_with_lists() {
+    agrees("one write pointer");
 }
 
 #[test]

@@ -9,7 +9,7 @@ const STREAMS: [Stream; 3] = [Stream::Host, Stream::Commit, Stream::Gc];
 /// Pages that each stream gets of six blocks of two pages, one stream after the other.
 fn shares(reserve: u32, recovery: u32, separate: bool) -> [usize; 3] {
     let mut drive = Drive { reserve, recovery, ..Drive::region(7, 2) };
-    drive.gc.separate_frontier = separate;
+    drive.gc.separate_write_pointer = separate;
     drive.bad = vec![6];
     let mut map = drive.map();
     // Of a log this small nothing may be at rest; the limit is the subject of other tests.
@@ -35,9 +35,9 @@ fn the_last_free_units_are_kept_for_whom_they_are_meant() {
 fn the_collector_has_a_block_of_its_own_or_shares_that_of_the_host() {
     let pages = |separate: bool| {
         let mut drive = Drive::region(6, 2);
-        drive.gc.separate_frontier = separate;
+        drive.gc.separate_write_pointer = separate;
         let mut map = drive.map();
-        assert_eq!(map.separates_frontiers(), separate);
+        assert_eq!(map.separates_write_pointers(), separate);
         [Stream::Host, Stream::Gc, Stream::Commit, Stream::Gc].map(|stream| map.take_page(0, stream).expect("room").0)
     };
     // Blocks of two pages, taken in ascending order.
@@ -46,10 +46,10 @@ fn the_collector_has_a_block_of_its_own_or_shares_that_of_the_host() {
 }
 
 #[test]
-fn a_shared_frontier_keeps_a_whole_block_of_pages_for_the_collector() {
+fn a_shared_write_pointer_keeps_a_whole_block_of_pages_for_the_collector() {
     let mut drive = Drive::region(6, 2);
     for (separate, left) in [(true, 1), (false, 0)] {
-        drive.gc.separate_frontier = separate;
+        drive.gc.separate_write_pointer = separate;
         let mut map = drive.map();
         // Five blocks and a page go to host and collector; a page of the host's block is left.
         (0..9).for_each(|page| assert_eq!(map.take_page(0, Stream::Host), Some(Ppn(page))));
@@ -101,7 +101,7 @@ fn a_log_is_short_below_its_free_blocks_and_what_is_kept_for_commits() {
     assert_eq!(short_at(&drive), 4);
     drive.reserve = 2;
     assert_eq!(short_at(&drive), 6);
-    // Four that only the collector may take, and one more so that collection begins in time.
+    // Four that only the collector may take, and one more so that GC begins in time.
     (drive.reserve, drive.recovery, drive.gc.free_blocks) = (0, 4, 2);
     assert_eq!(short_at(&drive), 5);
 }
@@ -112,11 +112,11 @@ fn segments_collect_themselves_and_leave_the_blocks_behind_them_alone() {
     let drive = Drive { segments, ..Drive::new(LogKind::Regions, 2, 10, 2) };
     let mut map = drive.map();
     assert_eq!((map.logs(), map.logs_of_die(DieId(0)), map.logs_of_die(DieId(1))), (6, 0..3, 3..6));
-    assert!(!map.separates_frontiers(), "segments have one frontier");
+    assert!(!map.separates_write_pointers(), "segments have one write pointer");
     for log in 0..6u32 {
         let first = log / 3 * 10 + log % 3 * 3;
         assert_eq!((map.free_units(log as usize), map.live_max(log as usize)), (3, 4), "log {log}");
-        // Host and collector share a frontier: four pages of host data, then a block for the collector.
+        // Host and collector share a write pointer: four pages of host data, then a block for the collector.
         assert!(!map.is_short(log as usize), "log {log}");
         let host: Vec<u32> = std::iter::from_fn(|| map.take_page(log as usize, Stream::Host)).map(|ppn| ppn.0).collect();
         assert_eq!(host, (first * 2..first * 2 + 4).collect::<Vec<_>>(), "log {log}");
@@ -160,14 +160,14 @@ fn the_wear_of_the_next_page_is_told_before_it_is_taken() {
     assert_eq!(map.next_pe(0, Stream::Host), None);
 }
 
-/// What `live_max` promises: however the host overwrites, collection wins space in the end.
+/// What `live_max` promises: however the host overwrites, GC wins space in the end.
 #[test]
 fn a_log_as_full_as_it_may_be_takes_overwrites_for_ever() {
     for (policy, separate, reserve) in
         [("greedy", true, 0), ("greedy", false, 1), ("cost-benefit", true, 1), ("d-choices", false, 0)]
     {
         let mut drive = Drive { reserve, ..Drive::region(12, 4) };
-        (drive.gc.policy, drive.gc.separate_frontier) = (policy.into(), separate);
+        (drive.gc.policy, drive.gc.separate_write_pointer) = (policy.into(), separate);
         let mut map = drive.map();
         let full = map.live_max(0);
         write_all(&mut map, 0..full, Stream::Commit);
@@ -182,7 +182,7 @@ fn a_log_as_full_as_it_may_be_takes_overwrites_for_ever() {
                 write_all(&mut map, moves, Stream::Gc);
                 map.erased(victim);
                 victims += 1;
-                assert!(victims < 200, "{policy}, step {step}: collection wins nothing");
+                assert!(victims < 200, "{policy}, step {step}: GC wins nothing");
             }
             // An overwrite leaves as much valid as there was; the host's own limit is for new pages.
             assert!(map.has_room(0, Stream::Commit), "{policy}, step {step}: stuck");

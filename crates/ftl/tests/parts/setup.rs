@@ -31,14 +31,14 @@ fn each_setting_is_refused_from_its_limit_on() {
 }
 
 #[test]
-fn writers_of_regions_may_share_a_frontier_only_where_a_page_is_a_slot() {
+fn writers_of_regions_may_share_a_write_pointer_only_where_a_page_is_a_slot() {
     let shared = |slots_per_page, kind| {
         let mut drive = Drive { slots_per_page, ..Drive::new(kind, 3, 10, 4) };
-        drive.gc.separate_frontier = false;
+        drive.gc.separate_write_pointer = false;
         refused(&drive)
     };
     assert_eq!(shared(1, LogKind::Regions), None);
-    assert_eq!(shared(2, LogKind::Regions), Some("gc.separate_frontier"));
+    assert_eq!(shared(2, LogKind::Regions), Some("gc.separate_write_pointer"));
     assert_eq!(shared(2, LogKind::Group), None);
 }
 

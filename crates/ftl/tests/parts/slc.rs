@@ -77,7 +77,7 @@ fn any_block_is_taken_while_there_are_enough() {
     assert_eq!(map_of_three.live_max(0), 7 * 6);
     assert_eq!(host(&mut map_of_three, 8), [0, 1, 6, 7, 12, 13, 18, 19]);
     assert!(!map_of_three.is_slc(3), "three are in use");
-    // Collection is due below three free blocks: with the fourth the cache takes none.
+    // GC is due below three free blocks: with the fourth the cache takes none.
     let mut map = map(space(SlcBlocks::Any(12)));
     let pages = host(&mut map, 100);
     let in_slc = (0..12).filter(|&unit| map.is_slc(unit)).count();

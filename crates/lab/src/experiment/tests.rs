@@ -44,14 +44,14 @@ worn = { above_pe = 10, erase = "9ms", program = ["2ms", "6ms"] }
 [capacity]
 size = "96MiB"
 spare = 0.4
-fairness = "equal-spare"
+fairness = "equal-op"
 [gc]
 policy = "d-choices"
 choices = 7
 [wear]
 static_threshold = 5
 [buffer]
-kind = "power-safe"
+kind = "plp"
 size = "2MiB"
 [precondition]
 fill = 0.75
@@ -131,7 +131,7 @@ const UNKNOWN: [Slip; 12] = [
     ("schemes = [\"none\", \"raid_5\"]", (1, 20), "schemes.1", "ds-raid", "raid5"),
     ("scheduler = \"read_first\"", (1, 13), "scheduler", "fifo", "read-first"),
     ("trace.format = \"blkpars\"", (1, 16), "trace.format", "auto", "blkparse"),
-    ("[buffer]\nkind = \"of\"", (2, 8), "buffer.kind", "power-safe", "off"),
+    ("[buffer]\nkind = \"of\"", (2, 8), "buffer.kind", "plp", "off"),
     ("scheme.raid5.wdth = 4", (1, 14), "scheme.raid5.wdth", "", ""),
 ];
 

@@ -6,7 +6,7 @@
 //! scheduler = "fifo"            # any setting of an experiment, for all runs
 //!
 //! [figure]
-//! title = "Response over the number of code zones"
+//! title = "Latency over the number of code zones"
 //! source = "Chang and Chang, section 4.2.1, Fig. 9"
 //! about = "what to know of it"                      # may be left out
 //! x = { name = "code zones", key = "code_zones" }   # axis with unit; CSV column; log = 2: base of its scale
@@ -27,9 +27,9 @@
 //! set = { scheme.code-zones.offline = "never" }     # laid upon those of the trace, then of the point
 //!
 //! [[figure.plots]]
-//! title = "Read response"
+//! title = "Read latency"
 //! y = "dynamic / static"        # axis
-//! value = "read_response_us_mean"
+//! value = "read_latency_us_mean"
 //! arms = ["dynamic"]
 //! over = "static"               # the ratio to this arm; without it, the value itself
 //! published = [{ x = 8, y = 0.69, what = "69 %" }]

@@ -48,7 +48,7 @@ name = "mirror of none"
 [[figure.plots]]
 title = "Ratio"
 y = "ratio"
-value = "read_response_us_mean"
+value = "read_latency_us_mean"
 arms = ["mirror of none"]
 over = "none"
 published = [{ x = 8, y = 0.5, what = "half" }]
@@ -104,7 +104,7 @@ fn a_busy_trace_has_one_factor_and_the_load_that_was_asked_for() {
     assert!(factors[..6].iter().all(|factor| factor == "1"), "recorded: {factors:?}");
     assert!(factors[6..].iter().all(|factor| *factor == factors[6] && factor != "1"), "one clock: {factors:?}");
     let loads: Vec<f64> = column(&figure, "offered_load").iter().map(|load| load.parse().expect("a number")).collect();
-    // Four digits of the factor; the work is the same whenever it is asked for, but for collection.
+    // Four digits of the factor; the work is the same whenever it is asked for, but for GC.
     assert!((loads[6] / 0.2 - 1.0).abs() < 0.02, "20 %: {loads:?}");
     // Requests at half the rate: half the load.
     assert!((loads[6] / loads[8] - 2.0).abs() < 0.05, "half: {loads:?}");
@@ -415,7 +415,7 @@ fn repeated_runs_are_all_rows_and_one_point_with_its_interval() {
 fn rates_are_over_the_time_that_they_were_counted_in() {
     let mut run = ssd::RunResult::default();
     (run.replay.simulated_s, run.flash.rested_s) = (2.0, 4.0);
-    (run.host.read_pages, run.host.response_us.count) = (100, 10);
+    (run.host.read_pages, run.host.latency_us.count) = (100, 10);
     run.flash.programs = [("host".to_owned(), 300)].into();
     run.flash.energy_j = [("program".to_owned(), 8.0)].into();
     let of = |key: &str| (values::VALUES.iter().find(|value| value.key == key).expect("known").of)(&run);

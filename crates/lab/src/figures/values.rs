@@ -26,8 +26,8 @@ fn sum(counts: &std::collections::BTreeMap<String, u64>) -> Option<f64> {
     Some(counts.values().sum::<u64>() as f64)
 }
 
-fn measured(response: &ssd::Response, value: f64) -> Option<f64> {
-    (response.count > 0).then_some(value)
+fn measured(latency: &ssd::Latency, value: f64) -> Option<f64> {
+    (latency.count > 0).then_some(value)
 }
 
 fn caused(counts: &std::collections::BTreeMap<String, u64>, cause: Cause) -> f64 {
@@ -50,21 +50,21 @@ fn joules(result: &RunResult) -> f64 {
 
 /// All values, in the order of CSV columns.
 pub(super) const VALUES: &[Value] = &[
-    value("response_us_mean", |r| measured(&r.host.response_us, r.host.response_us.mean)),
-    value("response_us_p99", |r| measured(&r.host.response_us, r.host.response_us.p99)),
-    value("read_response_us_mean", |r| measured(&r.host.read_response_us, r.host.read_response_us.mean)),
-    value("read_response_us_p50", |r| measured(&r.host.read_response_us, r.host.read_response_us.p50)),
-    value("read_response_us_p99", |r| measured(&r.host.read_response_us, r.host.read_response_us.p99)),
-    value("read_response_us_max", |r| measured(&r.host.read_response_us, r.host.read_response_us.max)),
-    value("write_response_us_mean", |r| measured(&r.host.write_response_us, r.host.write_response_us.mean)),
-    value("write_response_us_p99", |r| measured(&r.host.write_response_us, r.host.write_response_us.p99)),
+    value("latency_us_mean", |r| measured(&r.host.latency_us, r.host.latency_us.mean)),
+    value("latency_us_p99", |r| measured(&r.host.latency_us, r.host.latency_us.p99)),
+    value("read_latency_us_mean", |r| measured(&r.host.read_latency_us, r.host.read_latency_us.mean)),
+    value("read_latency_us_p50", |r| measured(&r.host.read_latency_us, r.host.read_latency_us.p50)),
+    value("read_latency_us_p99", |r| measured(&r.host.read_latency_us, r.host.read_latency_us.p99)),
+    value("read_latency_us_max", |r| measured(&r.host.read_latency_us, r.host.read_latency_us.max)),
+    value("write_latency_us_mean", |r| measured(&r.host.write_latency_us, r.host.write_latency_us.mean)),
+    value("write_latency_us_p99", |r| measured(&r.host.write_latency_us, r.host.write_latency_us.p99)),
     value("write_share", |r| {
         let count = |kind: &str| r.host.requests.get(kind).copied().unwrap_or(0) as f64;
         let both = count("read") + count("write");
         (both > 0.0).then(|| count("write") / both)
     }),
     value("offered_load", |r| Some(r.replay.offered_load)),
-    value("die_busy_share", |r| Some(r.flash.die_busy_share)),
+    value("die_utilisation", |r| Some(r.flash.die_utilisation)),
     value("waf", |r| r.flash.waf),
     value("flash_reads", |r| sum(&r.flash.reads)),
     value("flash_programs", |r| sum(&r.flash.programs)),
@@ -107,7 +107,7 @@ pub(super) const VALUES: &[Value] = &[
         Some(sum(&r.flash.programs)? - not_extra)
     }),
     on_demand("die_wear_ratio", |r| r.wear.die_wear_ratio),
-    on_demand("ladder_retries_mean", |r| r.ladder.retries_mean()),
+    on_demand("read_retries_mean", |r| r.ladder.retries_mean()),
     on_demand("ladder_parity_reads", |r| r.ladder.reads.get("parity").map(|&reads| reads as f64)),
-    on_demand("requests_per_s", |r| each_second(r, r.host.response_us.count as f64)),
+    on_demand("requests_per_s", |r| each_second(r, r.host.latency_us.count as f64)),
 ];

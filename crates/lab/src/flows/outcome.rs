@@ -34,11 +34,11 @@ impl FlowOutcome {
         flows.iter().zip(&run.flows).map(outcome).collect()
     }
 
-    /// Mean response of its reads and writes over what it is alone; `None` where that was not asked, or there is none.
+    /// Mean latency of its reads and writes over what it is alone; `None` where that was not asked, or there is none.
     #[must_use]
     pub fn slowdown(&self) -> Option<f64> {
-        let alone = self.alone.as_ref()?.response_us;
-        (alone.mean > 0.0 && self.result.response_us.count > 0).then(|| self.result.response_us.mean / alone.mean)
+        let alone = self.alone.as_ref()?.latency_us;
+        (alone.mean > 0.0 && self.result.latency_us.count > 0).then(|| self.result.latency_us.mean / alone.mean)
     }
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn cautions(scheme: &str, run: &RunResult, flows: &[FlowOutcome]) -> 
         return Vec::new();
     }
     let text = format!(
-        "`{scheme}` answered flow {} slower than its requests came: they piled up, and its response times say how long it ran",
+        "`{scheme}` answered flow {} slower than its requests came: they piled up, and its latencies say how long it ran",
         behind.join(", ")
     );
     vec![Caution { level: Level::Warning, scheme: Some(scheme.into()), not_comparable: None, kind: "flow saturated", text }]
@@ -83,10 +83,10 @@ pub(crate) fn ends_apart(workload: &Workload, outcomes: &[Outcome]) -> Option<Ca
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ssd::Response;
+    use ssd::Latency;
 
     fn flow(mean: f64, alone: Option<f64>) -> FlowOutcome {
-        let of = |mean| FlowResult { response_us: Response { count: 1, mean, ..Response::default() }, ..FlowResult::default() };
+        let of = |mean| FlowResult { latency_us: Latency { count: 1, mean, ..Latency::default() }, ..FlowResult::default() };
         FlowOutcome { name: String::new(), clock: String::new(), result: of(mean), alone: alone.map(of) }
     }
 

@@ -1,4 +1,4 @@
-//! Flows as a picture: the mean response of each, alone and beside the others, under each scheme.
+//! Flows as a picture: the mean latency of each, alone and beside the others, under each scheme.
 
 use crate::compare::Comparison;
 use crate::flows::{FlowOutcome, fairness};
@@ -21,7 +21,7 @@ const COLOURS: [&str; 2] = ["#a8c5e6", "#1f5fa8"];
 const DRAWN: usize = 16;
 
 fn means(flow: &FlowOutcome) -> [Option<f64>; 2] {
-    let of = |result: &ssd::FlowResult| (result.response_us.count > 0).then_some(result.response_us.mean);
+    let of = |result: &ssd::FlowResult| (result.latency_us.count > 0).then_some(result.latency_us.mean);
     [flow.alone.as_ref().and_then(of), of(&flow.result)]
 }
 
@@ -86,7 +86,7 @@ pub fn picture(comparison: &Comparison) -> Option<String> {
             y + 10.0
         );
     }
-    let _ = writeln!(svg, "<text x=\"8\" y=\"{}\" fill=\"#555555\">mean response</text>", y + 10.0);
+    let _ = writeln!(svg, "<text x=\"8\" y=\"{}\" fill=\"#555555\">mean latency</text>", y + 10.0);
     svg.push_str("</svg>\n");
     Some(svg)
 }

@@ -5,13 +5,13 @@ use crate::flows::{FlowOutcome, fairness};
 use crate::quantity::Quantity;
 use crate::table::grouped;
 use serde_json::{Map, Value, json};
-use ssd::{FlowResult, Response};
+use ssd::{FlowResult, Latency};
 
-fn response(keys: &mut Map<String, Value>, prefix: &str, response: &Response) {
-    let Response { mean, p50, p99, p999, p9999, max, .. } = *response;
+fn latency(keys: &mut Map<String, Value>, prefix: &str, latency: &Latency) {
+    let Latency { mean, p50, p99, p999, p9999, max, .. } = *latency;
     let values = [("mean", mean), ("p50", p50), ("p99", p99), ("p999", p999), ("p9999", p9999), ("max", max)];
     for (name, value) in values {
-        keys.insert(format!("{prefix}response_us_{name}"), json!((response.count > 0).then_some(value)));
+        keys.insert(format!("{prefix}latency_us_{name}"), json!((latency.count > 0).then_some(value)));
     }
 }
 
@@ -27,8 +27,8 @@ fn of_result(result: &FlowResult) -> Map<String, Value> {
     put("requests_per_s", json!(result.requests_per_s()));
     put("mb_per_s", json!(result.mb_per_s()));
     put("saturated", json!(result.saturated));
-    for (prefix, of) in [("", &result.response_us), ("read_", &result.read_response_us), ("write_", &result.write_response_us)] {
-        response(&mut keys, prefix, of);
+    for (prefix, of) in [("", &result.latency_us), ("read_", &result.read_latency_us), ("write_", &result.write_latency_us)] {
+        latency(&mut keys, prefix, of);
     }
     keys
 }
@@ -56,22 +56,22 @@ pub(crate) fn keys(flows: &[FlowOutcome]) -> Option<[(&'static str, Value); 2]> 
 /// Figures of a flow in rows, and in the table, and how they are shown.
 type Figure = (&'static str, &'static str, Quantity, fn(&FlowOutcome) -> Option<f64>);
 
-fn mean(response: &Response) -> Option<f64> {
-    (response.count > 0).then_some(response.mean)
+fn mean(latency: &Latency) -> Option<f64> {
+    (latency.count > 0).then_some(latency.mean)
 }
 
-fn p99(response: &Response) -> Option<f64> {
-    (response.count > 0).then_some(response.p99)
+fn p99(latency: &Latency) -> Option<f64> {
+    (latency.count > 0).then_some(latency.p99)
 }
 
 const FIGURES: [Figure; 8] = [
     ("requests", "requests", Quantity::Count, |flow| Some(flow.result.all_requests() as f64)),
     ("requests_per_s", "requests/s", Quantity::Plain, |flow| flow.result.requests_per_s()),
     ("mb_per_s", "MB/s", Quantity::Plain, |flow| flow.result.mb_per_s()),
-    ("read_response_us_mean", "read mean", Quantity::Micros, |flow| mean(&flow.result.read_response_us)),
-    ("read_response_us_p99", "read p99", Quantity::Micros, |flow| p99(&flow.result.read_response_us)),
-    ("write_response_us_mean", "write mean", Quantity::Micros, |flow| mean(&flow.result.write_response_us)),
-    ("write_response_us_p99", "write p99", Quantity::Micros, |flow| p99(&flow.result.write_response_us)),
+    ("read_latency_us_mean", "read mean", Quantity::Micros, |flow| mean(&flow.result.read_latency_us)),
+    ("read_latency_us_p99", "read p99", Quantity::Micros, |flow| p99(&flow.result.read_latency_us)),
+    ("write_latency_us_mean", "write mean", Quantity::Micros, |flow| mean(&flow.result.write_latency_us)),
+    ("write_latency_us_p99", "write p99", Quantity::Micros, |flow| p99(&flow.result.write_latency_us)),
     ("slowdown", "slowdown", Quantity::Plain, FlowOutcome::slowdown),
 ];
 

@@ -373,7 +373,7 @@ impl Lived<'_> {
     fn refreshed(&self, index: usize, old: u32) -> f64 {
         let Some(days) = self.settings.refresh_days else { return 0.0 };
         let share = f64::from(old) / f64::from(self.runs.plan.user_slots);
-        let redundancy = self.runs.plan.drives[index].redundancy_share;
+        let redundancy = self.runs.plan.drives[index].capacity_overhead;
         share / (days * self.settings.dwpd) / (1.0 - redundancy)
     }
 
@@ -388,8 +388,8 @@ impl Lived<'_> {
     fn timed(&self, index: usize, mut fork: Session) -> Result<Timed, Problem> {
         let result = self.runs.replay(index, &mut fork, self.clock, None)?;
         Ok(Timed {
-            read: result.host.read_response_us,
-            write: result.host.write_response_us,
+            read: result.host.read_latency_us,
+            write: result.host.write_latency_us,
             retries: result.ladder.retries_mean().unwrap_or(0.0),
             waf: result.flash.waf.unwrap_or(f64::NAN),
             mismatches: result.oracle.mismatches,

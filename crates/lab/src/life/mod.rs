@@ -19,7 +19,7 @@ use crate::problem::Problem;
 use crate::workload::Workload;
 pub use endurance::Endurance;
 pub use loss::{Hazard, Rates};
-use ssd::{PayloadKind, Response};
+use ssd::{Latency, PayloadKind};
 pub(crate) use study::NAME;
 use vocab::{Cause, Nanos};
 
@@ -162,9 +162,9 @@ impl End {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timed {
     /// Reads.
-    pub read: Response,
+    pub read: Latency,
     /// Writes.
-    pub write: Response,
+    pub write: Latency,
     /// Reads of a page with other references, after its first read.
     pub retries: f64,
     /// Write amplification in time, which the map alone has to agree with.
@@ -381,7 +381,7 @@ fn notes(experiment: &Experiment, settings: &LifeSettings, workload: &Workload, 
         notes.push("pages and blocks do not vary: losses by bit errors are far too low".into());
     }
     notes.push(
-        "not in the model: controller, firmware and capacitors, of which data sheets say 0.44 % of drives a year; scrub".into(),
+        "not in the model: controller, firmware and capacitors, of which data sheets say 0.44 % of drives a year; audit".into(),
     );
     notes
 }

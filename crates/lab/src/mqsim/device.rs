@@ -174,7 +174,7 @@ fn usual(writing: &mut Writing<'_>, device: &Fields<'_>) -> Result<(), Problem> 
     let caches = [("SIMPLE", true), ("ADVANCED", true), ("TURNED_OFF", false)];
     if device.choice("Caching_Mechanism", &caches)?.unwrap_or(true) {
         let bytes = device.number_or("Data_Cache_Capacity", (1, 1 << 40), 512 << 20)?;
-        writing.set(device, "Caching_Mechanism", "usual.buffer.kind", "\"power-safe\"")?;
+        writing.set(device, "Caching_Mechanism", "usual.buffer.kind", "\"plp\"")?;
         writing.set(device, "Data_Cache_Capacity", "usual.buffer.size", &format!("\"{bytes}B\""))?;
     }
     let policies = [("GREEDY", "greedy"), ("RGA", "d-choices"), ("RANDOM", "random"), ("FIFO", "fifo")];

@@ -29,19 +29,19 @@ struct Panel {
     quantity: Quantity,
 }
 
-fn measured(response: &ssd::Response, value: f64) -> Option<f64> {
-    (response.count > 0).then_some(value)
+fn measured(latency: &ssd::Latency, value: f64) -> Option<f64> {
+    (latency.count > 0).then_some(value)
 }
 
 const PANELS: [Panel; 4] = [
     Panel {
         title: "How long does a read take?",
-        of: |o| measured(&o.result.host.read_response_us, o.result.host.read_response_us.mean),
+        of: |o| measured(&o.result.host.read_latency_us, o.result.host.read_latency_us.mean),
         quantity: Quantity::Micros,
     },
     Panel {
         title: "How long does a write take?",
-        of: |o| measured(&o.result.host.write_response_us, o.result.host.write_response_us.mean),
+        of: |o| measured(&o.result.host.write_latency_us, o.result.host.write_latency_us.mean),
         quantity: Quantity::Micros,
     },
     Panel { title: "Programs for a page written?", of: |o| o.result.flash.waf, quantity: Quantity::Plain },
@@ -124,7 +124,7 @@ fn panel(panel: &Panel, left: f64, comparison: &Comparison, colours: &[(String, 
     out
 }
 
-/// Response, write amplification and energy of each scheme as bars; `command` made them.
+/// Latency, write amplification and energy of each scheme as bars; `command` made them.
 #[must_use]
 pub fn headline(comparison: &Comparison, command: &str) -> String {
     let colours = palette::assign(comparison.outcomes.iter().map(|outcome| outcome.label.as_str()));
@@ -142,7 +142,7 @@ pub fn headline(comparison: &Comparison, command: &str) -> String {
     let mark = if apart.is_empty() { String::new() } else { format!("; ! not comparable: {}", apart.join(", ")) };
     let equal = match comparison.experiment.capacity.fairness {
         Fairness::EqualRaw => "raw flash",
-        Fairness::EqualSpare => "spare",
+        Fairness::EqualOp => "spare",
     };
     let over = comparison
         .seeds

@@ -115,8 +115,8 @@ mod tests {
     #[test]
     fn units_and_ratios_have_their_signs_and_words_stay_words() {
         let told =
-            signs("mean response 302.2 +- 7.7 us, energy 12.0 uJ (2.18 to 2.20 x, or 4 x the mean); let us go, x is no ratio");
-        let wanted = "mean response 302.2 \u{b1} 7.7 \u{b5}s, energy 12.0 \u{b5}J (2.18 to 2.20\u{d7}, or 4\u{d7} the mean); let us go, x is no ratio";
+            signs("mean latency 302.2 +- 7.7 us, energy 12.0 uJ (2.18 to 2.20 x, or 4 x the mean); let us go, x is no ratio");
+        let wanted = "mean latency 302.2 \u{b1} 7.7 \u{b5}s, energy 12.0 \u{b5}J (2.18 to 2.20\u{d7}, or 4\u{d7} the mean); let us go, x is no ratio";
         assert_eq!(told, wanted);
         assert_eq!(signs("5.67 ms"), "5.67 ms");
     }

@@ -11,11 +11,11 @@ const ROWS_MAX: u32 = 32;
 
 /// Columns of each run that charts draw as they are.
 const DRAWN: [&str; 9] = [
-    "response_p50_us",
-    "response_p99_us",
-    "response_max_us",
-    "read_response_p99_us",
-    "write_response_p99_us",
+    "latency_p50_us",
+    "latency_p99_us",
+    "latency_max_us",
+    "read_latency_p99_us",
+    "write_latency_p99_us",
     "outstanding_mean",
     "outstanding_max",
     "waf",
@@ -82,7 +82,7 @@ fn columns(series: &SeriesResult) -> Value {
 fn busy(series: &SeriesResult, rows: u32) -> Value {
     let row = |row: u32| {
         let dies = (row * series.dies).div_ceil(rows)..((row + 1) * series.dies).div_ceil(rows);
-        let shares: Vec<_> = dies.filter_map(|die| series.column(&format!("die_busy_share_{die}"))).collect();
+        let shares: Vec<_> = dies.filter_map(|die| series.column(&format!("die_utilisation_{die}"))).collect();
         let mean = |bin: usize| shares.iter().filter_map(|die| die[bin]).sum::<f64>() / shares.len() as f64;
         (0..series.time_s.len()).map(|bin| json!((mean(bin) * 100.0).round() as u32)).collect::<Vec<Value>>()
     };

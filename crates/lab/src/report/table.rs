@@ -151,7 +151,7 @@ pub(super) fn html(labels: &[(String, &'static str)], input: &ReportInput<'_>) -
 
 /// All tables of runs under one seed.
 fn tables(runs: &[RunResult], speeds: &[RunSpeed], verdict: &Verdict) -> Vec<Table> {
-    let mut tables = vec![response(runs, verdict), operations(runs), cost(runs), trust(runs, speeds)];
+    let mut tables = vec![latency(runs, verdict), operations(runs), cost(runs), trust(runs, speeds)];
     if runs.iter().any(|run| run.ecc.codewords > 0) {
         tables.insert(3, page_ecc(runs));
     }
@@ -164,7 +164,7 @@ fn tables(runs: &[RunResult], speeds: &[RunSpeed], verdict: &Verdict) -> Vec<Tab
     tables
 }
 
-fn response(runs: &[RunResult], verdict: &Verdict) -> Table {
+fn latency(runs: &[RunResult], verdict: &Verdict) -> Table {
     macro_rules! group {
         ($title:literal, $field:ident) => {
             Rows::of(runs)
@@ -184,12 +184,12 @@ fn response(runs: &[RunResult], verdict: &Verdict) -> Table {
     let throughput = [("requests", "1/s", cells(|costs| costs.requests_per_s)), ("data", "MB/s", cells(|costs| costs.mb_per_s))];
     let rows = throughput.map(|(label, unit, cells)| Row { label: label.into(), unit, cells, kind: Kind::Fact });
     let groups = vec![
-        group!("Reads and writes", response_us),
+        group!("Reads and writes", latency_us),
         Group { title: "Throughput", rows: rows.into() },
-        group!("Reads", read_response_us),
-        group!("Writes", write_response_us),
+        group!("Reads", read_latency_us),
+        group!("Writes", write_latency_us),
     ];
-    Table { title: "Response time", groups }
+    Table { title: "Latency", groups }
 }
 
 fn operations(runs: &[RunResult]) -> Table {
@@ -258,8 +258,8 @@ fn cost(runs: &[RunResult]) -> Table {
     let load = Rows::of(runs)
         .fact("virtual time", "s", |r| r.replay.simulated_s)
         .fact("until the drive rests", "s", |r| r.flash.rested_s)
-        .cost("dies busy", "", |r| Value::Share(r.flash.die_busy_share))
-        .cost("channels busy", "", |r| Value::Share(r.flash.channel_busy_share))
+        .cost("dies busy", "", |r| Value::Share(r.flash.die_utilisation))
+        .cost("channels busy", "", |r| Value::Share(r.flash.channel_utilisation))
         .cost("pages of planes sensed", "pages", |r| r.flash.sensed_pages)
         .cost("programs of a die's cells", "", |r| r.flash.program_pulses)
         .fact("read from the write buffer", "pages", |r| r.host.buffer_hits)

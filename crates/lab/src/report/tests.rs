@@ -9,13 +9,13 @@ fn counts(pairs: &[(&str, u64)]) -> BTreeMap<String, u64> {
 fn run(scheme: &str, offset: u64) -> RunResult {
     let mut run = RunResult { scheme: scheme.into(), ..RunResult::default() };
     let x = offset as f64;
-    for (i, response) in
-        [&mut run.host.response_us, &mut run.host.read_response_us, &mut run.host.write_response_us].into_iter().enumerate()
+    for (i, latency) in
+        [&mut run.host.latency_us, &mut run.host.read_latency_us, &mut run.host.write_latency_us].into_iter().enumerate()
     {
         let base = 1000.5 * (i as f64 + 1.0) + x;
-        response.count = 70_000 * (i as u64 + 1) + offset;
-        (response.mean, response.p50, response.p99) = (base + 1.25, base + 2.25, base + 3.25);
-        (response.p999, response.p9999, response.max) = (base + 4.25, base + 4.75, base + 5.25);
+        latency.count = 70_000 * (i as u64 + 1) + offset;
+        (latency.mean, latency.p50, latency.p99) = (base + 1.25, base + 2.25, base + 3.25);
+        (latency.p999, latency.p9999, latency.max) = (base + 4.25, base + 4.75, base + 5.25);
     }
     run.host.read_cdf = vec![(10.0, 0.5), (20.0, 1.0)];
     (run.host.read_pages, run.host.write_pages) = (5_001 + offset, 6_001 + offset);
@@ -29,7 +29,7 @@ fn run(scheme: &str, offset: u64) -> RunResult {
         (17_000 + offset, 18_000 + offset, 19_000 + offset);
     (run.host.media_errors, run.host.write_errors) = (20_000 + offset, 21_000 + offset);
     run.ecc.ldpc_disagreements = 25_000 + offset;
-    (run.replay.simulated_s, run.flash.die_busy_share, run.replay.offered_load) = (22.5 + x, 0.375, 0.4375);
+    (run.replay.simulated_s, run.flash.die_utilisation, run.replay.offered_load) = (22.5 + x, 0.375, 0.4375);
     (run.precondition.overwrites, run.precondition.waf, run.precondition.converged) = (2.75 + x, 1.875 + x, true);
     (run.wear.pe_added, run.wear.pe_cycles) = (vec![1, 3], vec![101, 203]);
     (run.replay.event_digest, run.flash.ops, run.replay.events) = (u64::MAX - offset, 23_000 + offset, 24_000 + offset);
@@ -89,16 +89,16 @@ fn check(page: &str, [table, group, metric]: [&str; 3], of: impl Fn(usize) -> St
 }
 
 #[test]
-fn response_times_in_the_table_are_those_of_the_run() {
+fn latencys_in_the_table_are_those_of_the_run() {
     let runs = [run("none", 0), run("raid5", 400)];
     let page = html(&input(&runs));
     for (group, of) in [
-        ("Reads and writes", (|r| r.host.response_us.into()) as fn(&RunResult) -> Shown),
-        ("Reads", |r| r.host.read_response_us.into()),
-        ("Writes", |r| r.host.write_response_us.into()),
+        ("Reads and writes", (|r| r.host.latency_us.into()) as fn(&RunResult) -> Shown),
+        ("Reads", |r| r.host.read_latency_us.into()),
+        ("Writes", |r| r.host.write_latency_us.into()),
     ] {
         for (i, metric) in ["requests", "mean", "median", "p99", "p99.9", "p99.99", "maximum"].into_iter().enumerate() {
-            check(&page, ["Response time", group, metric], |n| of(&runs[n]).0[i].clone());
+            check(&page, ["Latency", group, metric], |n| of(&runs[n]).0[i].clone());
         }
     }
 }
@@ -139,7 +139,7 @@ fn costs_in_the_table_are_those_of_the_run() {
     check(&page, ["Cost", "Wear", "at the end, mean of blocks"], |_| "152".into());
     check(&page, ["Cost", "Wear", "at the end, most worn block"], |_| "203".into());
     check(&page, ["Cost", "Load", "virtual time"], |n| runs[n].replay.simulated_s.to_string());
-    check(&page, ["Cost", "Load", "dies busy"], |n| runs[n].flash.die_busy_share.to_string());
+    check(&page, ["Cost", "Load", "dies busy"], |n| runs[n].flash.die_utilisation.to_string());
     check(&page, ["Cost", "Load", "offered load"], |n| runs[n].replay.offered_load.to_string());
 }
 
@@ -167,11 +167,11 @@ fn checks_and_speed_in_the_table_are_those_of_the_run() {
     check(&page, [trust, "Simulator", "flash commands per second"], |n| speeds[n].flash_ops_per_s.to_string());
 }
 
-/// Numbers of a `Response`, in the order of the table.
+/// Numbers of a `Latency`, in the order of the table.
 struct Shown([String; 7]);
 
-impl From<ssd::Response> for Shown {
-    fn from(r: ssd::Response) -> Self {
+impl From<ssd::Latency> for Shown {
+    fn from(r: ssd::Latency) -> Self {
         let [mean, p50, p99, p999, p9999, max] = [r.mean, r.p50, r.p99, r.p999, r.p9999, r.max].map(|x| x.to_string());
         Shown([r.count.to_string(), mean, p50, p99, p999, p9999, max])
     }
@@ -182,7 +182,7 @@ fn the_island_holds_the_numbers_of_the_runs() {
     let runs = [run("none", 0), run("none", 400)];
     let found = island(&html(&input(&runs)));
     for (found, run) in found["runs"].as_array().expect("runs").iter().zip(&runs) {
-        assert_eq!(found["response_us"]["p999"], json!(run.host.response_us.p999));
+        assert_eq!(found["latency_us"]["p999"], json!(run.host.latency_us.p999));
         assert_eq!(found["flash_programs"], json!(run.flash.programs));
         assert_eq!(found["read_cdf"], json!(run.host.read_cdf));
         assert_eq!(found["pe_added"], json!(run.wear.pe_added));
@@ -245,7 +245,7 @@ fn the_file_needs_nothing_else() {
 #[test]
 fn absent_numbers_are_dashes() {
     let mut odd = RunResult { scheme: "none".into(), ..RunResult::default() };
-    (odd.replay.simulated_s, odd.flash.die_busy_share, odd.replay.offered_load) = (f64::NAN, f64::NAN, f64::INFINITY);
+    (odd.replay.simulated_s, odd.flash.die_utilisation, odd.replay.offered_load) = (f64::NAN, f64::NAN, f64::INFINITY);
     odd.flash.reads = counts(&[("host", 0)]);
     let mut trace = input(&[]).trace;
     (trace.requests, trace.reads, trace.writes, trace.duration_s) = (0, 0, 0, f64::NAN);
@@ -258,7 +258,7 @@ fn absent_numbers_are_dashes() {
     assert_eq!(text("Cost", "Load", "dies busy"), absent);
     assert_eq!(text("Cost", "Load", "offered load"), absent);
     assert_eq!(text("Cost", "Wear", "added, mean of blocks"), absent);
-    assert_eq!(text("Response time", "Writes", "p99"), absent);
+    assert_eq!(text("Latency", "Writes", "p99"), absent);
     assert_eq!(text("Checks and simulator", "Simulator", "wall time"), absent);
     assert_eq!(text("Flash operations by cause", "Page reads", "total"), ("0".into(), "0".into()));
     let written = page.replace(LIBRARY, "").replace(SCRIPT, "");
@@ -276,10 +276,10 @@ fn figures_in_the_island_are_one_list_and_come_back_from_it() {
         "requests",
         "read_pages",
         "write_pages",
-        "response_us",
-        "read_response_us",
-        "write_response_us",
-        "answered_late",
+        "latency_us",
+        "read_latency_us",
+        "write_latency_us",
+        "completed_late",
         "read_cdf",
         "write_cdf",
         "media_errors",
@@ -301,8 +301,8 @@ fn figures_in_the_island_are_one_list_and_come_back_from_it() {
         "program_pulses",
         "buffer_hits",
         "rested_s",
-        "die_busy_share",
-        "channel_busy_share",
+        "die_utilisation",
+        "channel_utilisation",
         "die_wear_ratio",
         "flash_ops",
         "rebuilt_reads",

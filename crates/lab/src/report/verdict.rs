@@ -8,8 +8,8 @@ use vocab::Bytes;
 
 /// The costs that are drawn, with the question that each answers; `{}` is how much flash was replayed on.
 const DRAWN: [(&str, &str); 4] = [
-    ("response_us_mean", "How long does a request take on average?"),
-    ("life_tb", "How much can the host write before {} of flash are worn out?"),
+    ("latency_us_mean", "How long does a request take on average?"),
+    ("tbw_tb", "How much can the host write before {} of flash are worn out?"),
     ("waf", "How many pages does flash program for each page the host writes?"),
     ("energy_j", "How much energy does it take?"),
 ];

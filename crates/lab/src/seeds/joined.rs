@@ -74,7 +74,7 @@ pub(crate) fn notes(experiment: &Experiment, first: &[String]) -> Vec<String> {
     let about = format!(
         "seeds: {} repetitions, seeds {}, at one clock; a seed decides {varied}. `a +- b`: mean and half-width of its 95 % \
          confidence interval (Student's t); ratios and percentages between schemes are paired by seed, of geometric means; \
-         curves of response and wear are those of seed {}",
+         curves of latency and wear are those of seed {}",
         experiment.seeds,
         range(experiment),
         experiment.seed

@@ -236,7 +236,7 @@ fn usual(writing: &mut Writing<'_>, device: &Fields<'_>, raw: u64) -> Result<(),
     match device.number_or("buffer_size", (0, 1 << 30), 0)? * page {
         0 => writing.set(device, "buffer_size", "usual.buffer.kind", "\"off\"")?,
         bytes => {
-            let kind = if device.number_or("vwc", (0, 1), 0)? == 1 { "\"volatile\"" } else { "\"power-safe\"" };
+            let kind = if device.number_or("vwc", (0, 1), 0)? == 1 { "\"volatile\"" } else { "\"plp\"" };
             writing.set(device, "vwc", "usual.buffer.kind", kind)?;
             writing.set(device, "buffer_size", "usual.buffer.size", &size(bytes))?;
         }

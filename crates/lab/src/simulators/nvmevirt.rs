@@ -219,7 +219,7 @@ fn usual(writing: &mut Writing<'_>, fields: &Fields<'_>) -> Result<(), Problem> 
         bytes => ("GLOBAL_WB_SIZE", bytes),
     };
     let is_early = fields.number_or("WRITE_EARLY_COMPLETION", (0, 1), 1)? == 1;
-    let kind = if is_early && buffer.1 > 0 { "\"power-safe\"" } else { "\"off\"" };
+    let kind = if is_early && buffer.1 > 0 { "\"plp\"" } else { "\"off\"" };
     writing.set(fields, "WRITE_EARLY_COMPLETION", "usual.buffer.kind", kind)?;
     if is_early && buffer.1 > 0 {
         writing.set(fields, buffer.0, "usual.buffer.size", &size(buffer.1))?;

@@ -13,7 +13,7 @@ const PAL: &str = "Channel Package PageAllocation SuperblockSize Die Plane Block
     DMAWidth NANDType LSBRead LSBWrite CSBRead CSBWrite MSBRead MSBWrite Erase Voltage ReadCurrent ProgramCurrent EraseCurrent \
     IdleCurrent StandbyCurrent";
 
-/// Map and collection.
+/// Map and GC.
 const FTL: &str = "MappingMode OverProvisioningRatio GCThreshold EraseThreshold FillingMode FillRatio InvalidPageRatio GCMode \
     GCReclaimBlocks GCReclaimThreshold EvictPolicy DChoiceParam EnableRandomIOTweak";
 
@@ -177,7 +177,7 @@ fn usual(writing: &mut Writing<'_>, ftl: &Fields<'_>, icl: &Fields<'_>) -> Resul
     }
     if flag(icl, "EnableWriteCache", true)? {
         let bytes = icl.number_or("CacheSize", (1, 1 << 40), 32 << 20)?;
-        writing.set(icl, "EnableWriteCache", "usual.buffer.kind", "\"power-safe\"")?;
+        writing.set(icl, "EnableWriteCache", "usual.buffer.kind", "\"plp\"")?;
         writing.set(icl, "CacheSize", "usual.buffer.size", &size(bytes))?;
     }
     if ftl.share_or("FillRatio", 0.0)? == 0.0 {

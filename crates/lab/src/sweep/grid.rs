@@ -84,7 +84,7 @@ pub struct Grid {
 #[derive(Clone, Debug, Default)]
 pub struct Policies {
     /// Those of garbage collection.
-    pub collection: BTreeMap<String, ssd::ftl::victim::OwnPolicy>,
+    pub gc: BTreeMap<String, ssd::ftl::victim::OwnPolicy>,
     /// Those of page ECC.
     pub ecc: BTreeMap<String, ssd::ecc::OwnPolicy>,
 }
@@ -93,8 +93,8 @@ impl Policies {
     /// Those that a run names.
     fn of(&self, merged: &Document) -> Own {
         let named = |path: &str| merged.text(path).ok().flatten().unwrap_or_default().to_owned();
-        let (collection, ecc) = (self.collection.get(&named("gc.policy")), self.ecc.get(&named("ecc.policy")));
-        Own { collection: collection.cloned(), ecc: ecc.cloned() }
+        let (gc, ecc) = (self.gc.get(&named("gc.policy")), self.ecc.get(&named("ecc.policy")));
+        Own { gc: gc.cloned(), ecc: ecc.cloned() }
     }
 }
 

@@ -9,12 +9,12 @@ pub(crate) const NAME: &str = "sweep";
 
 /// Figures that are drawn, where the rows have them: column, headline, axis.
 const FIGURES: [(&str, &str, &str); 6] = [
-    ("response_us_mean", "Mean response", "mean response, us"),
-    ("response_us_p9999", "p99.99 response", "p99.99 response, us"),
+    ("latency_us_mean", "Mean latency", "mean latency, us"),
+    ("latency_us_p9999", "p99.99 latency", "p99.99 latency, us"),
     ("waf", "Write amplification", "flash programs per page of the host"),
     ("energy_j", "Energy", "energy, J"),
     ("flash_erases", "Erases", "blocks erased"),
-    ("die_busy_share", "Dies busy", "share of the time"),
+    ("die_utilisation", "Dies busy", "share of the time"),
 ];
 
 /// Curves of a plot, at most: more cannot be told apart.
@@ -132,7 +132,7 @@ mod tests {
 
     fn rows() -> Vec<Row> {
         let row = |share: f64, seed: u64, scheme: &str, mean: f64| {
-            let row = json!({ "run": 0, "capacity.spare": share, "seed": seed, "scheme": scheme, "response_us_mean": mean });
+            let row = json!({ "run": 0, "capacity.spare": share, "seed": seed, "scheme": scheme, "latency_us_mean": mean });
             row.as_object().expect("a table").clone()
         };
         vec![row(0.3, 1, "none", 10.0), row(0.3, 2, "none", 20.0), row(0.2, 1, "none", 30.0), row(0.2, 1, "a, b", 5.0)]
@@ -154,7 +154,7 @@ mod tests {
     fn csv_has_each_row_and_column() {
         let text = csv(&rows());
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "run,capacity.spare,seed,scheme,response_us_mean");
+        assert_eq!(lines[0], "run,capacity.spare,seed,scheme,latency_us_mean");
         assert_eq!((lines.len(), lines[4]), (5, "0,0.2,1,\"a, b\",5.0"));
     }
 }

@@ -310,7 +310,7 @@ fn a_repeated_run_is_the_comparison_under_its_seeds_and_its_row_is_made_of_all_o
         let placed = |row: &Row| (row["run"].clone(), row["generate.read_fraction"].clone());
         assert_eq!(placed(&rows[1]), placed(&raw[0]));
         for (at, scheme) in ["none", "raid5"].into_iter().enumerate() {
-            for column in ["waf", "flash_reads", "response_us_p99"] {
+            for column in ["waf", "flash_reads", "latency_us_p99"] {
                 let mean = numbers(&raw, scheme, column).iter().sum::<f64>() / 3.0;
                 assert!((rows[at][column].as_f64().expect("a mean") - mean).abs() <= 1e-12 * mean, "{scheme} {column}");
             }

@@ -9,10 +9,10 @@ use vocab::{Bytes, Cause};
 /// What a scheme costs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Costs {
-    /// Mean response time of reads and writes in microseconds; `None` without any.
-    pub response_us_mean: Option<f64>,
-    /// Response time that one request in ten thousand exceeds, in microseconds; `None` without any.
-    pub response_us_p9999: Option<f64>,
+    /// Mean latency of reads and writes in microseconds; `None` without any.
+    pub latency_us_mean: Option<f64>,
+    /// Latency that one request in ten thousand exceeds, in microseconds; `None` without any.
+    pub latency_us_p9999: Option<f64>,
     /// Requests answered in a second of virtual time.
     pub requests_per_s: Option<f64>,
     /// Data read and written by the host in a second of virtual time, in MB (10^6 bytes).
@@ -21,9 +21,9 @@ pub struct Costs {
     pub waf: Option<f64>,
     /// What the host can still write until the mean block has its rated P/E cycles, in TB (10^12 bytes), at this write
     /// amplification, wear even over the blocks; `None` without writes, or where some failed.
-    pub life_tb: Option<f64>,
+    pub tbw_tb: Option<f64>,
     /// How long that lasts at this load, in years.
-    pub life_years: Option<f64>,
+    pub endurance_years: Option<f64>,
     /// Bytes of flash that were replayed on: a life is theirs.
     pub flash_bytes: u64,
     /// Share of raw flash that redundancy leaves.
@@ -62,7 +62,7 @@ impl Rebuild {
 impl Costs {
     pub(super) fn of(experiment: &Experiment, outcome: &Outcome, unborne: bool) -> Self {
         let (r, slot) = (&outcome.result, experiment.drive.geometry.slot_size.0 as f64);
-        let answered = r.host.response_us.count > 0;
+        let answered = r.host.latency_us.count > 0;
         let (requests_per_s, mb_per_s) = outcome.throughput(experiment.drive.geometry.slot_size.0);
         let cycles = f64::from(experiment.drive.endurance.0);
         let used = r.wear.pe_cycles.iter().map(|&pe| f64::from(pe)).sum::<f64>() / r.wear.pe_cycles.len().max(1) as f64;
@@ -74,15 +74,15 @@ impl Costs {
         let life = r.flash.waf.filter(|waf| *waf > 0.0 && all_written).map(|waf| good * (cycles - used).max(0.0) / waf);
         let written_per_s = r.host.write_pages as f64 * slot / r.replay.simulated_s;
         Self {
-            response_us_mean: answered.then_some(r.host.response_us.mean),
-            response_us_p9999: answered.then_some(r.host.response_us.p9999),
+            latency_us_mean: answered.then_some(r.host.latency_us.mean),
+            latency_us_p9999: answered.then_some(r.host.latency_us.p9999),
             requests_per_s,
             mb_per_s,
             waf: r.flash.waf,
-            life_tb: life.map(|bytes| bytes / 1e12),
-            life_years: life.map(|bytes| bytes / written_per_s / YEAR_S).filter(|years| years.is_finite()),
+            tbw_tb: life.map(|bytes| bytes / 1e12),
+            endurance_years: life.map(|bytes| bytes / written_per_s / YEAR_S).filter(|years| years.is_finite()),
             flash_bytes,
-            usable_share: 1.0 - outcome.planned.redundancy_share,
+            usable_share: 1.0 - outcome.planned.capacity_overhead,
             energy_j: outcome.energy_j(),
             programs_for: programs_for(outcome),
             rebuild: Rebuild::of(outcome),
@@ -106,13 +106,13 @@ impl Costs {
         }
         programs_for.sort_by(|one, other| other.1.total_cmp(&one.1));
         Self {
-            response_us_mean: mean(|costs| costs.response_us_mean),
-            response_us_p9999: mean(|costs| costs.response_us_p9999),
+            latency_us_mean: mean(|costs| costs.latency_us_mean),
+            latency_us_p9999: mean(|costs| costs.latency_us_p9999),
             requests_per_s: mean(|costs| costs.requests_per_s),
             mb_per_s: mean(|costs| costs.mb_per_s),
             waf: mean(|costs| costs.waf),
-            life_tb: mean(|costs| costs.life_tb),
-            life_years: mean(|costs| costs.life_years),
+            tbw_tb: mean(|costs| costs.tbw_tb),
+            endurance_years: mean(|costs| costs.endurance_years),
             flash_bytes: all.first().map_or(0, |costs| costs.flash_bytes),
             usable_share: mean(|costs| Some(costs.usable_share)).unwrap_or_default(),
             energy_j: mean(|costs| Some(costs.energy_j)).unwrap_or_default(),
@@ -179,7 +179,7 @@ pub struct Measure {
 impl Measure {
     /// Whether it is made of what was programmed and erased.
     fn is_of_flash(&self) -> bool {
-        ["waf", "life_tb", "life_years", "energy_j"].contains(&self.key)
+        ["waf", "tbw_tb", "endurance_years", "energy_j"].contains(&self.key)
     }
 
     /// Its value where something may be concluded from it.
@@ -207,19 +207,19 @@ impl Measure {
 /// All costs, in the order of reports.
 pub const MEASURES: &[Measure] = &[
     Measure {
-        key: "response_us_mean",
-        title: "mean response",
+        key: "latency_us_mean",
+        title: "mean latency",
         better: Better::Less,
         decides: true,
-        of: |costs| costs.response_us_mean,
+        of: |costs| costs.latency_us_mean,
         quantity: Quantity::Micros,
     },
     Measure {
-        key: "response_us_p9999",
-        title: "p99.99 response",
+        key: "latency_us_p9999",
+        title: "p99.99 latency",
         better: Better::Less,
         decides: false,
-        of: |costs| costs.response_us_p9999,
+        of: |costs| costs.latency_us_p9999,
         quantity: Quantity::Micros,
     },
     Measure {
@@ -247,19 +247,19 @@ pub const MEASURES: &[Measure] = &[
         quantity: Quantity::Plain,
     },
     Measure {
-        key: "life_tb",
+        key: "tbw_tb",
         title: "life, written",
         better: Better::More,
         decides: true,
-        of: |costs| costs.life_tb,
+        of: |costs| costs.tbw_tb,
         quantity: Quantity::Terabytes,
     },
     Measure {
-        key: "life_years",
+        key: "endurance_years",
         title: "life, at this load",
         better: Better::More,
         decides: false,
-        of: |costs| costs.life_years,
+        of: |costs| costs.endurance_years,
         quantity: Quantity::Years,
     },
     Measure {

@@ -34,7 +34,7 @@ pub struct SchemeVerdict {
     pub dominated_by: Option<String>,
     /// Share of its reads and writes that waited behind a backlog of more than a second, where that is worth a caution.
     pub late_share: Option<f64>,
-    /// Share of the time of all responses that the slowest 1 % of reads and of writes took; `None` where nobody watched.
+    /// Share of the time of all latencies that the slowest 1 % of reads and of writes took; `None` where nobody watched.
     pub stalled_share: Option<f64>,
     /// All of that in a sentence or two.
     pub sentence: String,

@@ -146,14 +146,14 @@ fn dominates(seeds: &Seeds, one: usize, other: usize) -> bool {
     is_better
 }
 
-/// Sentences on neighbours in the order of their mean response: of the schemes that survive a lost die, if there are two or
+/// Sentences on neighbours in the order of their mean latency: of the schemes that survive a lost die, if there are two or
 /// more, else of all.
 fn in_turn(seeds: &Seeds, schemes: &[SchemeVerdict]) -> Vec<String> {
-    let response = |scheme: &usize| seeds.interval(*scheme, "response_us_mean").map(|interval| interval.mean);
+    let latency = |scheme: &usize| seeds.interval(*scheme, "latency_us_mean").map(|interval| interval.mean);
     let among = |wanted: &dyn Fn(&SchemeVerdict) -> bool| {
         let all = (0..schemes.len()).filter(|&at| schemes[at].is_comparable() && wanted(&schemes[at]));
-        let mut all: Vec<usize> = all.filter(|at| response(at).is_some()).collect();
-        all.sort_by(|one, other| response(one).unwrap_or_default().total_cmp(&response(other).unwrap_or_default()));
+        let mut all: Vec<usize> = all.filter(|at| latency(at).is_some()).collect();
+        all.sort_by(|one, other| latency(one).unwrap_or_default().total_cmp(&latency(other).unwrap_or_default()));
         all
     };
     let survivors = among(&|scheme| scheme.survives.dies > 0);
@@ -162,7 +162,7 @@ fn in_turn(seeds: &Seeds, schemes: &[SchemeVerdict]) -> Vec<String> {
 }
 
 /// What is told of a pair: a cost, and what it is called.
-const TOLD: [(&str, &str); 3] = [("response_us_mean", "mean response"), ("life_tb", "life"), ("energy_j", "energy")];
+const TOLD: [(&str, &str); 3] = [("latency_us_mean", "mean latency"), ("tbw_tb", "life"), ("energy_j", "energy")];
 
 /// What one scheme is shown to be against another, and what is not shown.
 fn against(seeds: &Seeds, schemes: &[SchemeVerdict], one: usize, other: usize) -> String {
@@ -195,8 +195,8 @@ fn phrase(key: &str, ratio: Ratio) -> (String, &'static str) {
     if low >= 2.0 {
         let times = ratio_span(low, high);
         return match key {
-            "response_us_mean" => (format!("takes {times} x as long to answer"), "as"),
-            "life_tb" => (format!("lives {times} x as long"), "as"),
+            "latency_us_mean" => (format!("takes {times} x as long to answer"), "as"),
+            "tbw_tb" => (format!("lives {times} x as long"), "as"),
             _ => (format!("takes {times} x the energy"), "of"),
         };
     }
@@ -210,10 +210,10 @@ fn phrase(key: &str, ratio: Ratio) -> (String, &'static str) {
         None => percent,
     };
     let verb = match (key, is_less) {
-        ("response_us_mean", true) => format!("answers {percent} % sooner"),
-        ("response_us_mean", false) => format!("answers {percent} % later"),
-        ("life_tb", true) => format!("lives {percent} % shorter"),
-        ("life_tb", false) => format!("lives {percent} % longer"),
+        ("latency_us_mean", true) => format!("answers {percent} % sooner"),
+        ("latency_us_mean", false) => format!("answers {percent} % later"),
+        ("tbw_tb", true) => format!("lives {percent} % shorter"),
+        ("tbw_tb", false) => format!("lives {percent} % longer"),
         (_, true) => format!("takes {percent} % less energy"),
         (_, false) => format!("takes {percent} % more energy"),
     };
@@ -230,8 +230,8 @@ mod tests {
 
     #[test]
     fn only_what_the_interval_shows_is_said() {
-        let less = measure("response_us_mean").1;
-        let more = measure("life_tb").1;
+        let less = measure("latency_us_mean").1;
+        let more = measure("tbw_tb").1;
         let low = [4.0, 4.1, 4.2];
         let high = [5.6, 5.8, 5.9];
         assert_eq!((shown(less, &paired(&low, &high)), shown(less, &paired(&high, &low))), (Shown::Better, Shown::Worse));
@@ -253,8 +253,8 @@ mod tests {
         assert!(!answer.contains("energy") && !answer.contains("lives"), "200 requests: {answer}");
         seeds.bear();
         for scheme in [1, 2] {
-            seeds.set(scheme, "response_us_mean", &[500.0, 520.0, 540.0]);
-            seeds.set(scheme, "life_tb", &[5.0, 5.2, 5.1]);
+            seeds.set(scheme, "latency_us_mean", &[500.0, 520.0, 540.0]);
+            seeds.set(scheme, "tbw_tb", &[5.0, 5.2, 5.1]);
             seeds.set(scheme, "energy_j", &[1.0, 1.1, 1.2]);
         }
         seeds
@@ -266,7 +266,7 @@ mod tests {
         let mut seeds = repeated();
         assert_eq!(dominated(&seeds), None, "equal under every seed");
         // Sooner under every seed, by much the same: the pairs show it, although the two samples overlap.
-        seeds.set(2, "response_us_mean", &[480.0, 499.0, 519.0]);
+        seeds.set(2, "latency_us_mean", &[480.0, 499.0, 519.0]);
         assert_eq!(dominated(&seeds).as_deref(), Some("ds-raid"));
         // More energy on average, but not shown: that it is no worse is not shown either.
         seeds.set(2, "energy_j", &[0.9, 1.3, 1.2]);
@@ -274,15 +274,15 @@ mod tests {
         seeds.set(2, "energy_j", &[0.9, 1.0, 1.09]);
         assert_eq!(dominated(&seeds).as_deref(), Some("ds-raid"));
         // Sooner on average, and no more.
-        seeds.set(2, "response_us_mean", &[400.0, 530.0, 530.0]);
+        seeds.set(2, "latency_us_mean", &[400.0, 530.0, 530.0]);
         assert_eq!(dominated(&seeds), None);
     }
 
     #[test]
     fn the_answer_praises_what_is_shown_and_names_what_is_not() {
         let mut seeds = repeated();
-        seeds.set(2, "response_us_mean", &[350.0, 364.0, 390.0]);
-        seeds.set(2, "life_tb", &[4.9, 5.3, 5.2]);
+        seeds.set(2, "latency_us_mean", &[350.0, 364.0, 390.0]);
+        seeds.set(2, "tbw_tb", &[4.9, 5.3, 5.2]);
         seeds.set(2, "energy_j", &[1.05, 1.155, 1.27]);
         let verdict = Verdict::over(&seeds);
         let answer = &verdict.answer;
@@ -297,12 +297,12 @@ mod tests {
              `raid5` is shown at 3 seeds in life (-5 to +6 %)."
         );
         // Nothing to choose by.
-        seeds.set(2, "response_us_mean", &[350.0, 564.0, 600.0]);
+        seeds.set(2, "latency_us_mean", &[350.0, 564.0, 600.0]);
         seeds.set(2, "energy_j", &[1.0, 1.1, 1.3]);
         let verdict = Verdict::over(&seeds);
         assert!(verdict.answer[0].ends_with("none is shown to answer fastest, to live longest or to take the least energy."));
         assert!(
-            verdict.answer[1].starts_with("No difference between `ds-raid` and `raid5` is shown at 3 seeds in mean response (")
+            verdict.answer[1].starts_with("No difference between `ds-raid` and `raid5` is shown at 3 seeds in mean latency (")
         );
     }
 
@@ -310,14 +310,14 @@ mod tests {
     fn ratios_are_told_in_percent_or_as_multiples() {
         let ratio = |low, high| Ratio { ratio: (low + high) / 2.0, low, high };
         let told = |key, low, high| phrase(key, ratio(low, high)).0;
-        assert_eq!(told("response_us_mean", 0.69, 0.72), "answers 28 to 31 % sooner");
-        assert_eq!(told("response_us_mean", 1.05, 1.08), "answers 5 to 8 % later");
-        assert_eq!(told("response_us_mean", 3.12, 3.28), "takes 3.12 to 3.28 x as long to answer");
-        assert_eq!(told("life_tb", 0.919, 0.948), "lives 5 to 8 % shorter");
-        assert_eq!(told("life_tb", 2.0, 2.3), "lives 2.00 to 2.30 x as long");
+        assert_eq!(told("latency_us_mean", 0.69, 0.72), "answers 28 to 31 % sooner");
+        assert_eq!(told("latency_us_mean", 1.05, 1.08), "answers 5 to 8 % later");
+        assert_eq!(told("latency_us_mean", 3.12, 3.28), "takes 3.12 to 3.28 x as long to answer");
+        assert_eq!(told("tbw_tb", 0.919, 0.948), "lives 5 to 8 % shorter");
+        assert_eq!(told("tbw_tb", 2.0, 2.3), "lives 2.00 to 2.30 x as long");
         assert_eq!(told("energy_j", 1.052, 1.057), "takes 5.2 to 5.7 % more energy");
         assert_eq!(told("energy_j", 1.000_02, 1.000_3), "takes up to 0.03 % more energy");
-        assert_eq!(told("life_tb", 0.999_99, 0.999_999), "lives less than 0.01 % shorter");
+        assert_eq!(told("tbw_tb", 0.999_99, 0.999_999), "lives less than 0.01 % shorter");
         assert_eq!(told("energy_j", 0.5, 0.6), "takes 40 to 50 % less energy");
         assert_eq!(ratio(0.97, 1.04).percent(), "-3 to +4 %");
     }

@@ -13,7 +13,7 @@ pub enum PowerCuts {
     /// All that was answered.
     Survived,
     /// All that was answered, because memory of the scheme keeps its contents without power.
-    WithPowerSafeMemory,
+    WithPlpMemory,
     /// Not what the volatile write buffer held.
     LosesBuffer,
     /// Not all: the scheme loses data on purpose.
@@ -25,7 +25,7 @@ impl PowerCuts {
     pub(super) fn rank(self) -> u32 {
         match self {
             PowerCuts::Survived => 3,
-            PowerCuts::WithPowerSafeMemory => 2,
+            PowerCuts::WithPlpMemory => 2,
             PowerCuts::LosesBuffer => 1,
             PowerCuts::LosesData => 0,
         }
@@ -36,7 +36,7 @@ impl PowerCuts {
     pub fn short(self) -> &'static str {
         match self {
             PowerCuts::Survived => "safe",
-            PowerCuts::WithPowerSafeMemory => "safe with PLP",
+            PowerCuts::WithPlpMemory => "safe with PLP",
             PowerCuts::LosesBuffer => "loses the buffer",
             PowerCuts::LosesData => "loses data",
         }
@@ -47,7 +47,7 @@ impl PowerCuts {
     pub fn words(self) -> &'static str {
         match self {
             PowerCuts::Survived => "yes",
-            PowerCuts::WithPowerSafeMemory => "yes, by power-safe memory",
+            PowerCuts::WithPlpMemory => "yes, by PLP memory",
             PowerCuts::LosesBuffer => "not what the volatile buffer holds",
             PowerCuts::LosesData => "no",
         }
@@ -100,7 +100,7 @@ impl Survives {
             power_cuts: match experiment.buffer.kind {
                 _ if canary => PowerCuts::LosesData,
                 BufferKind::Volatile => PowerCuts::LosesBuffer,
-                _ if standing.power_safe_memory => PowerCuts::WithPowerSafeMemory,
+                _ if standing.plp_memory => PowerCuts::WithPlpMemory,
                 _ => PowerCuts::Survived,
             },
             code_groups: outcome.result.around.valid_groups,
@@ -170,7 +170,7 @@ impl Survives {
         };
         let cuts = match self.power_cuts {
             PowerCuts::Survived => "; power cuts lose nothing",
-            PowerCuts::WithPowerSafeMemory => "; power cuts lose nothing, if its power-safe memory holds",
+            PowerCuts::WithPlpMemory => "; power cuts lose nothing, if its PLP memory holds",
             PowerCuts::LosesBuffer => "; a power cut loses what the volatile write buffer holds",
             PowerCuts::LosesData => "",
         };

@@ -1,8 +1,8 @@
 use super::*;
 use ssd::Life;
 
-/// A scheme with a mean response, a life, an energy, and dies that it survives.
-fn scheme(name: &str, dies: u32, [response, life, energy]: [f64; 3]) -> SchemeVerdict {
+/// A scheme with a mean latency, a life, an energy, and dies that it survives.
+fn scheme(name: &str, dies: u32, [latency, life, energy]: [f64; 3]) -> SchemeVerdict {
     SchemeVerdict {
         scheme: name.into(),
         survives: Survives {
@@ -17,8 +17,8 @@ fn scheme(name: &str, dies: u32, [response, life, energy]: [f64; 3]) -> SchemeVe
             canary: false,
         },
         costs: Costs {
-            response_us_mean: Some(response),
-            life_tb: Some(life),
+            latency_us_mean: Some(latency),
+            tbw_tb: Some(life),
             energy_j: energy,
             usable_share: 1.0,
             ..Costs::default()
@@ -57,14 +57,14 @@ fn a_scheme_is_dominated_by_one_that_is_no_worse_in_anything_and_better_in_somet
     assert_eq!(dominated(vec![none(), scheme("twice", 2, [4.0, 3.0, 3.0]), worse.clone()]), [None, None, by("twice")]);
     // Memory that must last without power is one part more.
     let mut leaning = scheme("leaning", 1, [1.0, 9.0, 1.0]);
-    leaning.survives.power_cuts = PowerCuts::WithPowerSafeMemory;
+    leaning.survives.power_cuts = PowerCuts::WithPlpMemory;
     assert_eq!(dominated(vec![leaning.clone(), worse.clone()]), [None, None]);
     leaning.costs.energy_j = 9.0;
     assert_eq!(dominated(vec![leaning, scheme("upright", 1, [1.0, 9.0, 1.0])]), [Some("upright".into()), None]);
     // Equal schemes do not dominate each other; a figure that one of them lacks says nothing.
     assert_eq!(dominated(vec![worse.clone(), SchemeVerdict { scheme: "twin".into(), ..worse.clone() }]), [None, None]);
     let mut silent = scheme("silent", 1, [1.0, 1.0, 2.0]);
-    silent.costs.response_us_mean = None;
+    silent.costs.latency_us_mean = None;
     assert_eq!(dominated(vec![silent, scheme("loud", 1, [9.0, 1.0, 3.0])]), [None, by("silent")]);
 }
 
@@ -100,8 +100,8 @@ fn the_best_of_each_cost_is_named_among_those_that_survive() {
     assert_eq!(
         verdict.answer,
         [
-            "Of the schemes that survive the loss of a die (`quick`, `lasting`), `quick` answers fastest (2.00 x the mean response, \
-             0.33 x the life of `none`); `lasting` lives longest and takes the least energy (4.00 x the mean response, 0.67 x the \
+            "Of the schemes that survive the loss of a die (`quick`, `lasting`), `quick` answers fastest (2.00 x the mean latency, \
+             0.33 x the life of `none`); `lasting` lives longest and takes the least energy (4.00 x the mean latency, 0.67 x the \
              life of `none`).",
             "`none` has no protection against a die failure.",
         ]
@@ -119,7 +119,7 @@ fn schemes_within_the_equivalence_band_share_the_lead() {
     ];
     let verdict = Verdict::judge(schemes);
     assert!(verdict.answer[0].contains("none is shown to answer fastest"), "{:?}", verdict.answer);
-    let alike = "Within 3 % of the best: `a` and `b` in mean response; `b` and `c` in life; `a`, `b` and `c` in energy.";
+    let alike = "Within 3 % of the best: `a` and `b` in mean latency; `b` and `c` in life; `a`, `b` and `c` in energy.";
     assert_eq!(verdict.answer[1], alike);
 }
 
@@ -128,12 +128,12 @@ fn a_mean_that_is_made_of_stalls_says_so_and_that_one_seed_shows_little() {
     let stalled = |name: &str, share| SchemeVerdict { stalled_share: Some(share), ..scheme(name, 1, [1.0; 3]) };
     let said =
         words::stalls(&[stalled("a", 0.6), stalled("b", 0.93), apart(stalled("c", 0.99), "saturated")]).expect("above half");
-    assert!(said.contains("take 93 % of all response time under `b`") && said.contains("--seeds 5"), "{said}");
+    assert!(said.contains("take 93 % of all latency under `b`") && said.contains("--seeds 5"), "{said}");
     assert_eq!(words::stalls(&[stalled("a", 0.49), apart(stalled("c", 0.99), "saturated")]), None);
     assert_eq!(words::stalls(&[scheme("a", 1, [1.0; 3])]), None, "nobody watched");
 }
 
-/// A rebuild by stripes writes what the die held, one by collection the whole drive. Fails if a reader of the second is not told.
+/// A rebuild by stripes writes what the die held, one by GC the whole drive. Fails if a reader of the second is not told.
 #[test]
 fn a_rebuild_is_told_with_what_it_wrote_as_a_multiple_of_a_die() {
     let rebuilt = |of_a_die| {
@@ -163,7 +163,7 @@ fn a_life_says_of_how_much_flash_it_is() {
         one.costs.flash_bytes = mib << 20;
         one
     };
-    let (_, life) = costs::measure("life_years");
+    let (_, life) = costs::measure("endurance_years");
     let equal = Verdict::judge(vec![of("none", 972), of("raid5", 972)]);
     assert_eq!(equal.title(life), "life of 972 MiB, at this load");
     assert!(equal.schemes[0].sentence.contains("life 1.00 TB written, of 972 MiB of flash"), "{}", equal.schemes[0].sentence);

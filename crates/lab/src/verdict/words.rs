@@ -8,7 +8,7 @@ use crate::table::grouped;
 
 /// What is said of costs in a sentence: the key of the measure, and its words.
 const TOLD: [(&str, &str); 4] =
-    [("response_us_mean", "mean response"), ("waf", "write amplification"), ("life_tb", "life"), ("energy_j", "energy")];
+    [("latency_us_mean", "mean latency"), ("waf", "write amplification"), ("tbw_tb", "life"), ("energy_j", "energy")];
 
 /// A sentence or two on one scheme.
 pub(super) fn sentence(verdict: &SchemeVerdict, baseline: Option<&str>) -> String {
@@ -25,7 +25,7 @@ pub(super) fn sentence(verdict: &SchemeVerdict, baseline: Option<&str>) -> Strin
     };
     let dominated = verdict.dominated_by.as_ref().map(|better| {
         format!(
-            " It is dominated by `{better}`, which survives no less and is no worse in mean response, life, capacity overhead or energy."
+            " It is dominated by `{better}`, which survives no less and is no worse in mean latency, life, capacity overhead or energy."
         )
     });
     let short = if verdict.costs.unborne { " Its run is too short for life, energy and write amplification." } else { "" };
@@ -51,7 +51,7 @@ fn rebuild(verdict: &SchemeVerdict) -> String {
 
 /// That a life is reckoned as if its present stage lasted, where it does not.
 fn stage(verdict: &SchemeVerdict) -> &'static str {
-    match (verdict.survives.life, verdict.costs.life_tb) {
+    match (verdict.survives.life, verdict.costs.tbw_tb) {
         (Some(life), Some(_)) if life.stage < 3 && !verdict.costs.unborne => {
             " Its life is reckoned at the costs of this stage; later ones write more parity."
         }
@@ -69,15 +69,15 @@ fn late(verdict: &SchemeVerdict) -> String {
     )
 }
 
-/// From this share of the time of all responses on, the mean is that of few requests.
+/// From this share of the time of all latencies on, the mean is that of few requests.
 const STALLS: f64 = 0.5;
 
-/// That the mean response is made of few long ones, and that one seed says little of those; `None` where it is not.
+/// That the mean latency is made of few long ones, and that one seed says little of those; `None` where it is not.
 pub(super) fn stalls(schemes: &[SchemeVerdict]) -> Option<String> {
     let shares = schemes.iter().filter(|verdict| verdict.is_comparable()).filter_map(|one| Some((one, one.stalled_share?)));
     let (most, share) = shares.filter(|(_, share)| *share >= STALLS).max_by(|one, other| one.1.total_cmp(&other.1))?;
     Some(format!(
-        "Means are made by stalls: the slowest 1 % of reads and of writes take {} of all response time under `{}`. This is one \
+        "Means are made by stalls: the slowest 1 % of reads and of writes take {} of all latency under `{}`. This is one \
          seed: `--seeds 5` says what is chance.",
         percent(share),
         most.scheme
@@ -98,10 +98,10 @@ fn told(verdict: &SchemeVerdict, key: &str, name: &str, is_baseline: bool) -> Op
     let (index, measure) = measure(key);
     measure.judged(&verdict.costs)?;
     let mut value = verdict.shown(measure);
-    if key == "life_tb" {
+    if key == "tbw_tb" {
         value.push_str(" written");
-        if verdict.costs.life_years.is_some() {
-            value.push_str(&format!(" or {} at this load", verdict.shown(super::costs::measure("life_years").1)));
+        if verdict.costs.endurance_years.is_some() {
+            value.push_str(&format!(" or {} at this load", verdict.shown(super::costs::measure("endurance_years").1)));
         }
         if is_baseline && verdict.costs.flash_bytes > 0 {
             value.push_str(&format!(", of {} of flash", crate::compare::mib(vocab::Bytes(verdict.costs.flash_bytes))));
@@ -163,7 +163,7 @@ pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>, is_shown
 /// The best by each cost that decides, schemes that win several times named once.
 fn winners(several: &[&SchemeVerdict], baseline: Option<&str>, is_shown: &IsShown<'_>) -> String {
     const PRAISE: [(&str, &str); 3] =
-        [("response_us_mean", "answers fastest"), ("life_tb", "lives longest"), ("energy_j", "takes the least energy")];
+        [("latency_us_mean", "answers fastest"), ("tbw_tb", "lives longest"), ("energy_j", "takes the least energy")];
     let mut praised: Vec<(&SchemeVerdict, Vec<&str>)> = Vec::new();
     for (key, praise) in PRAISE {
         let (_, measure) = measure(key);
@@ -197,7 +197,7 @@ fn winners(several: &[&SchemeVerdict], baseline: Option<&str>, is_shown: &IsShow
 
 /// Costs in which several schemes share the lead, in a sentence.
 fn alike(several: &[&SchemeVerdict], is_shown: &IsShown<'_>) -> Option<String> {
-    const COSTS: [(&str, &str); 3] = [("response_us_mean", "mean response"), ("life_tb", "life"), ("energy_j", "energy")];
+    const COSTS: [(&str, &str); 3] = [("latency_us_mean", "mean latency"), ("tbw_tb", "life"), ("energy_j", "energy")];
     let mut told: Vec<(Vec<String>, Vec<String>)> = Vec::new();
     for (key, noun) in COSTS {
         let (_, measure) = measure(key);
@@ -220,8 +220,7 @@ fn alike(several: &[&SchemeVerdict], is_shown: &IsShown<'_>) -> Option<String> {
 fn price(verdict: &SchemeVerdict, baseline: Option<&str>) -> String {
     let Some(baseline) = baseline.filter(|baseline| *baseline != verdict.scheme) else { return String::new() };
     let ratio = |key: &str, name: &str| Some(format!("{} the {name}", verdict.times(measure(key).0)?));
-    let told: Vec<String> =
-        [ratio("response_us_mean", "mean response"), ratio("life_tb", "life")].into_iter().flatten().collect();
+    let told: Vec<String> = [ratio("latency_us_mean", "mean latency"), ratio("tbw_tb", "life")].into_iter().flatten().collect();
     if told.is_empty() { String::new() } else { format!(" ({} of `{baseline}`)", told.join(", ")) }
 }
 

@@ -98,7 +98,7 @@ impl ZoneLayout {
 
     /// Share of raw flash that code zones take.
     #[must_use]
-    pub fn redundancy_share(&self) -> f64 {
+    pub fn capacity_overhead(&self) -> f64 {
         f64::from(self.code_zones * self.zone_blocks) / f64::from(self.die_blocks)
     }
 

@@ -59,7 +59,7 @@ impl DriveKind {
     pub fn hides_missing_flushes(&self) -> Option<&'static str> {
         let Self::Of(setup) = self else { return None };
         match setup.buffer.kind {
-            BufferKind::PowerSafe => Some("its write buffer is power-safe"),
+            BufferKind::Plp => Some("its write buffer is PLP"),
             BufferKind::Off => Some("it has no write buffer and answers what is durable"),
             BufferKind::Volatile if setup.drive.timing.unit.is_some() => Some(
                 "it gathers what leaves its buffer behind capacitors, so that all pages of a flush are durable at one instant",

@@ -97,7 +97,7 @@ impl std::fmt::Display for Case {
     }
 }
 
-/// The file of power-safe memory beside an image.
+/// The file of PLP memory beside an image.
 pub fn memory_of(image: &Path) -> PathBuf {
     PathBuf::from(format!("{}.memory", image.display()))
 }
@@ -239,7 +239,7 @@ impl Witness {
             self.check_page(lpn, &found).map_err(|what| format!("{lpn} {what}"))?;
         }
         session.check_counts();
-        session.scrub().map_err(|what| format!("scrub: {what}"))?;
+        session.audit().map_err(|what| format!("audit: {what}"))?;
         session.first_mismatch().map_or(Ok(()), |what| Err(format!("wrong read: {what}")))
     }
 

@@ -118,7 +118,7 @@ pub fn check_all(session: &mut Session, name: &str) {
     let found = session.take_stock();
     assert_eq!((&found.lost, &found.wrong), (&Vec::new(), &None), "{name}");
     session.drain();
-    session.scrub().unwrap_or_else(|what| panic!("{name}: {what}"));
+    session.audit().unwrap_or_else(|what| panic!("{name}: {what}"));
 }
 
 /// What a random workload is made of.
@@ -214,7 +214,7 @@ pub fn prove(name: &str, setup: &Setup, commands: &[HostCommand], pace: Pace) ->
 
 pub fn buffers() -> [(&'static str, Buffer); 3] {
     let buffer = |kind| Buffer { kind, size: Bytes(40 * 4096), latency: Nanos(2_000) };
-    [("off", buffer(BufferKind::Off)), ("volatile", buffer(BufferKind::Volatile)), ("power-safe", buffer(BufferKind::PowerSafe))]
+    [("off", buffer(BufferKind::Off)), ("volatile", buffer(BufferKind::Volatile)), ("plp", buffer(BufferKind::Plp))]
 }
 
 /// A drive after a workload rich in reads, once at its own pace and once in a closed loop. All requests
@@ -226,7 +226,7 @@ pub fn run_both_paces(name: &str, setup: &Setup, each: &mut dyn FnMut(&str, &Ses
         let name = format!("{name}, {pace:?}");
         let result = run(&mut session, &commands, pace);
         session.check_counts();
-        session.scrub().unwrap_or_else(|what| panic!("{name}: {what}"));
+        session.audit().unwrap_or_else(|what| panic!("{name}: {what}"));
         assert_eq!(result.host.requests.values().sum::<u64>(), commands.len() as u64, "{name}");
         each(&name, &session, &result);
     }

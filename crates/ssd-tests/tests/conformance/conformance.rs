@@ -44,7 +44,7 @@ fn every_read_returns_what_was_written_under_gc_trim_flush_and_partial_writes() 
                 let setup = Setup { seed, ..base };
                 let commands = workload(seed, setup.user_slots, REQUESTS, MIX);
                 let (result, after) = prove(&name, &setup, &commands, pace);
-                assert!(result.flash.erases["gc"] > 0, "{name}: the workload must cause collection");
+                assert!(result.flash.erases["gc"] > 0, "{name}: the workload must cause GC");
                 assert_eq!((result.host.media_errors, result.host.write_errors, after.host.media_errors), (0, 0, 0), "{name}");
             }
         }
@@ -164,13 +164,13 @@ fn bad_blocks_from_the_factory_are_never_used() {
 fn every_gc_policy_serves_every_scheme() {
     for choice in schemes() {
         for policy in ssd::ftl::victim::POLICIES {
-            for (separate_frontier, idle_free_blocks, slots) in [(false, 0, 1), (true, 6, 1), (true, 20, 1), (true, 20, 4)] {
+            for (separate_write_pointer, idle_free_blocks, slots) in [(false, 0, 1), (true, 6, 1), (true, 20, 1), (true, 20, 4)] {
                 if !page_sizes(&choice).contains(&slots) {
                     continue;
                 }
                 let mut base = setup_of(&choice, drive(6, 24, 8, slots), 0.85);
                 base.gc.policy = policy.name.into();
-                (base.gc.separate_frontier, base.gc.idle_free_blocks) = (separate_frontier, idle_free_blocks);
+                (base.gc.separate_write_pointer, base.gc.idle_free_blocks) = (separate_write_pointer, idle_free_blocks);
                 let commands = workload(8, base.user_slots, REQUESTS, MIX);
                 prove(&format!("{choice} {}", policy.name), &base, &commands, Pace::Closed { depth: 16 });
             }
@@ -178,15 +178,15 @@ fn every_gc_policy_serves_every_scheme() {
     }
 }
 
-/// Commands of collection go before others that were asked for earlier: what that overtakes, or what waits for ever, shows here.
+/// Commands of GC go before others that were asked for earlier: what that overtakes, or what waits for ever, shows here.
 #[test]
-fn every_scheme_is_served_where_collection_occupies_its_dies() {
+fn every_scheme_is_served_where_gc_occupies_its_dies() {
     for choice in schemes() {
         for scheduler in [Scheduler::Fifo, Scheduler::ReadFirst] {
-            for (separate_frontier, moves_in_flight) in [(true, 4), (false, 1), (true, 64)] {
+            for (separate_write_pointer, moves_in_flight) in [(true, 4), (false, 1), (true, 64)] {
                 let mut base = setup_of(&choice, drive(6, 24, 8, 1), 0.85);
                 (base.scheduler, base.gc.occupies_die) = (scheduler, true);
-                (base.gc.separate_frontier, base.gc.moves_in_flight) = (separate_frontier, moves_in_flight);
+                (base.gc.separate_write_pointer, base.gc.moves_in_flight) = (separate_write_pointer, moves_in_flight);
                 let commands = workload(8, base.user_slots, REQUESTS, MIX);
                 let what = format!("{choice} {scheduler:?}, {moves_in_flight} moves");
                 prove(&what, &base, &commands, Pace::Closed { depth: 16 });

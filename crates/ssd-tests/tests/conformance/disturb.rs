@@ -58,7 +58,7 @@ pub fn watch(name: &str, setup: &Setup, commands: &[HostCommand], pace: Pace) ->
     session.check_counts();
     let mut after = session.clone();
     after.drain();
-    after.scrub().unwrap_or_else(|what| panic!("{name}: {what}"));
+    after.audit().unwrap_or_else(|what| panic!("{name}: {what}"));
     let back = after.read_back();
     assert_eq!((back.lost.len(), back.wrong), (0, None), "{name}");
     (worst, result, session)
@@ -186,7 +186,7 @@ fn worn_blocks_are_exempt_where_their_stripes_have_parity() {
         assert_eq!(worn.age > Nanos(20 * SECOND), stage == "2", "stage {stage}: {worn:?}");
         session.check_counts();
         session.drain();
-        session.scrub().unwrap_or_else(|what| panic!("stage {stage}: {what}"));
+        session.audit().unwrap_or_else(|what| panic!("stage {stage}: {what}"));
         assert_eq!(session.read_back().lost, []);
     }
 }

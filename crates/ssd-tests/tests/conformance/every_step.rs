@@ -15,14 +15,14 @@ use vocab::{BlockAddr, Bytes, DieId, Grid, HostCommand, Lpn, Ppn, Stream, Stream
 const DIES: u32 = 5;
 const BLOCKS: u32 = 14;
 const PAGES: u32 = 6;
-/// Small writes in quick succession: collection, rows that are not full, overlapping requests.
+/// Small writes in quick succession: GC, rows that are not full, overlapping requests.
 const SMALL: Mix = Mix { reads: 0.25, discards: 0.06, max_pages: 5, every: 60_000, ..MIX };
 
 fn again(test: &str, seed: u64) -> String {
     format!("repeat with: FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd-tests --test conformance every_step::{test}")
 }
 
-/// A small drive, three quarters of it written, so that collection begins at once.
+/// A small drive, three quarters of it written, so that GC begins at once.
 fn small(scheme: &SchemeChoice, buffer: Buffer, slots: u64, seed: u64) -> Setup {
     let buffer = Buffer { size: Bytes(12 * 4096), ..buffer };
     let mut setup = Setup { buffer, seed, ..setup_of(scheme, drive(DIES, BLOCKS, PAGES, slots), 0.6) };
@@ -90,7 +90,7 @@ fn stepwise(
 fn aftermath(name: &str, fork: &mut Session) -> (RunResult, Vec<Lpn>) {
     let drained = fork.drain();
     fork.check_counts();
-    if let Err(what) = fork.scrub() {
+    if let Err(what) = fork.audit() {
         panic!("{name}: {what}");
     }
     let found = fork.read_back();
@@ -173,7 +173,7 @@ fn whatever_fails_at_any_step_nothing_within_the_promise_is_lost() {
                 let more = if step.is_multiple_of(5) { &commands[..60] } else { &[] };
                 survive(&name, survives, &setup, fork, failure, more);
             });
-            assert!(result.flash.erases["gc"] > 0, "{name}: the workload must cause collection");
+            assert!(result.flash.erases["gc"] > 0, "{name}: the workload must cause GC");
             for kind in ["read", "write", "flush", "discard"] {
                 assert!(result.host.requests[kind] > 0, "{name}: no {kind} was in flight");
             }
@@ -229,9 +229,9 @@ fn beyond_the_promise_exactly_what_is_lost_is_reported() {
             stepwise(&setup, &commands, 8, &mut |step, fork| {
                 let mut fork = fork();
                 fork.drain();
-                let scrubbed = fork.scrub().unwrap_or_else(|wrong| panic!("{name} step {step}: {wrong}"));
-                assert_eq!(scrubbed.broken, 0, "{name} step {step}");
-                assert!(survives == 0 || scrubbed.uncovered == 0, "{name} step {step}: {} uncovered", scrubbed.uncovered);
+                let audited = fork.audit().unwrap_or_else(|wrong| panic!("{name} step {step}: {wrong}"));
+                assert_eq!(audited.broken, 0, "{name} step {step}");
+                assert!(survives == 0 || audited.uncovered == 0, "{name} step {step}: {} uncovered", audited.uncovered);
                 let failures: Vec<_> = (0..=survives).map(|_| any_failure(&fork, &mut draws)).collect();
                 if is_group(&setup) {
                     fork.stop_rebuild();
@@ -277,21 +277,21 @@ fn failures_beyond_the_promise_while_requests_are_in_flight_are_never_answered_w
     }
 }
 
-/// On how many steps a scrub, and on how many dead dies a read, noticed what the scheme does.
+/// On how many steps an audit, and on how many dead dies a read, noticed what the scheme does.
 fn noticed(scheme: &str, seed: u64) -> (u32, u32) {
     let off = Buffer { kind: BufferKind::Off, ..Buffer::default() };
     let setup = small(&SchemeChoice::named(scheme), off, 1, seed);
     let commands = workload(seed, setup.user_slots, 600, Mix { reads: 0.0, discards: 0.0, partial: 0.0, max_pages: 3, ..SMALL });
     let mut session = Session::new(&setup).unwrap();
-    let (mut scrubbed, mut read) = (0, 0);
+    let (mut audited, mut read) = (0, 0);
     session.run_stepwise(&mut commands.iter().copied(), Pace::Open, &mut |step, fork| {
         if !step.is_multiple_of(16) {
             return;
         }
         let mut drained = fork();
         drained.drain();
-        if drained.scrub().is_err() {
-            scrubbed += 1;
+        if drained.audit().is_err() {
+            audited += 1;
             for die in 0..DIES as u16 {
                 let mut fork = drained.clone();
                 fork.fail(Failure::Die(DieId(die)));
@@ -299,15 +299,15 @@ fn noticed(scheme: &str, seed: u64) -> (u32, u32) {
             }
         }
     });
-    (scrubbed, read)
+    (audited, read)
 }
 
 #[test]
-fn a_scrub_and_a_dead_die_each_catch_the_canary() {
+fn an_audit_and_a_dead_die_each_catch_the_canary() {
     // What answers too early leaves nothing wrong in flash: only power cuts show it (torture).
     for entry in SCHEMES.iter().filter(|entry| entry.canary && entry.name != "ds-raid-hasty") {
         // Only some histories make what was forgotten matter to a read.
         let mut found = (1..=8).map(|seed| noticed(entry.name, seed));
-        assert!(found.any(|(scrubbed, read)| scrubbed > 0 && read > 0), "{}: nothing noticed", entry.name);
+        assert!(found.any(|(audited, read)| audited > 0 && read > 0), "{}: nothing noticed", entry.name);
     }
 }

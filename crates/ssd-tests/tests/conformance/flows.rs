@@ -140,7 +140,7 @@ fn flows_send_when_a_naive_host_does() {
         assert_eq!(sent, naive(&flows), "round {round}: {flows:#?}");
         for (flow, sent) in result.flows.iter().zip(&sent) {
             assert_eq!(flow.all_requests(), sent.len() as u64);
-            assert_eq!(flow.response_us.mean, if sent.is_empty() { 0.0 } else { LATENCY as f64 });
+            assert_eq!(flow.latency_us.mean, if sent.is_empty() { 0.0 } else { LATENCY as f64 });
         }
     }
 }
@@ -177,7 +177,7 @@ fn one_flow_and_flows_with_times_are_what_one_order_is() {
     }
 }
 
-/// Fails if the results of flows leave out or count twice, or know less of responses than those of all requests.
+/// Fails if the results of flows leave out or count twice, or know less of latencies than those of all requests.
 #[test]
 fn results_of_flows_add_up() {
     let setup = Setup { buffer: Buffer::default(), seed: 5, ..setup("raid5", drive(5, 12, 4, 1), 0.5) };
@@ -200,15 +200,15 @@ fn results_of_flows_add_up() {
         assert_eq!(flow.read_bytes, of_kind(commands, HostOp::Read));
         let waits = flow.waits.as_ref().expect("they were asked for");
         let all: f64 = waits.reads.mean_us.values().sum();
-        assert!((all - flow.read_response_us.mean).abs() < 1e-6 * all, "waits add up: {all} {}", flow.read_response_us.mean);
+        assert!((all - flow.read_latency_us.mean).abs() < 1e-6 * all, "waits add up: {all} {}", flow.read_latency_us.mean);
     }
-    let mean: f64 = result.flows.iter().map(|flow| flow.response_us.mean * flow.response_us.count as f64).sum();
-    let all = result.host.response_us;
+    let mean: f64 = result.flows.iter().map(|flow| flow.latency_us.mean * flow.latency_us.count as f64).sum();
+    let all = result.host.latency_us;
     assert!((mean - all.mean * all.count as f64).abs() < 1e-9 * mean);
-    assert_eq!(result.flows.iter().map(|flow| flow.response_us.max).fold(0.0, f64::max), all.max);
+    assert_eq!(result.flows.iter().map(|flow| flow.latency_us.max).fold(0.0, f64::max), all.max);
     for (index, flow) in result.flows.iter().enumerate() {
         let answers = series.column(&format!("flow_{index}_answers_per_s")).expect("a column for each flow");
         let answered: f64 = answers.iter().flatten().sum::<f64>() * series.bin_s;
-        assert!((answered - flow.response_us.count as f64).abs() < 1e-6 * answered, "{answered}");
+        assert!((answered - flow.latency_us.count as f64).abs() < 1e-6 * answered, "{answered}");
     }
 }

@@ -32,7 +32,7 @@ fn every_scheme_runs_where_pages_are_programmed_together() {
             let name = format!("{choice}, {kind}; {}", again(TEST, seed));
             let commands = workload(seed, setup.user_slots, 2_000, MIX);
             let (result, after) = prove(&name, &setup, &commands, Pace::Closed { depth: 16 });
-            assert!(result.flash.erases["gc"] > 0, "{name}: the workload must cause collection");
+            assert!(result.flash.erases["gc"] > 0, "{name}: the workload must cause GC");
             assert_eq!((result.host.media_errors, result.host.write_errors, after.host.media_errors), (0, 0, 0), "{name}");
             let mut session = Session::new(&setup).unwrap_or_else(|error| panic!("{name}: {error}"));
             session.run_explained(&mut commands.iter().copied(), Pace::Open, &mut |_| {}, None);
@@ -169,7 +169,7 @@ fn sums_by_word_line_bring_back_word_lines_within_their_die() {
 /// A die in five is parity across dies, and a word line in four within each: what is left is 4/5 of 3/4 of the pages.
 #[test]
 fn sums_by_word_line_take_a_word_line_of_each_block() {
-    let share = |block_parity| ssd::redundancy_share(&four_word_lines(), &mds_groups(block_parity)).expect("a valid drive");
+    let share = |block_parity| ssd::capacity_overhead(&four_word_lines(), &mds_groups(block_parity)).expect("a valid drive");
     let of = |left: f64| 1.0 - left;
     assert!((share("word-line") - of(4.0 / 5.0 * 3.0 / 4.0)).abs() < 1e-12, "{}", share("word-line"));
     assert!((share("yes") - of(4.0 / 5.0 * 31.0 / 32.0)).abs() < 1e-12, "{}", share("yes"));

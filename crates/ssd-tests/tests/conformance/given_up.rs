@@ -1,4 +1,4 @@
-//! Pages that are lost for good: collection gives them up, and no cut brings an older version back.
+//! Pages that are lost for good: GC gives them up, and no cut brings an older version back.
 
 use crate::common::{MIX, Mix, schemes, seeds, setup_with_spare, workload};
 use flashkeep_ssd as ssd;
@@ -26,7 +26,7 @@ fn with_older_version(found: &Inventory) -> BTreeSet<Lpn> {
     stored.filter(|lpn| missing.contains(lpn)).collect()
 }
 
-/// What a cut left of pages that collection had given up.
+/// What a cut left of pages that GC had given up.
 struct AfterCut {
     /// How many of them had a readable older version in flash.
     older: usize,
@@ -36,7 +36,7 @@ struct AfterCut {
     wrong: Option<String>,
 }
 
-/// Loses one page in `share` of those that count, and works on until collection has given pages up of which flash has
+/// Loses one page in `share` of those that count, and works on until GC has given pages up of which flash has
 /// older versions; then the power goes.
 fn cut_after_giving_up(scheme: &SchemeChoice, share: usize, without: Option<SafetyRule>, seed: u64) -> AfterCut {
     let power = Power { mountable: true, without, ..Power::default() };
@@ -62,16 +62,16 @@ fn cut_after_giving_up(scheme: &SchemeChoice, share: usize, without: Option<Safe
     AfterCut { older: with_older_version(&before).len(), back, wrong }
 }
 
-/// Pages were lost, and collection gave them up. Fails if a cut brings an older version back: what collection noted says
+/// Pages were lost, and GC gave them up. Fails if a cut brings an older version back: what GC noted says
 /// that the page is lost, and the journal says so of pages that nobody has given up yet.
 #[test]
-fn what_collection_gave_up_does_not_come_back_older_after_a_cut() {
+fn what_gc_gave_up_does_not_come_back_older_after_a_cut() {
     let (mut tried, mut noticed) = (0, 0);
     for seed in seeds(12) {
         let with_journal = cut_after_giving_up(&SchemeChoice::named("none"), 4, None, seed);
         assert_eq!((with_journal.wrong, with_journal.back), (None, vec![]), "seed {seed}");
         let without = cut_after_giving_up(&SchemeChoice::named("none"), 4, Some(SafetyRule::Journal), seed);
-        assert_eq!(without.back, [], "seed {seed}: it was noted when collection gave it up");
+        assert_eq!(without.back, [], "seed {seed}: it was noted when GC gave it up");
         tried += without.older;
         noticed += u32::from(without.wrong.is_some());
     }
@@ -91,7 +91,7 @@ fn what_no_codeword_brought_back_does_not_come_back_older_after_a_cut() {
             *older.entry(scheme.name.clone()).or_default() += tried.older;
         }
     }
-    // Segments are small: of 40 seeds none had an older version left when collection took what was lost.
+    // Segments are small: of 40 seeds none had an older version left when GC took what was lost.
     older.remove("code-zones");
     assert!(older.values().all(|&pages| pages > 0), "no page was lost that had an older version in flash: {older:?}");
 }

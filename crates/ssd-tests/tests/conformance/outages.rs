@@ -25,7 +25,7 @@ fn survive(setup: &Setup, outage: Outage, name: &str) {
         let fates: Vec<_> = session.begun().into_iter().map(|begun| begun.draw(&mut draws)).collect();
         let mounted = session.cut_power_with(&fates, outage);
         assert_eq!(mounted.lost, outage.memory, "{name}: the mount says what is gone");
-        if outage.memory.buffer && setup.buffer.kind == BufferKind::PowerSafe {
+        if outage.memory.buffer && setup.buffer.kind == BufferKind::Plp {
             let buffered = session.inventory().elsewhere.iter().filter(|&&elsewhere| elsewhere).count();
             assert_eq!(buffered, 0, "{name}: the buffer comes back empty");
         }
@@ -46,7 +46,7 @@ fn lost_memory_is_noticed_and_flash_keeps_what_it_had() {
     ];
     for seed in seeds(3) {
         for choice in schemes() {
-            for (memory, buffer) in losses.into_iter().zip([BufferKind::PowerSafe, BufferKind::Off].into_iter().cycle()) {
+            for (memory, buffer) in losses.into_iter().zip([BufferKind::Plp, BufferKind::Off].into_iter().cycle()) {
                 let again = format!("FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd-tests --test conformance outages::");
                 let name = format!("{choice}, {memory:?}, buffer {buffer:?}; repeat with: {again}");
                 survive(&small(&choice, buffer, seed), Outage { memory, ..Outage::default() }, &name);

@@ -172,8 +172,8 @@ fn coding_takes_the_time_of_the_papers_hardware() {
         let reads = read_all(64).collect::<Vec<_>>();
         let writes: Vec<_> = read_all(64).map(|c| HostCommand { op: HostOp::Write(Fua::No), ..c }).collect();
         let one_by_one = Pace::Closed { depth: 1 };
-        let read = run(&mut session, &reads, one_by_one).host.read_response_us.mean;
-        (read, run(&mut session, &writes, one_by_one).host.write_response_us.mean)
+        let read = run(&mut session, &reads, one_by_one).host.read_latency_us.mean;
+        (read, run(&mut session, &writes, one_by_one).host.write_latency_us.mean)
     };
     let plain = idle(ecc("none", &[]));
     for (codec, t, decode, encode) in [

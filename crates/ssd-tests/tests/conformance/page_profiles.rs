@@ -79,7 +79,7 @@ fn what_was_flushed_is_found_after_a_cut() {
                 session.check_counts();
                 let found = session.take_stock();
                 assert_eq!((&found.lost, &found.wrong), (&Vec::new(), &None), "{name}");
-                session.scrub().unwrap_or_else(|what| panic!("{name}: {what}"));
+                session.audit().unwrap_or_else(|what| panic!("{name}: {what}"));
             }
         }
     }

@@ -82,9 +82,9 @@ fn campaign(name: &str, setup: &Setup, seed: u64, cuts: u32, loses: bool) -> Res
         session.drain();
         session.check_counts();
         let found = session.take_stock();
-        let scrub = session.scrub();
-        if found.wrong.is_some() || !found.lost.is_empty() || scrub.is_err() {
-            return Err(format!("{name}, seed {seed}: {found:?}, scrub {scrub:?}\n{}", log.join("\n")));
+        let audit = session.audit();
+        if found.wrong.is_some() || !found.lost.is_empty() || audit.is_err() {
+            return Err(format!("{name}, seed {seed}: {found:?}, audit {audit:?}\n{}", log.join("\n")));
         }
     }
     Ok(())
@@ -106,8 +106,7 @@ fn neither_is_it_where_a_part_of_the_drive_is_lost_as_well() {
 fn nothing_acknowledged_is_lost() {
     for seed in seeds(6) {
         for choice in schemes() {
-            for (name, kind) in [("", BufferKind::Off), ("volatile", BufferKind::Volatile), ("power-safe", BufferKind::PowerSafe)]
-            {
+            for (name, kind) in [("", BufferKind::Off), ("volatile", BufferKind::Volatile), ("plp", BufferKind::Plp)] {
                 let buffer = Buffer { kind, size: Bytes(8 * 4096), ..Buffer::default() };
                 let setup = small(&choice, buffer, 1, seed);
                 campaign(&format!("{choice} {name}"), &setup, seed, 12, false)
@@ -119,7 +118,7 @@ fn nothing_acknowledged_is_lost() {
 
 /// Cuts two drives alike, one of which has a checkpoint: what they find is the same, and one looks at less.
 fn found_alike(choice: &SchemeChoice, seed: u64) -> Result<[u64; 2], String> {
-    let buffer = Buffer { kind: BufferKind::PowerSafe, size: Bytes(6 * 4096), ..Buffer::default() };
+    let buffer = Buffer { kind: BufferKind::Plp, size: Bytes(6 * 4096), ..Buffer::default() };
     let name = &choice.name;
     let drives = [false, true].map(|checkpoint| {
         let mut setup = small(choice, buffer, 1, seed);
@@ -163,7 +162,7 @@ fn a_checkpoint_and_a_full_scan_find_the_same() {
     }
 }
 
-/// I14: blocks without a page to tell their wear are bounded by what power-safe memory knows, however often the
+/// I14: blocks without a page to tell their wear are bounded by what PLP memory knows, however often the
 /// power goes between an erase and the next program. The bound does not rise by itself.
 #[test]
 fn wear_never_comes_back_lower_and_does_not_rise_by_cuts_alone() {

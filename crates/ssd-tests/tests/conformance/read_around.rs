@@ -44,7 +44,7 @@ fn a_read_of_a_die_that_programs_takes_as_long_as_one_of_an_idle_die() {
         let read = COMMAND + READ + TRANSFER;
         let left = read + COMMAND + TRANSFER + PROGRAM - AFTER;
         let expected = if around == "off" { left + read } else { read };
-        assert_eq!((result.host.read_response_us.mean * 1e3).round() as u64, expected, "read_around {around}");
+        assert_eq!((result.host.read_latency_us.mean * 1e3).round() as u64, expected, "read_around {around}");
         assert_eq!(result.around.derived_pages, u64::from(around != "off"));
         assert_eq!(result.around.extra_reads, if around == "off" { 0 } else { 2 });
         assert_eq!(session.first_mismatch(), None);
@@ -77,7 +77,7 @@ fn one_busy_die(around: &str) -> ssd::RunResult {
     let result = run(&mut session, &commands, Pace::Open);
     assert_eq!((session.first_mismatch(), result.host.media_errors), (None, 0), "{around}");
     session.check_counts();
-    session.scrub().unwrap();
+    session.audit().unwrap();
     result
 }
 
@@ -91,7 +91,7 @@ fn reads_of_a_die_kept_busy_by_writes_are_faster_around_it() {
         // The die has a program in service for 7/8.5 of the time: a read waits for half of it at least half of
         // these times, 140 us and more; around it, only where a parity is programmed: on each other die a
         // fifth of the writes.
-        let (slow, fast) = (off.host.read_response_us.mean, on.host.read_response_us.mean);
+        let (slow, fast) = (off.host.read_latency_us.mean, on.host.read_latency_us.mean);
         assert!(fast < slow - 100.0, "{fast} us with read_around {around}, {slow} us without");
     }
 }
@@ -122,7 +122,7 @@ fn whatever_is_read_around_the_bytes_are_the_same() {
             assert_eq!((session.first_mismatch(), result.host.media_errors, result.host.write_errors), (None, 0, 0), "{name}");
             assert!(result.around.derived_pages > 0 && result.around.withdrawn_reads > 0, "{name}: {:?}", result.around);
             session.check_counts();
-            session.scrub().unwrap_or_else(|what| panic!("{name}: {what}"));
+            session.audit().unwrap_or_else(|what| panic!("{name}: {what}"));
             assert_eq!(session.read_back(), ReadBack::default(), "{name}");
         }
     }
@@ -196,7 +196,7 @@ fn anything(seed: u64) -> (String, Setup) {
         "ds-raid" => ("ds-raid", 1, ("sub_stripe", pick(&["request", "defer"]))),
         "mds-groups" => ("mds-groups", 1, ("m", pick(&["1", "2"]))),
         "mds-groups block" => ("mds-groups", 1, ("block_parity", "yes".into())),
-        _ => ("ds-raid", 4, ("patrol_rows_per_s", pick(&["0", "2000"]))),
+        _ => ("ds-raid", 4, ("scrub_rows_per_s", pick(&["0", "2000"]))),
     };
     let (scheme, slots, option) = own;
     let options: Vec<(&str, &str)> = around.iter().chain([&option]).map(|(key, value)| (*key, value.as_str())).collect();
@@ -206,7 +206,7 @@ fn anything(seed: u64) -> (String, Setup) {
     setup.precondition.fill = pick(&["0", "0.5", "1"]).parse().expect("a number");
     setup.buffer = buffers()[draws.below(3) as usize].1;
     setup.scheduler = [Scheduler::Fifo, Scheduler::ReadFirst][draws.below(2) as usize];
-    setup.gc.separate_frontier = draws.chance(0.5);
+    setup.gc.separate_write_pointer = draws.chance(0.5);
     setup.faults.rebuild = draws.chance(0.5);
     if draws.chance(0.5) {
         (setup.faults.dead_die, setup.faults.dead_die_at_request) = (Some(draws.below(u64::from(DIES)) as u16), draws.below(400));

@@ -44,7 +44,7 @@ fn wear(session: &mut Session, setup: &Setup, name: &str) -> u32 {
 fn a_drive_whose_blocks_wear_out_turns_read_only_and_keeps_what_it_has() {
     for seed in seeds(2) {
         for choice in schemes() {
-            for buffer in [BufferKind::Off, BufferKind::PowerSafe, BufferKind::Volatile] {
+            for buffer in [BufferKind::Off, BufferKind::Plp, BufferKind::Volatile] {
                 let again = format!("FLASHKEEP_SEED={seed} cargo test -p flashkeep-ssd-tests --test conformance read_only::");
                 let name = format!("{choice}, buffer {buffer:?}; repeat with: {again}");
                 let setup = small(&choice, buffer, seed);

@@ -57,7 +57,7 @@ fn when_a_rebuild_is_done_another_die_may_die() {
                 assert!(result.redundancy.rebuild_s.is_some_and(|s| s > 0.0), "{name}: {:?}", result.redundancy.rebuild_s);
                 assert!(result.flash.programs["rebuild"] > 0, "{name}");
                 session.check_counts();
-                let found = session.scrub().unwrap_or_else(|what| panic!("{name}: {what}"));
+                let found = session.audit().unwrap_or_else(|what| panic!("{name}: {what}"));
                 assert_eq!((found.broken, found.uncovered), (0, 0), "{name}");
                 for second in (0..DIES as u16).map(DieId).filter(|&die| die != first) {
                     let mut fork = session.clone();
@@ -87,7 +87,7 @@ fn one_rebuild_follows_another_while_there_are_dies_left() {
                 let left = die.0 == 3 && name.contains("\"3\"");
                 assert_eq!(result.redundancy.rebuild_left > 0, left, "{name}");
                 assert_eq!(result.redundancy.rebuild_s.is_some(), !left, "{name}");
-                assert!(session.scrub().is_ok_and(|found| left || (found.broken, found.uncovered) == (0, 0)), "{name}");
+                assert!(session.audit().is_ok_and(|found| left || (found.broken, found.uncovered) == (0, 0)), "{name}");
                 let found = session.read_back();
                 assert_eq!((found.wrong, &found.lost[..]), (None, &[][..]), "{name}");
             }
@@ -134,7 +134,7 @@ fn without_a_spare_die_there_is_no_rebuild_and_the_result_says_so() {
     let (session, result) = lose_under_load(&setup, &workload(1, setup.user_slots, 600, LOAD), DieId(3));
     assert_eq!((result.redundancy.rebuild_s, result.flash.programs["rebuild"]), (None, 0));
     assert!(result.redundancy.rebuild_left > 0);
-    assert_eq!(session.scrub().map(|found| found.uncovered), Ok(0));
+    assert_eq!(session.audit().map(|found| found.uncovered), Ok(0));
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_write_that_completes_one_page_at_once_waits_for_the_other() {
         for (die, page) in (0..3).flat_map(|die| (0..6).map(move |page| (DieId(die), page))) {
             let mut setup = setup("ppc", drive(3, 32, 8, 1), 0.5);
             (setup.payload, setup.faults.rebuild) = (PayloadKind::Page, false);
-            setup.buffer = Buffer { kind: BufferKind::PowerSafe, size: Bytes(32 << 10), ..Buffer::default() };
+            setup.buffer = Buffer { kind: BufferKind::Plp, size: Bytes(32 << 10), ..Buffer::default() };
             let mut session = Session::new(&setup).unwrap();
             session.fail(Failure::Die(die));
             // Out of the buffer, into partial parities of one page each.

@@ -60,7 +60,7 @@ fn check_sums(name: &str, result: &RunResult, series: &SeriesResult, arriving_s:
             close(&column, total(series, &column), counts.get(cause).copied().unwrap_or(0) as f64);
         }
     }
-    let dies = (0..series.dies).map(|die| format!("die_busy_share_{die}"));
+    let dies = (0..series.dies).map(|die| format!("die_utilisation_{die}"));
     let shares: Vec<&[Option<f64>]> = dies.clone().map(|die| series.column(&die).expect("a column for each die")).collect();
     assert!(shares.iter().all(|die| die.iter().flatten().all(|share| (0.0..=1.0).contains(share))), "{name}");
     // The load offered is the time dies were busy over the time in which requests arrived.
@@ -68,8 +68,8 @@ fn check_sums(name: &str, result: &RunResult, series: &SeriesResult, arriving_s:
         let busy = dies.map(|die| total(series, &die)).sum();
         close("seconds that dies are busy", busy, result.replay.offered_load * f64::from(series.dies) * arriving_s);
     }
-    let longest = series.column("response_max_us").expect("a column").iter().flatten().copied().fold(0.0, f64::max);
-    close("longest response", longest, result.host.response_us.max);
+    let longest = series.column("latency_max_us").expect("a column").iter().flatten().copied().fold(0.0, f64::max);
+    close("longest latency", longest, result.host.latency_us.max);
 }
 
 /// Catches a series that changes the order of events, facts that are lost or doubled between bins, and dies that are
@@ -77,7 +77,7 @@ fn check_sums(name: &str, result: &RunResult, series: &SeriesResult, arriving_s:
 #[test]
 fn a_series_changes_nothing_and_adds_up_to_the_run() {
     for choice in schemes() {
-        for (buffer, dead) in [(BufferKind::Off, false), (BufferKind::PowerSafe, true)] {
+        for (buffer, dead) in [(BufferKind::Off, false), (BufferKind::Plp, true)] {
             let drive = drive(6, 24, 16, 1);
             let mut setup = setup_of(&choice, drive, 0.8);
             setup.buffer = Buffer { kind: buffer, size: Bytes(32 * 4096), ..Buffer::default() };

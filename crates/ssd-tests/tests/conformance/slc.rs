@@ -88,7 +88,7 @@ fn power_cuts_lose_nothing_of_a_cache() {
                 }
                 let base = setup_of(&choice, cached(model, variant), 0.7);
                 let precondition = ssd::Precondition { fill: 0.8, ..base.precondition };
-                let kind = [BufferKind::Off, BufferKind::PowerSafe, BufferKind::Volatile][index % 3];
+                let kind = [BufferKind::Off, BufferKind::Plp, BufferKind::Volatile][index % 3];
                 let buffer = Buffer { kind, size: Bytes(32 << 10), ..Buffer::default() };
                 let setup = Setup { seed, power, precondition, buffer, ..base };
                 let name = format!("{choice}, {variant:?}; {}", again(TEST, seed));

@@ -56,18 +56,18 @@ fn check_places(session: &Session, setup: &Setup, name: &str) {
     }
 }
 
-/// Catches a page that goes to another stream's frontier, from the host or from collection.
+/// Catches a page that goes to another stream's write pointer, from the host or from GC.
 #[test]
 fn pages_lie_with_their_stream() {
     const TEST: &str = "pages_lie_with_their_stream";
     for seed in seeds(1) {
         for isolation in [Isolation::Off, Isolation::Initial, Isolation::Persistent] {
-            for (kind, slots) in [(BufferKind::Off, 1), (BufferKind::PowerSafe, 1), (BufferKind::Volatile, 2)] {
+            for (kind, slots) in [(BufferKind::Off, 1), (BufferKind::Plp, 1), (BufferKind::Volatile, 2)] {
                 let setup = streamed(isolation, kind, slots, seed);
                 let name = format!("{isolation:?}, {kind:?}, {slots} slots; {}", again(TEST, seed));
                 let mut session = Session::new(&setup).unwrap_or_else(|e| panic!("{name}: {e}"));
                 let result = run(&mut session, &in_streams(seed, setup.user_slots, 3_000), Pace::Closed { depth: 8 });
-                assert!(result.flash.erases["gc"] > 0, "{name}: the workload must cause collection");
+                assert!(result.flash.erases["gc"] > 0, "{name}: the workload must cause GC");
                 check_places(&session, &setup, &name);
                 check_all(&mut session, &name);
             }
@@ -75,7 +75,7 @@ fn pages_lie_with_their_stream() {
     }
 }
 
-/// Cuts the power, mounts, goes on, and so on: frontiers are opened anew, and what is found is collected into those of its
+/// Cuts the power, mounts, goes on, and so on: write pointers are opened anew, and what is found is collected into those of its
 /// stream. Catches a mount that forgets streams, and loses what was acknowledged.
 #[test]
 fn a_mount_finds_the_stream_of_each_page() {
@@ -84,7 +84,7 @@ fn a_mount_finds_the_stream_of_each_page() {
         for (isolation, checkpoint) in
             [(Isolation::Initial, false), (Isolation::Persistent, false), (Isolation::Persistent, true)]
         {
-            for (kind, slots) in [(BufferKind::Off, 1), (BufferKind::PowerSafe, 1), (BufferKind::PowerSafe, 2)] {
+            for (kind, slots) in [(BufferKind::Off, 1), (BufferKind::Plp, 1), (BufferKind::Plp, 2)] {
                 let mut setup = streamed(isolation, kind, slots, seed);
                 setup.power.checkpoint = checkpoint;
                 let name = format!("{isolation:?}, {kind:?}, {slots} slots, checkpoint {checkpoint}; {}", again(TEST, seed));
@@ -101,7 +101,7 @@ fn a_mount_finds_the_stream_of_each_page() {
                 }
                 // Everything that was in flash is moved once more, by what the mount knows.
                 let result = run(&mut session, &in_streams(seed + 7, setup.user_slots, 1_500), Pace::Closed { depth: 8 });
-                assert!(result.flash.erases["gc"] > 0, "{name}: the workload must cause collection");
+                assert!(result.flash.erases["gc"] > 0, "{name}: the workload must cause GC");
                 check_places(&session, &setup, &name);
                 check_all(&mut session, &name);
             }

@@ -1,4 +1,4 @@
-//! Where the time of responses goes: named waits that add up to each response, for every scheme.
+//! Where the time of latencies goes: named waits that add up to each latency, for every scheme.
 
 use crate::common::{MIX, Mix, buffers, drive, promise, run, schemes, setup, setup_of, workload};
 use flashkeep_ssd as ssd;
@@ -43,14 +43,14 @@ fn check(name: &str, setup: &Setup, commands: &[HostCommand], pace: Pace) -> Vec
         assert_eq!((row.lba, row.sectors), (command.lba, command.sectors), "{name}");
     }
     let waits = result.waits.expect("asked for");
-    for (kind, response, all) in
-        [("read", &result.host.read_response_us, &waits.reads), ("write", &result.host.write_response_us, &waits.writes)]
+    for (kind, latency, all) in
+        [("read", &result.host.read_latency_us, &waits.reads), ("write", &result.host.write_latency_us, &waits.writes)]
     {
         let of_kind: Vec<_> = rows.iter().filter(|row| kind_name(row) == kind).collect();
-        assert_eq!((all.requests, of_kind.len() as u64), (response.count, response.count), "{name}");
+        assert_eq!((all.requests, of_kind.len() as u64), (latency.count, latency.count), "{name}");
         assert_close(all, &means(&of_kind), 1e-9, name);
         let sum: f64 = all.mean_us.values().sum();
-        assert!((sum - response.mean).abs() <= 1e-9 * response.mean, "{name}: {sum} is not {}", response.mean);
+        assert!((sum - latency.mean).abs() <= 1e-9 * latency.mean, "{name}: {sum} is not {}", latency.mean);
     }
     rows
 }
@@ -70,7 +70,7 @@ fn total(rows: &[AnsweredRequest], wait: Wait) -> u64 {
 /// Every scheme with every buffer, with dies that die and pages that cannot be read. Catches a request that is answered on
 /// a way that nobody explains, and waits that cannot be: without a buffer, without parity, without losses.
 #[test]
-fn waits_add_up_to_every_response_of_every_scheme() {
+fn waits_add_up_to_every_latency_of_every_scheme() {
     for choice in schemes() {
         for (index, (buffer_name, buffer)) in buffers().into_iter().enumerate() {
             for (fault, faults) in [
@@ -170,7 +170,7 @@ fn behind_an_earlier_request_waits_are_those_of_that_request() {
     assert!(second.start > second.arrival, "it had to wait for its turn");
 }
 
-/// At a light load few writes meet collection, and these are the slow ones. The slowest 1 % are those of the log.
+/// At a light load few writes meet GC, and these are the slow ones. The slowest 1 % are those of the log.
 #[test]
 fn the_slowest_requests_say_what_they_waited_for() {
     for name in ["none", "raid5", "ds-raid"] {
@@ -185,10 +185,10 @@ fn the_slowest_requests_say_what_they_waited_for() {
         let slowest: f64 = waits.slowest_writes.mean_us.values().sum();
         let naive: f64 = means(&writes).values().sum();
         assert!((slowest / naive - 1.0).abs() <= 1.0 / 32.0, "{name}: {slowest} {naive}");
-        let collection = |of: &ExplainedResult| -> f64 {
-            ["space", "queue-collection", "queue-erases"].iter().filter_map(|wait| of.mean_us.get(*wait)).sum()
+        let gc = |of: &ExplainedResult| -> f64 {
+            ["space", "queue-gc", "queue-erases"].iter().filter_map(|wait| of.mean_us.get(*wait)).sum()
         };
-        let (slow, all) = (collection(&waits.slowest_writes), collection(&waits.writes));
+        let (slow, all) = (gc(&waits.slowest_writes), gc(&waits.writes));
         assert!(slow > 2.0 * all && all > 0.0, "{name}: {slow} us of the slowest, {all} us of all");
     }
 }

@@ -67,9 +67,9 @@ fn throughput_follows_queue_depth_to_the_limit_of_the_dies() {
         assert!(pair[1].0 > pair[0].0 * 0.98, "slower beyond depth {depth}: {} after {}", pair[1].0, pair[0].0);
     }
     let (deepest, result) = &speeds[5];
-    assert!(result.flash.die_busy_share > 0.95, "dies rest {} of the time at depth 1024", 1.0 - result.flash.die_busy_share);
+    assert!(result.flash.die_utilisation > 0.95, "dies rest {} of the time at depth 1024", 1.0 - result.flash.die_utilisation);
     assert!(*deepest > 4.0 * speeds[0].0);
-    // 16 dies share what a host write costs in all: programs, reads of collection, erases.
+    // 16 dies share what a host write costs in all: programs, reads of GC, erases.
     let each = |map: &std::collections::BTreeMap<String, u64>| map.values().sum::<u64>() as f64;
     let transfer = 10_240.0;
     let busy_ns = each(&result.flash.programs) * (500_300.0 + transfer)

@@ -51,7 +51,7 @@ fn every_scheme_runs_on_drives_of_40_to_128_dies_and_collects() {
                 let name = format!("{choice}, {dies} dies, {kind}; {}", again(TEST, seed));
                 let commands = workload(seed, setup.user_slots, REQUESTS, Mix { max_pages: 40, ..MIX });
                 let (result, after) = prove(&name, &setup, &commands, Pace::Closed { depth: 16 });
-                assert!(result.flash.erases["gc"] > 0, "{name}: the workload must cause collection");
+                assert!(result.flash.erases["gc"] > 0, "{name}: the workload must cause GC");
                 assert_eq!((result.host.media_errors, result.host.write_errors, after.host.media_errors), (0, 0, 0), "{name}");
             }
         }

@@ -79,7 +79,7 @@ fn closed_blocks(session: &Session) -> [f64; 2] {
     [0, 1].map(|stream| pages.iter().filter(|of| of[stream] == BLOCK_PAGES).count() as f64)
 }
 
-/// Catches frontiers that mix streams, and collection that moves a page into the wrong one.
+/// Catches write pointers that mix streams, and GC that moves a page into the wrong one.
 #[test]
 fn each_isolated_stream_has_the_write_amplification_of_a_uniform_workload() {
     let kinds = [Isolation::Off, Isolation::Initial, Isolation::Persistent];

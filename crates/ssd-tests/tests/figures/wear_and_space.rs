@@ -1,4 +1,4 @@
-//! Wear levelling, spare space, discards, idle collection, and the accounting of writes smaller
+//! Wear levelling, spare space, discards, idle GC, and the accounting of writes smaller
 //! than what flash programs. All bounds were derived before the first run.
 
 use crate::common::{MIX, buffers, drive, prove, read_all, run, setup, workload};
@@ -87,7 +87,7 @@ fn hot_and_cold(scheme: &str, wear: WearConfig) -> RunResult {
 
 // Of 64 units, the cold pages fill at most C = 0.9 * 0.7 * 60 = 38, which leaves H = 26. From the
 // moment the spread exceeds the threshold, every eighth victim is the least worn unit, so all C
-// have had their turn after 8 C collections, in which the others gain 8 C / H = 12 cycles at
+// have had their turn after 8 C GC runs, in which the others gain 8 C / H = 12 cycles at
 // most: the spread stays below 20 + 12, and twice the threshold leaves room for chance.
 #[test]
 fn wear_levelling_keeps_the_spread_of_wear_near_its_threshold() {
@@ -139,7 +139,8 @@ fn dynamic_wear_levelling_does_not_widen_the_spread_of_wear_under_uniform_writes
 /// `gc.free_blocks`: see `write_amplification.rs`.
 fn fifo_log(spare: f64) -> (Setup, f64) {
     let (blocks, block_pages) = (1024, 64);
-    let gc = GcConfig { policy: "fifo".into(), separate_frontier: false, moves_in_flight: block_pages, ..GcConfig::default() };
+    let gc =
+        GcConfig { policy: "fifo".into(), separate_write_pointer: false, moves_in_flight: block_pages, ..GcConfig::default() };
     let holding_data = f64::from((blocks - gc.free_blocks) * block_pages);
     let user_slots = (holding_data * (1.0 - spare)).round() as u32;
     let wear = WearConfig { dynamic: false, static_threshold: 0 };
@@ -175,7 +176,7 @@ fn discarding_half_of_the_pages_gives_the_write_amplification_of_the_spare_gaine
     }
 }
 
-/// A preconditioned drive with or without idle collection.
+/// A preconditioned drive with or without idle GC.
 fn bursty_drive(scheme: &str, idle_free_blocks: u32) -> Setup {
     let base = setup(scheme, drive(4, LOG_UNITS, 16, 1), 0.7);
     Setup { gc: GcConfig { idle_free_blocks, ..base.gc.clone() }, precondition: Precondition::default(), ..base }
@@ -188,7 +189,7 @@ const IDLE_FREE_BLOCKS: u32 = 10;
 // A burst of 64 pages fills one block of each die (three with parity). Half a second later all
 // of them are collected again, which takes at most 3 * (16 moves of 1.5 ms + 3 ms) = 81 ms.
 #[test]
-fn idle_collection_lowers_the_99th_percentile_of_bursty_writes() {
+fn idle_gc_lowers_the_99th_percentile_of_bursty_writes() {
     let mut wrong = String::new();
     for entry in with_large_logs() {
         let p99 = |idle_free_blocks| {
@@ -198,7 +199,7 @@ fn idle_collection_lowers_the_99th_percentile_of_bursty_writes() {
             let commands: Vec<_> = writes.map(|(i, write)| HostCommand { at: at(i as u64), ..write }).collect();
             let result = run(&mut Session::new(&setup).unwrap(), &commands, Pace::Open);
             assert!(!result.replay.saturated && result.host.write_errors == 0, "{}", entry.name);
-            result.host.write_response_us.p99
+            result.host.write_latency_us.p99
         };
         let (with, without) = (p99(IDLE_FREE_BLOCKS), p99(0));
         let line = format!("{}: {with} us with, {without} us without\n", entry.name);
@@ -211,13 +212,13 @@ fn idle_collection_lowers_the_99th_percentile_of_bursty_writes() {
 }
 
 #[test]
-fn idle_collection_never_makes_a_read_return_wrong_data() {
+fn idle_gc_never_makes_a_read_return_wrong_data() {
     for entry in with_large_logs() {
         for (name, buffer) in buffers() {
             for payload in [PayloadKind::Tag, PayloadKind::Page] {
                 let run = |idle_free_blocks| {
                     let setup = Setup { buffer, payload, ..bursty_drive(entry.name, idle_free_blocks) };
-                    // Bursts of 32, so close that they find idle collection at work.
+                    // Bursts of 32, so close that they find idle GC at work.
                     let mut commands = workload(7, setup.user_slots, 6_000, MIX);
                     commands.iter_mut().enumerate().for_each(|(i, command)| command.at = SimTime(i as u64 / 32 * 90_000_000));
                     let (result, after) = prove(&format!("{} {name} {payload:?}", entry.name), &setup, &commands, Pace::Open);
@@ -230,7 +231,7 @@ fn idle_collection_never_makes_a_read_return_wrong_data() {
                     result.flash.erases["gc"]
                 };
                 let (with, without) = (run(IDLE_FREE_BLOCKS), run(0));
-                assert!(with > without, "{} {name}: {with} erases with idle collection, {without} without", entry.name);
+                assert!(with > without, "{} {name}: {with} erases with idle GC, {without} without", entry.name);
             }
         }
     }
@@ -270,13 +271,13 @@ fn a_drive_full_to_the_last_page_takes_random_overwrites_and_not_one_page_more()
     let mut said = String::new();
     for entry in schemes() {
         for slots in page_sizes(&SchemeChoice::named(entry.name)) {
-            for (separate_frontier, depth) in [(true, 1), (true, 32), (false, 1), (false, 32)] {
+            for (separate_write_pointer, depth) in [(true, 1), (true, 32), (false, 1), (false, 32)] {
                 let base = setup(entry.name, drive(6, 24, 16, slots), 1.0);
-                let setup = Setup { gc: GcConfig { separate_frontier, ..base.gc.clone() }, ..base };
+                let setup = Setup { gc: GcConfig { separate_write_pointer, ..base.gc.clone() }, ..base };
                 if let Err(refused) = Session::new(&setup) {
-                    // One frontier for both writers needs pages of one slot in region logs.
-                    let expected = entry.name == "none" && slots > 1 && !separate_frontier;
-                    assert!(expected && refused.to_string().contains("gc.separate_frontier"), "{}: {refused}", entry.name);
+                    // One write pointer for both writers needs pages of one slot in region logs.
+                    let expected = entry.name == "none" && slots > 1 && !separate_write_pointer;
+                    assert!(expected && refused.to_string().contains("gc.separate_write_pointer"), "{}: {refused}", entry.name);
                     continue;
                 }
                 let most = ssd::user_slots_max(&setup.drive, &setup.scheme, &setup.gc).unwrap();
@@ -286,7 +287,7 @@ fn a_drive_full_to_the_last_page_takes_random_overwrites_and_not_one_page_more()
                 thread::spawn(move || tell.send(overfill(&setup, depth)));
                 let wrong = told.recv_timeout(PATIENCE).unwrap_or_else(|e| format!("no end of the run: {e}"));
                 if !wrong.is_empty() {
-                    let name = format!("{} x{slots}, separate frontier {separate_frontier}, depth {depth}", entry.name);
+                    let name = format!("{} x{slots}, separate write pointer {separate_write_pointer}, depth {depth}", entry.name);
                     said += &format!("{name}: {wrong}\n");
                     break;
                 }

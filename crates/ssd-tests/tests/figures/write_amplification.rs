@@ -3,7 +3,7 @@
 //! Which pages count as T (see `theory`). Region logs and group log alike open a unit, and
 //! collect when that leaves fewer than `gc.free_blocks` free. At that moment, of B units,
 //! `free_blocks - 1` are free and one is open with its first page (row) taken, so
-//! **T = (B - free_blocks) units**. A frontier of its own for collection keeps one more unit
+//! **T = (B - free_blocks) units**. A write pointer of its own for GC keeps one more unit
 //! open: T = (B - free_blocks - 1) units. `gc.moves_in_flight` is a whole block, so that a
 //! victim is moved before the host's next page is placed, as the formulas have it.
 //!
@@ -53,7 +53,7 @@ struct Bench {
     options: &'static [(&'static str, &'static str)],
     policy: &'static str,
     choices: u32,
-    separate_frontier: bool,
+    separate_write_pointer: bool,
     dies: u32,
     blocks: u32,
     block_pages: u32,
@@ -69,7 +69,7 @@ impl Bench {
             options: &[],
             policy,
             choices: 1,
-            separate_frontier: false,
+            separate_write_pointer: false,
             dies: 1,
             blocks,
             block_pages,
@@ -79,7 +79,7 @@ impl Bench {
 
     /// T over all dies, parity included.
     fn pages_that_hold_data(&self) -> u32 {
-        let open_beside = u32::from(self.separate_frontier);
+        let open_beside = u32::from(self.separate_write_pointer);
         (self.blocks - FREE_BLOCKS - open_beside) * self.block_pages * self.dies
     }
 
@@ -101,7 +101,7 @@ impl Bench {
                 streams: flashkeep_ssd::ftl::StreamConfig::default(),
                 policy: self.policy.into(),
                 choices: self.choices,
-                separate_frontier: self.separate_frontier,
+                separate_write_pointer: self.separate_write_pointer,
                 free_blocks: FREE_BLOCKS,
                 idle_free_blocks: 0,
                 moves_in_flight: self.block_pages,
@@ -367,13 +367,13 @@ impl HotCold {
 }
 
 const MIXED: Bench = Bench::plain("greedy", 1024, 64);
-const SEPARATE: Bench = Bench { separate_frontier: true, ..MIXED };
+const SEPARATE: Bench = Bench { separate_write_pointer: true, ..MIXED };
 
-/// Mixed, and with a frontier of its own for collection: independent Monte Carlo of theory,
+/// Mixed, and with a write pointer of its own for GC: independent Monte Carlo of theory,
 /// section 3, where of equally empty blocks the one touched last is taken.
 const GREEDY_HOT_COLD: [(f64, f64); 3] = [(6.987, 6.937), (5.911, 5.517), (2.277, 2.166)];
 
-/// The engine under greedy, mixed and with a frontier of its own, for each of [`HOT_COLD`].
+/// The engine under greedy, mixed and with a write pointer of its own, for each of [`HOT_COLD`].
 fn greedy_hot_cold() -> &'static [(f64, f64)] {
     static RUNS: OnceLock<Vec<(f64, f64)>> = OnceLock::new();
     RUNS.get_or_init(|| {
@@ -406,14 +406,14 @@ fn hot_and_cold_pages_in_one_greedy_log_meet_the_reference() {
 }
 
 #[test]
-fn a_frontier_of_its_own_for_collection_lowers_write_amplification() {
+fn a_write_pointer_of_its_own_for_gc_lowers_write_amplification() {
     for (mix, &(mixed, separate)) in HOT_COLD.iter().zip(greedy_hot_cold()) {
-        assert!(separate < mixed, "{}: {separate} with a frontier of its own, {mixed} mixed", mix.name());
+        assert!(separate < mixed, "{}: {separate} with a write pointer of its own, {mixed} mixed", mix.name());
     }
 }
 
 #[test]
-fn a_frontier_of_its_own_for_collection_meets_an_independent_simulation() {
+fn a_write_pointer_of_its_own_for_gc_meets_an_independent_simulation() {
     let mut comparison = Comparison::within(0.015);
     for (mix, &(_, separate)) in HOT_COLD.iter().zip(greedy_hot_cold()) {
         comparison.add(&format!("greedy separate {}", mix.name()), separate, mix.simulate(Ties::ClosedFirst));
@@ -422,7 +422,7 @@ fn a_frontier_of_its_own_for_collection_meets_an_independent_simulation() {
 }
 
 #[test]
-fn the_reference_for_separate_frontiers_takes_the_block_touched_last() {
+fn the_reference_for_separate_write_pointers_takes_the_block_touched_last() {
     let mut comparison = Comparison::within(0.015);
     for (mix, (_, reference)) in HOT_COLD.iter().zip(GREEDY_HOT_COLD) {
         comparison.add(&format!("simulated {}", mix.name()), mix.simulate(Ties::TouchedLast), reference);
@@ -480,7 +480,7 @@ fn a_superblock_log_under_greedy_meets_the_mean_field_of_superblocks() {
     comparison.assert();
 }
 
-/// Of these, overwrites before the first collection alone are more than three windows of preconditioning: at 0.55, 1.2 U.
+/// Of these, overwrites before the first GC alone are more than three windows of preconditioning: at 0.55, 1.2 U.
 const LARGE_SPARES: [f64; 3] = [0.40, 0.50, 0.55];
 
 /// Fails if preconditioning takes windows that write erased flash, all alike at 1.0, for a steady state.
@@ -514,7 +514,7 @@ fn sub_stripe_parity_costs_what_the_reference_model_counts() {
     for row in substripe_table().rows() {
         let (chips, pages) = (row.count("chips"), row.count("request_pages"));
         let data = REQUESTS * pages;
-        // Never more than 2.5 slots for each data page: no collection, all counts are the scheme's.
+        // Never more than 2.5 slots for each data page: no GC, all counts are the scheme's.
         let blocks = (data * 5 / 2).div_ceil(chips * 64) + 8;
         let bench = Bench { scheme: "ds-raid", dies: chips, ..Bench::plain("greedy", blocks, 64) };
         let mut session = Session::new(&bench.setup(data)).unwrap_or_else(|e| panic!("{e}"));

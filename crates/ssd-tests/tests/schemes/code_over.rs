@@ -36,7 +36,7 @@ fn coded(setup: &Setup) -> (Session, RunResult) {
     let mut commands: Vec<HostCommand> = (0..8).map(|lpn| command(0, HostOp::Read, lpn, 1)).collect();
     commands.push(command(2_000_000_000, HostOp::Read, 0, 1));
     let result = run(&mut session, &commands, Pace::Open);
-    session.scrub().unwrap_or_else(|what| panic!("{what}"));
+    session.audit().unwrap_or_else(|what| panic!("{what}"));
     (session, result)
 }
 
@@ -73,7 +73,7 @@ fn a_write_or_a_discard_makes_the_code_of_its_group_stale_and_no_other() {
         for (op, lpn) in [(WRITE, 4), (HostOp::Discard, 10)] {
             assert!(!stale(&session, lpn), "{below}");
             run(&mut session, &[command(0, op, lpn, 1)], Pace::Open);
-            session.scrub().unwrap_or_else(|what| panic!("{below}: {what}"));
+            session.audit().unwrap_or_else(|what| panic!("{below}: {what}"));
             assert!(stale(&session, lpn), "{below} {op:?}");
         }
         assert_eq!(session.inventory().code.len(), before - 6, "{below}: two groups of three code pages");
@@ -85,7 +85,7 @@ fn a_write_or_a_discard_makes_the_code_of_its_group_stale_and_no_other() {
 #[test]
 fn reads_of_coded_zones_go_around_busy_dies_and_return_what_was_written() {
     for below in BELOW {
-        let response = ["0", "off"].map(|around| {
+        let latency = ["0", "off"].map(|around| {
             let options = [("code-zones.read_around", around), ("code-zones.offer", "all")];
             let setup = Setup { payload: PayloadKind::Page, ..over(below, &options) };
             let pages = scheme(&setup).layout().zone_pages();
@@ -100,10 +100,10 @@ fn reads_of_coded_zones_go_around_busy_dies_and_return_what_was_written() {
             assert_eq!((session.first_mismatch(), result.host.media_errors), (None, 0), "{below} {around}");
             assert_eq!(result.around.derived_pages > 50, around == "0", "{below} {around}: {:?}", result.around);
             session.check_counts();
-            session.scrub().unwrap_or_else(|what| panic!("{below} {around}: {what}"));
-            result.host.read_response_us.mean
+            session.audit().unwrap_or_else(|what| panic!("{below} {around}: {what}"));
+            result.host.read_latency_us.mean
         });
-        assert!(response[0] < 0.95 * response[1], "{below}: {response:?} us with and without code");
+        assert!(latency[0] < 0.95 * latency[1], "{below}: {latency:?} us with and without code");
     }
 }
 
@@ -120,7 +120,7 @@ fn the_loss_of_a_die_loses_nothing() {
             assert_eq!((session.first_mismatch(), result.host.media_errors), (None, 0), "{below}, die {die}");
             session.drain();
             session.check_counts();
-            session.scrub().unwrap_or_else(|what| panic!("{below}, die {die}: {what}"));
+            session.audit().unwrap_or_else(|what| panic!("{below}, die {die}: {what}"));
         }
     }
 }
@@ -140,7 +140,7 @@ fn after_a_cut_there_are_all_data_and_no_code() {
         let found = session.take_stock();
         assert_eq!((found.lost.len(), found.wrong), (0, None), "{below}");
         session.check_counts();
-        session.scrub().unwrap_or_else(|what| panic!("{below}: {what}"));
+        session.audit().unwrap_or_else(|what| panic!("{below}: {what}"));
     }
 }
 
@@ -200,7 +200,7 @@ fn reads_and_encoding_that_race_writes_never_mix_versions() {
                 if step.is_multiple_of(49) {
                     fork.drain();
                     fork.check_counts();
-                    fork.scrub().unwrap_or_else(|what| panic!("{name}, step {step}: {what}"));
+                    fork.audit().unwrap_or_else(|what| panic!("{name}, step {step}: {what}"));
                     sound += fork.inventory().code.len();
                 }
             });

@@ -14,10 +14,10 @@ use ssd::{Pace, RunResult, Session, Setup};
 use std::collections::BTreeSet;
 use vocab::{HostCommand, HostOp, Lba, Lpn, SimTime, StreamId, Streams};
 
-/// Response of the only request, in ns.
-fn response(result: &RunResult) -> u64 {
-    assert_eq!(result.host.response_us.count, 1);
-    (result.host.response_us.mean * 1e3).round() as u64
+/// Latency of the only request, in ns.
+fn latency(result: &RunResult) -> u64 {
+    assert_eq!(result.host.latency_us.count, 1);
+    (result.host.latency_us.mean * 1e3).round() as u64
 }
 
 fn with_channels(channels: u32, options: &[(&str, &str)]) -> Setup {
@@ -36,7 +36,7 @@ fn a_whole_group_on_an_idle_drive_takes_as_long_as_without_code() {
                 let mut session = coded(&setup, &[0]);
                 let result = run(&mut session, &[command(0, HostOp::Read, 4 * group, 4)], Pace::Open);
                 // On two channels the command cycles of the second die of each overlap the sensing of the first.
-                assert_eq!(response(&result), COMMAND + READ + moves * TRANSFER, "{channels} channels, {around}, group {group}");
+                assert_eq!(latency(&result), COMMAND + READ + moves * TRANSFER, "{channels} channels, {around}, group {group}");
                 let extra = if around == "off" { 0 } else { 4 };
                 assert_eq!((result.around.extra_reads, result.oracle.mismatches), (extra, 0));
             }
@@ -60,7 +60,7 @@ fn a_read_of_a_group_does_not_wait_for_a_die_that_programs() {
             let commands = [command(0, WRITE, busy, 1), command(AFTER, HostOp::Read, 0, 4)];
             let result = run(&mut session, &commands, Pace::Open);
             assert_eq!(result.flash.programs["host"], 1);
-            ((result.host.read_response_us.mean * 1e3).round() as u64, result.around)
+            ((result.host.read_latency_us.mean * 1e3).round() as u64, result.around)
         };
         for die in 0..4 {
             // What is left of the program, then the read; other pages of the channel have been moved by then.
@@ -103,13 +103,13 @@ fn around_off_line(options: &[(&str, &str)]) -> (Setup, RunResult, Session) {
 }
 
 #[test]
-fn off_line_work_that_is_free_changes_no_response_and_does_what_the_layout_says() {
+fn off_line_work_that_is_free_changes_no_latency_and_does_what_the_layout_says() {
     let (_, never, _) = around_off_line(&[("offline", "never"), ("read_around", "off")]);
     let (setup, free, session) = around_off_line(&[("offline_cost", "free"), ("read_around", "off")]);
     assert!(free.flash.erases["gc"] > 0 && free.around.valid_groups < 64);
     assert_eq!((&free.host.read_cdf, &free.host.write_cdf), (&never.host.read_cdf, &never.host.write_cdf));
-    assert_eq!((free.host.response_us, free.host.read_response_us), (never.host.response_us, never.host.read_response_us));
-    assert_eq!((free.flash.die_busy_share, free.replay.simulated_s), (never.flash.die_busy_share, never.replay.simulated_s));
+    assert_eq!((free.host.latency_us, free.host.read_latency_us), (never.host.latency_us, never.host.read_latency_us));
+    assert_eq!((free.flash.die_utilisation, free.replay.simulated_s), (never.flash.die_utilisation, never.replay.simulated_s));
     for (free, never) in [(&free.flash.reads, &never.flash.reads), (&free.flash.programs, &never.flash.programs)] {
         let others = |counts: &std::collections::BTreeMap<String, u64>| {
             counts
@@ -138,7 +138,7 @@ fn on_command_the_drive_encodes_what_was_read_and_nothing_else() {
     let before = run(&mut session, &of_zone_1, Pace::Open);
     assert_eq!((before.around.reads, before.around.valid_groups), (0, 0));
     session.go_off_line();
-    assert_eq!(session.scrub().map(|found| found.sound), Ok(layout.zone_groups() * 4));
+    assert_eq!(session.audit().map(|found| found.sound), Ok(layout.zone_groups() * 4));
     let coded: Vec<u32> = coded_groups(&session, &layout).into_iter().map(|group| group.0).collect();
     assert_eq!(coded, (layout.zone_groups()..2 * layout.zone_groups()).collect::<Vec<_>>());
     let after = run(&mut session, &of_zone_1, Pace::Open);
@@ -160,9 +160,8 @@ fn requests_that_arrive_while_the_drive_is_off_line_wait_for_it() {
     let waits = |later: u64| {
         let commands = [command(OFF_LINE + 1_000, HostOp::Read, 256, 1), command(OFF_LINE + 1_000 + later, HostOp::Read, 257, 1)];
         let result = run(&mut session.clone(), &commands, Pace::Open);
-        assert_eq!((result.around.encoded_groups, result.host.response_us.count), (u64::from(layout.zone_groups()), 2));
-        let (max, mean) =
-            ((result.host.response_us.max * 1e3).round() as u64, (result.host.response_us.mean * 1e3).round() as u64);
+        assert_eq!((result.around.encoded_groups, result.host.latency_us.count), (u64::from(layout.zone_groups()), 2));
+        let (max, mean) = ((result.host.latency_us.max * 1e3).round() as u64, (result.host.latency_us.mean * 1e3).round() as u64);
         (max, 2 * mean - max)
     };
     // Each die programs a code page for each of its stripe blocks, and reads each of these.
@@ -203,7 +202,7 @@ fn idle_encoding_stops_when_a_request_arrives_and_after_the_last() {
         before = encoded;
         // The request waits at most for what a die has to do for the groups under way.
         let longest = COMMAND + READ + 2 * TRANSFER + 2 * (at_once * (2 * COMMAND + READ + 2 * TRANSFER) + PROGRAM);
-        assert!(result.host.response_us.max * 1e3 <= longest as f64, "{} us, gap {gap}", result.host.response_us.max);
+        assert!(result.host.latency_us.max * 1e3 <= longest as f64, "{} us, gap {gap}", result.host.latency_us.max);
     }
     assert!(before > 20, "{before} groups in the longest gap");
     assert_eq!(encoded_in_gap(1_000_000_000).around.encoded_groups, 64);
@@ -355,7 +354,7 @@ fn read_ahead_never_returns_what_was_there_before_a_write() {
                 assert_eq!((session.first_mismatch(), result.host.media_errors), (None, 0), "{name}");
                 assert!(result.around.ahead_hits > 100, "{name}: {:?}", result.around);
                 session.check_counts();
-                assert!(session.scrub().is_ok() && session.read_back() == ssd::ReadBack::default(), "{name}");
+                assert!(session.audit().is_ok() && session.read_back() == ssd::ReadBack::default(), "{name}");
             }
         }
     }

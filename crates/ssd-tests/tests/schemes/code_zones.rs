@@ -43,7 +43,7 @@ struct Raced {
     withdrawn: u64,
     collected: u64,
     encoded: u64,
-    /// Code pages that a scrub found to be sums of the data of the time.
+    /// Code pages that an audit found to be sums of the data of the time.
     sound: u64,
 }
 
@@ -65,7 +65,7 @@ fn race(name: &str, setup: &Setup, commands: &[HostCommand], pace: Pace) -> Race
         if step.is_multiple_of(41) {
             fork.drain();
             fork.check_counts();
-            let found = fork.scrub().unwrap_or_else(|what| panic!("{name}, step {step}: {what}"));
+            let found = fork.audit().unwrap_or_else(|what| panic!("{name}, step {step}: {what}"));
             assert_eq!(found.broken, 0, "{name}, step {step}");
             raced.sound += u64::from(found.sound);
         }
@@ -267,12 +267,12 @@ fn assert_in_segments(inventory: &Inventory, setup: &Setup, name: &str) {
 }
 
 #[test]
-fn collection_leaves_every_page_on_its_die_and_in_its_zone() {
+fn gc_leaves_every_page_on_its_die_and_in_its_zone() {
     for (spare, separate) in [("2", false), ("2", true), ("3", false)] {
         let idle: &[(&str, &str)] =
             &[("offline", "idle"), ("offline_after", "50us"), ("spare_blocks", spare), ("code_zones", "2")];
         let mut setup = zones(idle);
-        setup.gc.separate_frontier = separate;
+        setup.gc.separate_write_pointer = separate;
         let mut session = Session::new(&setup).unwrap();
         let commands = workload(11, setup.user_slots, 1_500, Mix { reads: 0.5, max_pages: 8, every: 5_000_000, ..MIX });
         let name = format!("spare {spare} {separate}");
@@ -292,7 +292,7 @@ fn collection_leaves_every_page_on_its_die_and_in_its_zone() {
 fn full_segments_can_always_be_overwritten() {
     for (blocks, separate, buffer) in [("3", false, 0), ("3", true, 0), ("4", true, 1), ("3", false, 2), ("6", false, 0)] {
         let mut setup = zones(&[("zone_blocks", blocks), ("code_zones", "1")]);
-        (setup.gc.separate_frontier, setup.buffer) = (separate, buffers()[buffer].1);
+        (setup.gc.separate_write_pointer, setup.buffer) = (separate, buffers()[buffer].1);
         let mut session = Session::new(&setup).unwrap();
         // Ten times over, at random, with the code zone full, too.
         warm_up(&mut session, &setup, &[0], 1);
@@ -374,7 +374,7 @@ fn anything(seed: u64) -> (String, Setup) {
     setup.precondition.fill = pick(&["0", "0.6", "1"]).parse().expect("a number");
     setup.buffer = buffers()[draws.below(3) as usize].1;
     setup.scheduler = [Scheduler::Fifo, Scheduler::ReadFirst][draws.below(2) as usize];
-    setup.gc.separate_frontier = draws.chance(0.5);
+    setup.gc.separate_write_pointer = draws.chance(0.5);
     setup.faults.uncorrectable_reads = if draws.chance(0.4) { 0.01 } else { 0.0 };
     if draws.chance(0.4) {
         (setup.faults.dead_die, setup.faults.dead_die_at_request) = (Some(draws.below(u64::from(dies)) as u16), draws.below(400));

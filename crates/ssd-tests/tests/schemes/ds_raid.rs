@@ -1,4 +1,4 @@
-//! What DS-RAID owes its rows beyond the paper: patrol reads of obsolete members (I9), and bad
+//! What DS-RAID owes its rows beyond the paper: scrub reads of obsolete members (I9), and bad
 //! blocks that leave rows without breaking them (I11).
 
 use crate::common::codewords::beyond_repair;
@@ -47,7 +47,7 @@ fn lost_after_obsolete_pages_went_bad(setup: &Setup) -> (usize, ssd::RunResult) 
     let reads = Mix { reads: 1.0, discards: 0.0, flushes: 0.0, every: 500_000, ..MIX };
     let result = run(&mut session, &workload(4, setup.user_slots, 2_000, reads), Pace::Open);
     session.check_counts();
-    let found = session.scrub().expect("parity is sound");
+    let found = session.audit().expect("parity is sound");
     assert_eq!((found.broken, found.uncovered), (0, 0));
     let mut lost = 0;
     for die in (0..DIES as u16).map(DieId) {
@@ -61,14 +61,14 @@ fn lost_after_obsolete_pages_went_bad(setup: &Setup) -> (usize, ssd::RunResult) 
 }
 
 #[test]
-fn patrol_finds_obsolete_pages_that_cannot_be_read_before_a_die_is_lost() {
+fn scrub_finds_obsolete_pages_that_cannot_be_read_before_a_die_is_lost() {
     let (without, result) = lost_after_obsolete_pages_went_bad(&ds_raid(&[]));
     assert_eq!((result.flash.reads["refresh"], result.flash.programs["refresh"]), (0, 0));
     assert!(without > 0, "nothing depended on the obsolete pages");
     // A second of reads; the drive has 128 rows.
-    let (with, result) = lost_after_obsolete_pages_went_bad(&ds_raid(&[("patrol_rows_per_s", "1000")]));
+    let (with, result) = lost_after_obsolete_pages_went_bad(&ds_raid(&[("scrub_rows_per_s", "1000")]));
     assert!(result.flash.reads["refresh"] > 0 && result.flash.programs["refresh"] > 0);
-    assert_eq!(with, 0, "{without} pages are lost without patrol");
+    assert_eq!(with, 0, "{without} pages are lost without scrub");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn blocks_bad_from_the_factory_and_blocks_that_go_bad_leave_rows_without_breakin
         let result = run(&mut session, &commands, Pace::Closed { depth: 8 });
         assert_eq!((result.host.media_errors, result.host.write_errors), (0, 0), "die {die}");
         session.check_counts();
-        let found = session.scrub().unwrap_or_else(|what| panic!("die {die}: {what}"));
+        let found = session.audit().unwrap_or_else(|what| panic!("die {die}: {what}"));
         assert!(found.sound > 20, "die {die}: {found:?}");
         let found = session.read_back();
         assert_eq!((found.wrong, &found.lost[..]), (None, &[][..]), "die {die}");
@@ -134,7 +134,7 @@ fn answered_while_unprotected(pages: u32) -> usize {
         assert!(at_rest > 0 && result.host.requests["write"] == 1 && result.host.write_errors == 0);
     }
     session.check_counts();
-    assert_eq!(session.scrub().map(|found| found.uncovered), Ok(0));
+    assert_eq!(session.audit().map(|found| found.uncovered), Ok(0));
     unprotected
 }
 
@@ -172,7 +172,7 @@ fn any_parity_of_a_row_that_still_helps_is_used() {
 }
 
 #[test]
-fn a_patrol_beyond_its_range_is_refused() {
-    let error = Session::new(&ds_raid(&[("patrol_rows_per_s", "-1")])).err().expect("no negative pace").to_string();
-    assert_eq!(error, "scheme ds-raid, patrol_rows_per_s: found `-1`, valid are 0 to 1000000");
+fn a_scrub_beyond_its_range_is_refused() {
+    let error = Session::new(&ds_raid(&[("scrub_rows_per_s", "-1")])).err().expect("no negative pace").to_string();
+    assert_eq!(error, "scheme ds-raid, scrub_rows_per_s: found `-1`, valid are 0 to 1000000");
 }

@@ -23,7 +23,7 @@ fn assert_intact(name: &str, session: &mut Session, setup: &Setup) -> ssd::RunRe
     let after = session.run(&mut read_all(setup.user_slots), DEPTH, &mut |_| {});
     assert_eq!((session.first_mismatch(), after.host.media_errors), (None, 0), "{name}");
     session.check_counts();
-    if let Err(what) = session.scrub() {
+    if let Err(what) = session.audit() {
         panic!("{name}: {what}");
     }
     after

@@ -68,7 +68,7 @@ fn parity_pages_per_data_page_are_exactly_m_of_k_and_one_of_63() {
         assert_eq!(stats.parity_pages * k, (whole + stats.block_parity_pages) * m, "k {k}, m {m}");
         assert_eq!(result.flash.programs["parity"], stats.parity_pages + stats.block_parity_pages);
         assert_eq!((result.flash.padded_slots, result.flash.reads.values().sum::<u64>()), (0, 0), "nothing padded, nothing read");
-        let share = ssd::redundancy_share(&setup.drive, &setup.scheme).unwrap();
+        let share = ssd::capacity_overhead(&setup.drive, &setup.scheme).unwrap();
         assert!((share - (1.0 - data as f64 / f64::from(dies * 64))).abs() < 1e-12);
         if (k, m, block) == (7, 1, 1) {
             // The paper prints 85.9 %, which counts the corner page twice.
@@ -122,7 +122,7 @@ fn the_least_cache_is_enough_and_one_page_less_is_refused() {
     }
 }
 
-/// Kills `dies` at a moment of a workload with collection and discards; nothing may be lost.
+/// Kills `dies` at a moment of a workload with GC and discards; nothing may be lost.
 fn kill(name: &str, setup: &Setup, dies: &[u16], at: usize, seed: u64) -> u64 {
     let commands = workload(seed, setup.user_slots, 2_500, MIX);
     let mut session = Session::new(setup).unwrap();
@@ -133,8 +133,8 @@ fn kill(name: &str, setup: &Setup, dies: &[u16], at: usize, seed: u64) -> u64 {
     let first = assert_intact(&name, &mut session, setup);
     let after = run(&mut session, &commands[at..], Pace::Closed { depth: 8 });
     assert_eq!((before.host.write_errors, after.host.write_errors, after.host.media_errors), (0, 0, 0), "{name}");
-    assert!(at < 1_000 || before.flash.erases["gc"] > 0, "{name}: no collection");
-    session.scrub().unwrap_or_else(|what| panic!("{name}: {what}"));
+    assert!(at < 1_000 || before.flash.erases["gc"] > 0, "{name}: no GC");
+    session.audit().unwrap_or_else(|what| panic!("{name}: {what}"));
     let last = assert_intact(&name, &mut session, setup);
     first.redundancy.rebuilt_reads + last.redundancy.rebuilt_reads
 }
@@ -300,7 +300,7 @@ fn nothing_is_padded_for_an_idle_drive_or_a_flush() {
     }
     let result = run(&mut session, &[write(3), write(4)], SERIAL);
     assert_eq!((result.flash.programs["host"], result.flash.programs["parity"]), (2, 1));
-    assert_eq!(session.scrub().map(|found| (found.broken, found.uncovered)), Ok((0, 0)));
+    assert_eq!(session.audit().map(|found| (found.broken, found.uncovered)), Ok((0, 0)));
     let lost: Vec<Lpn> = session.read_back().lost;
     assert!(lost.is_empty());
 }

@@ -28,7 +28,7 @@ fn parities(rule: &str, command: &HostCommand) -> u64 {
     (first / N..end.div_ceil(N)).map(|stripe| each(of_stripe(stripe))).sum()
 }
 
-/// Fails if pages share a parity that are to have one each, or have one each that are to share it, collection or not.
+/// Fails if pages share a parity that are to have one each, or have one each that are to share it, GC or not.
 #[test]
 fn each_rule_programs_the_parities_it_asks_for() {
     for rule in RULES {

@@ -7,7 +7,7 @@
 //! (`zipf_ranks_pages_that_are_scattered_over_the_drive`).
 //!
 //! Nothing is ever collected here: a die has more pages than are programmed on it, so that no
-//! commit is forced by collection, which the table does not know.
+//! commit is forced by GC, which the table does not know.
 //!
 //! How long. The table is of 300 000 writes. Its caches of 2048 entries and fewer are steady after
 //! a few turnovers, of 11 500 writes at most. Those of 4095 are not: entries are never committed

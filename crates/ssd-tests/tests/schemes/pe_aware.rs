@@ -85,11 +85,11 @@ fn without_a_worn_block_stage_2_reads_and_programs_no_parity() {
         let setup = small(&[("stage", "2"), ("grouping", grouping)], 3000 - 400, 0.0);
         let (result, _) = prove("young", &setup, &workload(1, setup.user_slots, 2_000, MIX), Pace::Open);
         assert_eq!((result.flash.reads["parity"], result.flash.programs["parity"]), (0, 0));
-        assert!(result.flash.erases["gc"] > 0, "collection moved pages");
+        assert!(result.flash.erases["gc"] > 0, "GC moved pages");
         let mut session = session(&setup);
         run(&mut session, &workload(1, setup.user_slots, 2_000, MIX), Pace::Open);
         session.drain();
-        assert_eq!(session.scrub().unwrap().sound, 0);
+        assert_eq!(session.audit().unwrap().sound, 0);
         assert!(parities(&session).is_empty());
     }
 }
@@ -103,7 +103,7 @@ fn with_all_blocks_worn_stage_2_costs_what_raid5_costs() {
         let [worn, raid5] = [worn, raid5].map(|setup| run(&mut session(&setup), &commands, DEPTH_ONE));
         let programs = |of: &ssd::RunResult| (of.flash.programs["parity"], of.flash.programs["host"]);
         assert_eq!(programs(&worn), programs(&raid5), "seed {seed}");
-        // A strip that collection has in its hands is not read from flash, and collection runs at
+        // A strip that GC has in its hands is not read from flash, and GC runs at
         // other times: da-raid5 keeps one more block of each die free, to build parity in.
         let (found, expected) = (worn.flash.reads["parity"], raid5.flash.reads["parity"]);
         assert!(found.abs_diff(expected) * 1000 <= expected, "seed {seed}: {found} parity reads, raid5 {expected}");
@@ -119,8 +119,8 @@ fn where_a_block_is_worn_every_page_of_the_stripe_may_be_lost() {
         run(&mut session, &workload(seed, setup.user_slots, 1_500, MIX), Pace::Open);
         session.drain();
         session.check_counts();
-        let scrubbed = session.scrub().unwrap_or_else(|wrong| panic!("{grouping}: {wrong}"));
-        assert!(scrubbed.broken == 0 && scrubbed.sound > 0 && scrubbed.uncovered > 0, "{grouping}: {scrubbed:?}");
+        let audited = session.audit().unwrap_or_else(|wrong| panic!("{grouping}: {wrong}"));
+        assert!(audited.broken == 0 && audited.sound > 0 && audited.uncovered > 0, "{grouping}: {audited:?}");
         let (parities, worn, elsewhere) = (parities(&session), worn_stripes(&mut session, &setup), session.inventory().elsewhere);
         assert!(worn.iter().all(|stripe| parities.contains_key(stripe)), "{grouping}: PEA > 0 and no parity");
         let (mut repaired, mut lost_at_all) = (0, 0);
@@ -149,9 +149,9 @@ fn coverage(session: &mut Session) -> (u32, u32) {
 /// As [`coverage`], of the drive as it stands: parity goes on being built while time passes.
 fn coverage_now(session: &mut Session) -> (u32, u32) {
     session.check_counts();
-    let scrubbed = session.scrub().unwrap();
-    assert_eq!(scrubbed.broken, 0);
-    (scrubbed.sound, scrubbed.uncovered)
+    let audited = session.audit().unwrap();
+    assert_eq!(audited.broken, 0);
+    (audited.sound, audited.uncovered)
 }
 
 fn survives_each_die(session: &mut Session) {
@@ -190,7 +190,7 @@ fn a_drive_that_wears_out_goes_through_all_stages() {
         let life = session.drain().redundancy.life.expect("a scheme of stages");
         let (sound, uncovered) = coverage_now(&mut session);
         let stage = 1 + u32::from(sound > 0) + u32::from(uncovered == 0);
-        // The scrub counts pages: one to four in a stripe.
+        // The audit counts pages: one to four in a stripe.
         let lacks = life.stripes - life.with_parity;
         assert!((lacks..=4 * lacks).contains(&uncovered), "run {seed}: {lacks} stripes and {uncovered} pages without parity");
         assert_eq!(
@@ -227,7 +227,7 @@ fn at_half_load_no_cache_is_slower_than_raid5() {
     let mean = |name: &str, options: &[(&str, &str)]| {
         let mut session = session(&Setup { scheme: scheme(name, options), ..base.clone() });
         let result = run(&mut session, &commands, Pace::Open);
-        (result.host.response_us.mean, result.flash.die_busy_share)
+        (result.host.latency_us.mean, result.flash.die_utilisation)
     };
     let (raid5, busy) = mean("raid5", &[]);
     assert!((0.4..0.65).contains(&busy), "{busy}");

@@ -212,7 +212,7 @@ impl<P: HostPayload, A: FlashArray<P>> Boot<'_, P, A> {
 }
 
 impl<P: HostPayload, A: Scan<P>> Boot<'_, P, A> {
-    /// Rebuilds what the controller knows from flash and power-safe memory.
+    /// Rebuilds what the controller knows from flash and PLP memory.
     fn mount(&mut self) -> Result<(), SetupError> {
         self.mounted = self.engine.mount(std::mem::take(&mut self.remains));
         Ok(())

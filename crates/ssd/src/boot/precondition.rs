@@ -1,7 +1,7 @@
 //! The state in which a workload finds the drive: a real write history, and an age.
 //!
 //! Preconditioning fills the logical space in ascending order and then overwrites it at random
-//! until write amplification no longer moves. A verdict on that comes when collection has run in
+//! until write amplification no longer moves. A verdict on that comes when GC has run in
 //! every log: before, flash is written that was never written, at a write amplification of 1. It
 //! runs the very code that host writes run, only without time: each flash command completes
 //! before the next begins.
@@ -56,7 +56,7 @@ const AHEAD: usize = 16;
 
 /// Flash that nothing had to be collected for yet: until it is used up, write amplification is that of a new drive.
 pub(crate) struct ErasedFlash {
-    /// Of each log, its free units before the first overwrite; `None`: collection ran in it.
+    /// Of each log, its free units before the first overwrite; `None`: GC ran in it.
     logs: Vec<Option<u32>>,
 }
 
@@ -65,7 +65,7 @@ impl ErasedFlash {
         Self { logs: (0..map.logs()).map(|log| Some(map.free_units(log))).collect() }
     }
 
-    /// Whether collection ran in every log that is written. Before the drive is aged, units that were erased are those
+    /// Whether GC ran in every log that is written. Before the drive is aged, units that were erased are those
     /// with P/E cycles. A log with as many free units as before is not written by these overwrites.
     pub(crate) fn is_used_up(&mut self, map: &Ftl) -> bool {
         if self.logs.iter().any(Option::is_some) {

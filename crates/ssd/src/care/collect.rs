@@ -61,12 +61,12 @@ pub(crate) enum NextVictim {
     CloseFirst(UnitId, Cause),
 }
 
-/// How far a collection went.
+/// How far a GC run went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Collecting {
     /// It waits for reads, programs or erases, or there is nothing to collect.
     Waits,
-    /// The next page is the host's open one: it has to be sent before it can be read. Then collection goes on.
+    /// The next page is the host's open one: it has to be sent before it can be read. Then GC goes on.
     SendOpenPage,
     /// All pages of this victim were read, and what was put into pages is in flash.
     AllRead(UnitId),
@@ -96,7 +96,7 @@ impl<P: HostPayload> Care<P> {
             return gc(dirty);
         }
         if core.is_mountable() && !self.commits_have_room(core, writer) {
-            // Cuts may have left frontiers with hardly anything in them: what they waste comes first.
+            // Cuts may have left write pointers with hardly anything in them: what they waste comes first.
             return gc(core.map.condemn_unpinned(log));
         }
         if core.map.free_units(log) > 1 {
@@ -105,7 +105,7 @@ impl<P: HostPayload> Care<P> {
                 return wanted;
             }
         }
-        // Folding takes room, so collection that gains some comes first.
+        // Folding takes room, so GC that gains some comes first.
         let must_fold = core.map.has_slc() && core.map.must_fold(log);
         if must_fold
             && !core.map.lacks_free(log)
@@ -127,7 +127,7 @@ impl<P: HostPayload> Care<P> {
         if core.map.free_units(log) > 0 { self.condemn_wanted(core, writer, log) } else { NextVictim::None }
     }
 
-    /// Whether parity that collection may come to wait for finds room on any die.
+    /// Whether parity that GC may come to wait for finds room on any die.
     pub fn commits_have_room<A: FlashArray<P>>(&self, core: &Core<P, A>, writer: &Writer<P>) -> bool {
         writer.commits_have_room(core, |log| !self.collectors[log].halted)
     }
@@ -191,13 +191,13 @@ impl<P: HostPayload> Care<P> {
         }
     }
 
-    /// Whether collection gains nothing, however often it moves what is there: narrow rows take more room for their parity than
+    /// Whether GC gains nothing, however often it moves what is there: narrow rows take more room for their parity than
     /// the wide ones that they replace. Each victim should gain a page, so that as many as the log has pages fill it.
     pub fn gains_nothing<A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize) -> bool {
         !self.host_wrote && self.collectors[log].fruitless > core.device.grid.blocks_per_die() * victim_pages(core)
     }
 
-    /// Advances the log's collection as far as it goes without waiting.
+    /// Advances the log's GC as far as it goes without waiting.
     #[inline(always)]
     pub fn collect<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &PageWriter, log: usize) -> Collecting {
         let collector = &self.collectors[log];
@@ -356,7 +356,7 @@ fn read_to_move<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, log: us
     core.submit(Command { owner, ppn, count: valid as u8, cause, ..Command::default() });
 }
 
-/// Pages of a victim in collection order.
+/// Pages of a victim in GC order.
 fn victim_pages<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>) -> u32 {
     match core.map.kind() {
         LogKind::Regions => core.device.grid.pages_per_block(),
@@ -527,7 +527,7 @@ mod tests {
         assert_eq!(next(&mut bench), NextVictim::Condemned(second, Cause::WearLevel));
     }
 
-    /// Catches wanted units that wait behind garbage, and those that take the last free unit from collection.
+    /// Catches wanted units that wait behind garbage, and those that take the last free unit from GC.
     #[test]
     fn wanted_units_come_before_the_policys_choice_while_there_is_room() {
         let (mut bench, first, second) = bench(|_| {});
@@ -567,7 +567,7 @@ mod tests {
         assert_eq!(found, NextVictim::None);
     }
 
-    /// Catches collection in idle time that never begins, or never ends.
+    /// Catches GC in idle time that never begins, or never ends.
     #[test]
     fn an_idle_drive_wants_as_many_free_units_as_it_is_told() {
         for (more, wants) in [(0, false), (1, true)] {

@@ -275,7 +275,7 @@ fn holds<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, writer: &Writer<P>
 }
 
 /// Whether the block can be wanted now. Closing an open one gives up the rest of its pages:
-/// collection and commits must keep the blocks they count on.
+/// GC and commits must keep the blocks they count on.
 fn may_recycle<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, writer: &Writer<P>, block: BlockAddr) -> bool {
     if core.device.is_dead(core.device.grid.split_block(block).0) {
         return false;
@@ -443,7 +443,7 @@ mod tests {
     }
 
     /// Catches a block that is moved in haste before the second half of its margin, or not from its first read on; one that
-    /// collection for other reasons hurries; and one without data that is old.
+    /// GC for other reasons hurries; and one without data that is old.
     #[test]
     fn a_block_is_pressing_from_the_second_half_of_a_margin_on() {
         let (mut bench, block) = bench();
@@ -497,7 +497,7 @@ mod tests {
         bench.write(0, 0..8);
         let [new, worn] = [0, 4].map(|lpn| BlockAddr(bench.unit_of(lpn)));
         assert!(new != worn);
-        // A unit of collection is a block here; its P/E cycles are the medium's.
+        // A unit of GC is a block here; its P/E cycles are the medium's.
         for (block, pe) in [(new, 0), (worn, 15_000 - 1)] {
             bench.core.device.array.set_age(block, |info| info.pe = pe);
         }

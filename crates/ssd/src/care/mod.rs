@@ -1,22 +1,22 @@
-//! What keeps a drive sound while nobody asks: collection, rebuild, patrol, limits, refresh, bad blocks.
+//! What keeps a drive sound while nobody asks: GC, rebuild, scrub, limits, refresh, bad blocks.
 
 pub(crate) mod bad_blocks;
 pub(crate) mod collect;
 pub(crate) mod limits;
-pub(crate) mod patrol;
 pub(crate) mod profiles;
 pub(crate) mod rebuild;
 pub(crate) mod refresh;
+pub(crate) mod scrub;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod toy;
 
 use crate::care::collect::Collector;
-use crate::care::patrol::Patrol;
 use crate::care::profiles::Profiles;
 use crate::care::rebuild::Rebuild;
 use crate::care::refresh::Refresh;
+use crate::care::scrub::Scrub;
 use crate::config::{Setup, SlcFold};
 use crate::write::{Way, Writer};
 use device::contents::HostPayload;
@@ -38,7 +38,7 @@ pub(crate) enum DriveIs {
 pub(crate) enum HostUse {
     /// Requests are outstanding, or one is expected.
     Busy,
-    /// The run ends when all commands have ended: the patrol and timers must not submit more.
+    /// The run ends when all commands have ended: the scrub and timers must not submit more.
     Away,
 }
 
@@ -55,12 +55,12 @@ pub(crate) struct Damage {
 #[derive(Clone)]
 pub(crate) struct Care<P: HostPayload> {
     pub collectors: Vec<Collector>,
-    /// Whether anything was written for the host since a victim was erased: what collection gained was of use.
+    /// Whether anything was written for the host since a victim was erased: what GC gained was of use.
     pub host_wrote: bool,
     /// Units to be collected out of turn, in order, each for a reason of its own.
     pub wanted: VecDeque<(UnitId, Cause)>,
     pub rebuild: Rebuild<P>,
-    pub patrol: Patrol,
+    pub scrub: Scrub,
     pub refresh: Refresh,
     pub damage: Damage,
     /// Reserved pages for page profiles, on a drive that flushes them.
@@ -83,7 +83,7 @@ impl<P: HostPayload> Care<P> {
             host_wrote: false,
             wanted: VecDeque::new(),
             rebuild: Rebuild::new(&setup.faults),
-            patrol: Patrol::new(Writer::<P>::patrol_interval(protection)),
+            scrub: Scrub::new(Writer::<P>::scrub_interval(protection)),
             refresh: Refresh::default(),
             damage: Damage::default(),
             profiles: None,

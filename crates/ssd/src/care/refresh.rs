@@ -28,7 +28,7 @@ use nand::{FlashArray, ProgramOutcome, ReadOutcome, span_of};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Capability, Cause, Grid, Nanos, PeCycles, Ppn, SimTime, Streams};
 
-/// Deadlines of a drive's units of collection.
+/// Deadlines of a drive's units of GC.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Refresh {
     policy: Option<RefreshPolicy>,
@@ -498,7 +498,7 @@ mod tests {
 
     /// Catches pages that are left out of a recharge, and one that goes on although a page could not be read.
     #[test]
-    fn a_recharge_reads_every_page_and_ends_in_collection_if_one_fails() {
+    fn a_recharge_reads_every_page_and_ends_in_gc_if_one_fails() {
         let (mut bench, block) = being_recharged();
         let reads = bench.carry_out();
         assert_eq!(reads.iter().map(|read| read.ppn.0).collect::<Vec<_>>(), (block.0 * 4..block.0 * 4 + 4).collect::<Vec<_>>());

@@ -20,17 +20,17 @@ struct Inspection {
 
 impl Inspection {
     fn start<P: HostPayload, A: FlashArray<P>>(&self, core: &mut Core<P, A>) {
-        core.schedule(Timer::Patrol, core.device.now + self.every);
+        core.schedule(Timer::Scrub, core.device.now + self.every);
     }
 
     /// The timer's arm: reads the next full block, if there is one, and sets out anew.
     fn due<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
-        core.clear(Timer::Patrol);
+        core.clear(Timer::Scrub);
         let units = core.map.units() as u32;
         let in_turn = (self.next..units).chain(0..self.next);
         if let Some(unit) = in_turn.into_iter().find(|&unit| core.map.unit(unit).state == UnitState::Closed) {
             self.next = (unit + 1) % units;
-            let (owner, ppn) = (Owner::Patrol { superblock: unit }, core.device.grid.ppn(BlockAddr(unit), 0));
+            let (owner, ppn) = (Owner::Scrub { superblock: unit }, core.device.grid.ppn(BlockAddr(unit), 0));
             core.submit(Command { owner, ppn, cause: Cause::Refresh, ..Command::default() });
         }
         self.start(core);
@@ -54,7 +54,7 @@ fn full_blocks_are_read_in_turn_and_one_that_cannot_be_read_is_noticed() {
     let mut read = Vec::new();
     for tick in 1..=4 {
         let (time, resource) = bench.core.device.calendar.next().expect("the inspection goes on");
-        assert_eq!((time.0, resource), (tick * 1_000, bench.core.timer(Timer::Patrol)));
+        assert_eq!((time.0, resource), (tick * 1_000, bench.core.timer(Timer::Scrub)));
         bench.core.device.now = time;
         inspection.due(&mut bench.core);
         for command in bench.carry_out() {

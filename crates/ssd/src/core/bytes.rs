@@ -1,4 +1,4 @@
-//! Writing and reading the fields of power-safe memory (`docs/spec/memory.md`). Each component that keeps something there writes
+//! Writing and reading the fields of PLP memory (`docs/spec/memory.md`). Each component that keeps something there writes
 //! and reads its own part.
 
 use device::contents::PageBuf;

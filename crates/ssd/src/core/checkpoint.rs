@@ -2,7 +2,7 @@
 //!
 //! When the last page of a block is programmed, the OOB bytes of its pages are written once more, to
 //! reserved blocks outside the drive's capacity: its *summary*. Before the block is erased the summary
-//! is struck out. Both pass through power-safe memory, so a summary is there or not, never in part. A
+//! is struck out. Both pass through PLP memory, so a summary is there or not, never in part. A
 //! mount reads all summaries, and of each block that has one a single page: if that has the P/E count of
 //! the summary, the summary is believed. That a block is erased is noted likewise, from the end of its
 //! erase to its first program. All pages of other blocks are looked at.

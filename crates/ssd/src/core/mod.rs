@@ -4,6 +4,7 @@
 //! commands. What it wants of another component it leaves in [`Core::out`]; the engine hands that on.
 
 pub(crate) mod apart;
+pub(crate) mod audit;
 #[cfg(unix)]
 pub(crate) mod bytes;
 pub(crate) mod changes;
@@ -19,7 +20,6 @@ pub(crate) mod newest;
 pub(crate) mod owner;
 pub(crate) mod read_step;
 pub(crate) mod safe;
-pub(crate) mod scrub;
 pub(crate) mod sorted;
 pub(crate) mod streams;
 pub(crate) mod stripe_step;

@@ -33,8 +33,8 @@ pub(crate) enum Owner {
     Stripe { op: OpId, strip: u8 },
     /// A page that is recharged in place.
     Recharge { log: u16 },
-    /// The patrol looks at a page of a row.
-    Patrol { superblock: u32 },
+    /// The scrub looks at a page of a row.
+    Scrub { superblock: u32 },
     /// A strip that a rebuild writes.
     Strip { log: u16 },
     /// Page `term` of a solve.

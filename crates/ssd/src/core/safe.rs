@@ -1,4 +1,4 @@
-//! Power-safe memory: what a power cut does not take, beside flash.
+//! PLP memory: what a power cut does not take, beside flash.
 
 use crate::config::Power;
 use crate::core::checkpoint::Checkpoint;

@@ -1,7 +1,7 @@
 //! Streams of the host's writes: which stream each logical page belongs to.
 //!
 //! A page is *wanted* in the stream of its newest write, and *lies* in the stream for which it got its place: these differ
-//! while a newer write waits in the buffer, or for its turn. Collection goes by where a page lies, so that the pages of a
+//! while a newer write waits in the buffer, or for its turn. GC goes by where a page lies, so that the pages of a
 //! block that is kept to one stream are of that stream.
 
 use crate::core::Core;

@@ -12,8 +12,8 @@ pub(crate) enum Timer {
     Arrivals,
     /// The first of the answers that the controller gives without flash is due.
     Answers,
-    /// The patrol reads its next row.
-    Patrol,
+    /// The scrub reads its next row.
+    Scrub,
     /// The adder of block groups has added a page.
     Adder,
     /// Some block is due for a refresh.
@@ -53,7 +53,7 @@ impl Timer {
         let row = match self {
             Timer::Arrivals => 0,
             Timer::Answers => 1,
-            Timer::Patrol => 2,
+            Timer::Scrub => 2,
             Timer::Adder => 3,
             Timer::Refresh => 4,
             Timer::Decoder(channel) => BEFORE + channel,
@@ -74,7 +74,7 @@ impl Resource {
         Resource::Timer(match row {
             0 => Timer::Arrivals,
             1 => Timer::Answers,
-            2 => Timer::Patrol,
+            2 => Timer::Scrub,
             3 => Timer::Adder,
             4 => Timer::Refresh,
             row if row < BEFORE + grid.geometry().channels => Timer::Decoder(row - BEFORE),

@@ -1,4 +1,4 @@
-//! Where the response of every request goes, as named waits that add up to it.
+//! Where the latency of every request goes, as named waits that add up to it.
 //!
 //! A request, and each stripe update of one, has a *ledger*: the waits from its arrival up to an instant. It is
 //! carried on whenever the request moves on. Either it only waited for something, then all the time since is of that
@@ -150,12 +150,12 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
     /// The ledger of a job that is answered now.
     ///
     /// # Panics
-    /// If its waits do not add up to the response.
+    /// If its waits do not add up to the latency.
     #[inline]
     pub fn closed_ledger(&self, job: JobId, arrival: SimTime) -> Option<Ledger> {
         let ledger = self.ledgers.as_ref()?.of_jobs[job.index()];
-        let response = self.device.now.since(arrival);
-        assert_eq!((ledger.waits.total(), ledger.span()), (response, response), "waits add up to the response");
+        let latency = self.device.now.since(arrival);
+        assert_eq!((ledger.waits.total(), ledger.span()), (latency, latency), "waits add up to the latency");
         Some(ledger)
     }
 

@@ -85,7 +85,7 @@ impl Disk {
             engine.core.device.now = end.max(engine.core.device.now);
             let late = engine.client_mut().answers.iter_mut().filter(|answer| answer.at > from && answer.at < end);
             late.for_each(|answer| {
-                answer.response += end.since(answer.at);
+                answer.latency += end.since(answer.at);
                 answer.at = end;
             });
         });

@@ -161,7 +161,7 @@ impl Disk {
         let now = self.now();
         let taken = on_engine!(&self.medium, engine => engine.client_requests());
         let untaken = self.next - self.waiting.len() as u64..self.next;
-        let failed = |request| DiskAnswer { request, result: Err(Failed::PowerCut), at: now, response: Nanos(0) };
+        let failed = |request| DiskAnswer { request, result: Err(Failed::PowerCut), at: now, latency: Nanos(0) };
         answers.extend(taken.into_iter().chain(untaken).map(failed));
         self.waiting.clear();
         self.out_of_range.clear();
@@ -278,7 +278,7 @@ impl Disk {
         let now = self.now();
         let taken = on_engine!(&self.medium, engine => engine.client_requests());
         let untaken = self.next - self.waiting.len() as u64..self.next;
-        let failed = |request| DiskAnswer { request, result: Err(Failed::PowerCut), at: now, response: Nanos(0) };
+        let failed = |request| DiskAnswer { request, result: Err(Failed::PowerCut), at: now, latency: Nanos(0) };
         let answers = taken.into_iter().chain(untaken).map(failed).collect();
         match (&snapshot.state, &mut self.medium) {
             (State::Memory(prepared), Medium::Memory(own)) => own.clone_from(prepared),

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Requests are queued with [`Disk::submit`] and answered by [`Disk::run`], as many at the same time as are waiting; each takes
-//! the virtual time that the modelled drive needs. Between requests the host may be away ([`Disk::idle`]): collection, refresh,
-//! patrol and encoding go on. Everything is determined by the setup, its seed and the calls; a drive in files also
+//! the virtual time that the modelled drive needs. Between requests the host may be away ([`Disk::idle`]): GC, refresh,
+//! scrub and encoding go on. Everything is determined by the setup, its seed and the calls; a drive in files also
 //! by what the files hold.
 //!
 //! What reads find is held against what was written, sector by sector ([`crate::host::shadow`]): a wrong read is an error
@@ -87,7 +87,7 @@ pub struct DiskAnswer {
     /// When it was answered, in virtual time.
     pub at: SimTime,
     /// How long that took since it was submitted, in virtual time.
-    pub response: Nanos,
+    pub latency: Nanos,
 }
 
 /// A request that waits for the drive to take it.
@@ -130,7 +130,7 @@ impl Disk {
         Ok(Self::over(medium, setup))
     }
 
-    /// A new drive with an image at `path` and its power-safe memory beside it.
+    /// A new drive with an image at `path` and its PLP memory beside it.
     ///
     /// # Errors
     /// Names the setting at fault, or the file that cannot be made.
@@ -493,5 +493,5 @@ fn told_of(answer: ClientAnswer, is_read_only: bool) -> DiskAnswer {
         ClientResult::Refused if is_read_only => Err(Failed::ReadOnly),
         ClientResult::Refused => Err(Failed::NotWritten),
     };
-    DiskAnswer { request: answer.request, result, at: answer.at, response: answer.response }
+    DiskAnswer { request: answer.request, result, at: answer.at, latency: answer.latency }
 }

@@ -62,7 +62,7 @@ pub const CONTROLS: &[(&str, &str)] = &[
     ("wear-out N", "block N takes nothing any more; what it holds stays until an erase of it is tried"),
     ("cut-power", "what is volatile is gone; requests under way fail; the drive mounts and recovers"),
     ("age TIME", "the drive lies switched off for so long: 90d"),
-    ("idle TIME", "nobody asks anything for so long: collection, refresh and patrol go on"),
+    ("idle TIME", "nobody asks anything for so long: GC, refresh and scrub go on"),
     ("wear +CYCLES", "every block has so many P/E cycles more: +1000"),
     ("temperature CELSIUS", "the drive has this temperature from now on: 55C"),
     ("silent CHANCE", "page reads return another page and report success with this probability: 1e-4"),

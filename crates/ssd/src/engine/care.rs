@@ -36,13 +36,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         Timer::Decoder(channel as u32).index(&self.core.device.grid)
     }
 
-    pub(crate) fn start_patrol(&mut self) {
-        self.care.start_patrol(&mut self.core);
+    pub(crate) fn start_scrub(&mut self) {
+        self.care.start_scrub(&mut self.core);
     }
 
-    pub(crate) fn patrol_due(&mut self) {
+    pub(crate) fn scrub_due(&mut self) {
         let host = self.host_is();
-        self.care.patrol_due(&mut self.core, host);
+        self.care.scrub_due(&mut self.core, host);
     }
 
     #[inline]

@@ -141,7 +141,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Owner::Collect { log } => self.collect_read_done(command.ppn, log as usize, outcome),
             Owner::Stripe { op, strip } => self.stripe_read_done(command.ppn, op, u32::from(strip), outcome),
             Owner::Solve { solve, term } => self.solve_read_done(command, solve, term, outcome),
-            Owner::Patrol { superblock } => self.patrol_read_done(superblock, outcome),
+            Owner::Scrub { superblock } => self.scrub_read_done(superblock, outcome),
             Owner::Recharge { log } => self.recharge_read_done(command, log as usize, outcome),
             Owner::Lazy { read, block } => self.lazy_read_done(command, read, usize::from(block), outcome),
             owner => unreachable!("{owner:?} reads nothing"),

@@ -1,7 +1,7 @@
 //! What other components call of block groups.
 
+use crate::core::audit::{Audit, HeldSum};
 use crate::core::owner::Holds;
-use crate::core::scrub::{HeldSum, Scrub};
 use crate::engine::Engine;
 use crate::write::groups::GroupStats;
 use device::contents::HostPayload;
@@ -41,9 +41,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.writer.groups.stats(&self.core)
     }
 
-    /// See [`crate::write::groups::Groups::scrub`].
-    pub(crate) fn scrub_groups(&self) -> Result<Scrub, String> {
-        self.writer.groups.scrub(&self.core)
+    /// See [`crate::write::groups::Groups::audit`].
+    pub(crate) fn audit_groups(&self) -> Result<Audit, String> {
+        self.writer.groups.audit(&self.core)
     }
 
     /// See [`crate::write::groups::Groups::held_sums`].

@@ -94,7 +94,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let map = empty_map(setup, &grid, &protection, &streams, is_kept_out)?;
         let logs = map.logs();
         let mut device = Device::new(array, &setup.drive.timing, setup.scheduler, Timer::count(&grid));
-        device.collection_occupies = setup.gc.occupies_die;
+        device.gc_occupies = setup.gc.occupies_die;
         if map.has_slc() {
             device.latencies = device.latencies.with_slc(setup.drive.slc.times());
         }

@@ -207,7 +207,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             Resource::Timer(Timer::OffLine) => self.offline_due(),
             Resource::Timer(Timer::Sums) => self.writer.groups.summing_due(&mut self.core),
             Resource::Timer(Timer::Flush) => self.flush_due(),
-            Resource::Timer(Timer::Patrol) => self.patrol_due(),
+            Resource::Timer(Timer::Scrub) => self.scrub_due(),
             // These have done all they do when their event was taken (`next_event`).
             Resource::Timer(Timer::Age | Timer::Refresh | Timer::Arrivals) => {}
         }

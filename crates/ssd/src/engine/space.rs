@@ -1,7 +1,7 @@
 //! Who waits for space, in which order they are served, and in which order they are given up.
 //!
 //! A drive has eleven waiting rooms: the rows of `Engine::ROOMS`. Whenever space or parity appeared
-//! (`core.retry`), all rooms are tried again, in the order of the table: work that collection depends on comes
+//! (`core.retry`), all rooms are tried again, in the order of the table: work that GC depends on comes
 //! before work that only the host waits for. When nothing moves any more, no erase will ever bring the space that
 //! is still waited for: then the rooms are given up one entry at a time, in the order of [`Room::GIVEN_UP`], until
 //! something moves again.
@@ -211,7 +211,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         true
     }
 
-    /// Collection of a log may find nothing that it could erase, because partial parities keep old versions in its units, and
+    /// GC of a log may find nothing that it could erase, because partial parities keep old versions in its units, and
     /// begins no commit of these as long as that log has no room for parity. The parity of such a stripe may go to another die,
     /// which has room: it is committed. True if there is one.
     fn commit_what_keeps_room(&mut self) -> bool {

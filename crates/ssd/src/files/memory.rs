@@ -1,4 +1,4 @@
-//! The file of power-safe memory, which is also the log of what flash has written: `docs/spec/memory.md`.
+//! The file of PLP memory, which is also the log of what flash has written: `docs/spec/memory.md`.
 //!
 //! A state is followed by transactions, each with what was written to flash since the one before, and with the fields that
 //! changed meanwhile. A transaction is there as a whole or not at all, and those before it are there as well: whatever of the file a
@@ -35,7 +35,7 @@ const HEAD: usize = 40;
 const BEFORE_AT: usize = 32;
 const OWN_AT: usize = 36;
 
-/// Why a file is no power-safe memory, or could not be used.
+/// Why a file is no PLP memory, or could not be used.
 #[derive(Debug)]
 pub struct MemoryError {
     file: PathBuf,

@@ -1,4 +1,4 @@
-//! A drive in files: flash is an image (`docs/spec/image.md`), power-safe memory a file beside it
+//! A drive in files: flash is an image (`docs/spec/image.md`), PLP memory a file beside it
 //! (`docs/spec/memory.md`). Killing the process is a power cut, and opening the files mounts the drive.
 //!
 //! What changes between two answers is saved at once, flash and memory together, in a transaction of the memory's file; the
@@ -19,9 +19,9 @@ use crate::boot;
 use crate::boot::age::mark_bad_blocks;
 use crate::config::SetupError;
 use crate::config::{Pace, PayloadKind, Setup};
+use crate::core::audit::Audit;
 use crate::core::bytes::{Malformed, Writer};
 use crate::core::flash::FlashFile;
-use crate::core::scrub::Scrub;
 use crate::engine::Engine;
 use crate::fit::check_setup;
 use crate::host::oracle::Oracle;
@@ -53,7 +53,7 @@ pub(crate) type Flash = Faulty<FlashFile>;
 pub struct DriveFiles {
     /// Its flash.
     pub image: Box<dyn Store>,
-    /// Its power-safe memory, which is the log of its flash.
+    /// Its PLP memory, which is the log of its flash.
     pub memory: Box<dyn Store>,
 }
 
@@ -75,7 +75,7 @@ pub enum ImageSessionError {
     Setup(SetupError),
     /// The image.
     Image(ImageError),
-    /// The file of power-safe memory.
+    /// The file of PLP memory.
     Memory(MemoryError),
 }
 
@@ -155,7 +155,7 @@ pub struct ImageSession {
 }
 
 impl ImageSession {
-    /// A new drive with an image at `path` and its power-safe memory beside it, in `path.memory`.
+    /// A new drive with an image at `path` and its PLP memory beside it, in `path.memory`.
     ///
     /// # Errors
     /// Names the setting at fault, or the file that cannot be made.
@@ -368,7 +368,7 @@ impl ImageSession {
     /// which hears its number, says no.
     ///
     /// # Errors
-    /// If power-safe memory cannot be saved. Nothing more is told then, now or later.
+    /// If PLP memory cannot be saved. Nothing more is told then, now or later.
     pub fn advance(
         &mut self,
         commands: &mut dyn Iterator<Item = HostCommand>,
@@ -444,12 +444,12 @@ impl ImageSession {
         Ok(())
     }
 
-    /// As [`crate::Session::scrub`].
+    /// As [`crate::Session::audit`].
     ///
     /// # Errors
     /// Says what differs.
-    pub fn scrub(&self) -> Result<Scrub, String> {
-        self.drive.scrub()
+    pub fn audit(&self) -> Result<Audit, String> {
+        self.drive.audit()
     }
 
     /// As [`crate::Session::check_counts`].
@@ -574,7 +574,7 @@ fn mount(drive: &mut Engine<PageBuf, Flash>, setup: &Setup, saved: SimTime, rema
 }
 
 fn not_saved() -> ImageSessionError {
-    SetupError::new("power-safe memory could not be saved, and is not what the drive had".to_owned()).into()
+    SetupError::new("plp memory could not be saved, and is not what the drive had".to_owned()).into()
 }
 
 /// What is under the flash of a drive in files.

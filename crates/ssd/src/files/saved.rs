@@ -1,4 +1,4 @@
-//! Power-safe memory as fields, and back: `docs/spec/memory.md`. Ways of writing write and read what is theirs. What the controller
+//! PLP memory as fields, and back: `docs/spec/memory.md`. Ways of writing write and read what is theirs. What the controller
 //! cannot know, what has failed of its flash, is kept beside it.
 
 use super::blocks::{SUMMARY_END, summary_of};

@@ -13,7 +13,7 @@ const SUFFIX: &str = ".snapshot";
 /// Bytes that are copied at once.
 const AT_ONCE: usize = 1 << 20;
 
-/// The copy of this name: of the image, and of power-safe memory.
+/// The copy of this name: of the image, and of PLP memory.
 fn copy_of(image: &Path, name: &str) -> [PathBuf; 2] {
     let of_image = beside(image, &format!(".{name}{SUFFIX}"));
     let of_memory = Memory::path_beside(&of_image);

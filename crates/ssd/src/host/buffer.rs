@@ -98,7 +98,7 @@ impl<P: HostPayload> WriteBuffer<P> {
         let cached = scheme.filter(|scheme| scheme.has_write_cache());
         let own = cached.is_some() && buffer.kind == BufferKind::Off;
         Self {
-            kind: if own { BufferKind::PowerSafe } else { buffer.kind },
+            kind: if own { BufferKind::Plp } else { buffer.kind },
             capacity: (!own).then_some((buffer.size.0 / slot_size.0) as usize),
             stripes: cached.map(|scheme| DirtyStrips::new(scheme.data_strips())),
             entries: FxHashMap::default(),
@@ -467,7 +467,7 @@ mod tests {
         let setup = tiny_setup("da-raid5", BufferKind::Off);
         let Protection::Stripes(scheme) = tiny_scheme(&setup) else { panic!("static stripes") };
         let mut cache = WriteBuffer::new(&setup.buffer, PAGES, Some(&*scheme));
-        assert_eq!((cache.kind(), cache.capacity()), (BufferKind::PowerSafe, None));
+        assert_eq!((cache.kind(), cache.capacity()), (BufferKind::Plp, None));
         let n = scheme.data_strips();
         [0, n, 1, 2 * n].into_iter().for_each(|lpn| write(&mut cache, lpn));
         assert_eq!(by_age(&cache), [n, 1, 0, 2 * n]);
@@ -555,7 +555,7 @@ mod tests {
     /// eviction, a discard or a failure leaves wrong.
     #[test]
     fn a_page_that_a_die_has_taken_up_takes_no_slot() {
-        let setup = tiny_setup("none", BufferKind::PowerSafe);
+        let setup = tiny_setup("none", BufferKind::Plp);
         let mut buffer = WriteBuffer::<Tag>::new(&setup.buffer, PAGES, None);
         (0..4).for_each(|lpn| write(&mut buffer, lpn));
         let leaving: Vec<_> = (0..4).map(|lpn| buffer.launch(lpn, 8)).collect();
@@ -575,7 +575,7 @@ mod tests {
     /// Catches an order that depends on the hash, and pages on their way that are left out: these are oldest.
     #[test]
     fn a_cut_finds_all_pages_by_age() {
-        let setup = tiny_setup("none", BufferKind::PowerSafe);
+        let setup = tiny_setup("none", BufferKind::Plp);
         let mut buffer = WriteBuffer::<Tag>::new(&setup.buffer, PAGES, None);
         [5, 9, 2, 7].into_iter().for_each(|lpn| write(&mut buffer, lpn));
         buffer.launch(2, 8);

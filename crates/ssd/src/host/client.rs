@@ -19,7 +19,7 @@ pub(crate) struct ClientAnswer {
     /// When.
     pub at: SimTime,
     /// Time from its arrival to its answer.
-    pub response: Nanos,
+    pub latency: Nanos,
 }
 
 /// What became of a request.
@@ -149,7 +149,7 @@ impl Client {
     }
 
     /// A request was answered; what becomes of it.
-    pub fn answered(&mut self, request: u64, is_read: bool, failed: bool, at: SimTime, response: Nanos) {
+    pub fn answered(&mut self, request: u64, is_read: bool, failed: bool, at: SimTime, latency: Nanos) {
         let result = match is_read.then(|| self.reads.remove(&(request as u32))).flatten() {
             Some(read) if read.wrong => ClientResult::Wrong,
             Some(read) if read.left == 0 && !failed => ClientResult::Data(read.found.bytes),
@@ -158,7 +158,7 @@ impl Client {
             _ => ClientResult::Done,
         };
         self.writes.remove(&request);
-        self.answers.push(ClientAnswer { request, result, at, response });
+        self.answers.push(ClientAnswer { request, result, at, latency });
     }
 
     /// A page of a request was written, or discarded, and that is answered when so many requests have arrived.

@@ -354,7 +354,7 @@ mod tests {
     /// page that keeps its age.
     #[test]
     fn the_oldest_pages_leave_above_three_quarters() {
-        let mut alone = plain(BufferKind::PowerSafe);
+        let mut alone = plain(BufferKind::Plp);
         for lpn in [9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 10, 11, 9] {
             alone.write(lpn..lpn + 1);
             assert!(alone.placing.is_empty(), "at most twelve are dirty");
@@ -367,7 +367,7 @@ mod tests {
     /// Catches an eviction that leaves dirty mates behind, or takes pages of other stripes along.
     #[test]
     fn a_page_leaves_with_the_dirty_pages_of_its_stripe() {
-        let mut alone = HostAlone::<Tag>::new("raid5", BufferKind::PowerSafe);
+        let mut alone = HostAlone::<Tag>::new("raid5", BufferKind::Plp);
         for lpn in [5, 20, 21, 22, 23, 24, 25, 26, 27, 7, 4, 28] {
             alone.write(lpn..lpn + 1);
         }
@@ -380,7 +380,7 @@ mod tests {
     /// that are not told of the room, and pages that keep their slots until others of their eviction are durable.
     #[test]
     fn a_full_buffer_lets_requests_wait_in_order() {
-        let mut alone = plain(BufferKind::PowerSafe);
+        let mut alone = plain(BufferKind::Plp);
         alone.write_each(0..16);
         assert_eq!(alone.placing_lpns(), each(0..5));
         alone.write(20..26);
@@ -402,7 +402,7 @@ mod tests {
     #[test]
     fn while_a_request_waits_pages_leave_until_the_dies_have_enough() {
         for (at_work, under_way) in [(1000, 16), (9, 10)] {
-            let mut alone = plain(BufferKind::PowerSafe);
+            let mut alone = plain(BufferKind::Plp);
             alone.host.buffer.set_at_work(at_work);
             alone.write_each(0..16);
             assert_eq!(alone.placing.len(), 5, "no request waits");
@@ -414,7 +414,7 @@ mod tests {
     /// Catches a part of a row that leaves, and gets a parity of its own, while whole rows are under way.
     #[test]
     fn less_than_a_row_stays_while_rows_are_under_way() {
-        let mut alone = rows(BufferKind::PowerSafe);
+        let mut alone = rows(BufferKind::Plp);
         for page in (0..15).step_by(3) {
             alone.write(page..page + 3);
         }
@@ -431,7 +431,7 @@ mod tests {
     /// Catches a stripe that is written in two parts because the first one leaves while the request with the second one waits.
     #[test]
     fn a_stripe_that_a_waiting_request_completes_stays() {
-        let mut alone = HostAlone::<Tag>::new("raid5", BufferKind::PowerSafe);
+        let mut alone = HostAlone::<Tag>::new("raid5", BufferKind::Plp);
         for page in (0..14).step_by(2) {
             alone.write(page..page + 2);
         }
@@ -449,7 +449,7 @@ mod tests {
     /// so that the others wait for as many evictions, one after the other.
     #[test]
     fn a_write_cache_makes_room_for_all_that_wait_at_once() {
-        let mut alone = HostAlone::<Tag>::new("da-raid5", BufferKind::PowerSafe);
+        let mut alone = HostAlone::<Tag>::new("da-raid5", BufferKind::Plp);
         alone.write_each(0..16);
         assert_eq!(alone.placing_lpns(), [[0, 1, 2, 3]], "above three quarters");
         for stripe in 4..8 {
@@ -578,7 +578,7 @@ mod tests {
     /// Catches a waiting request that stays although its room will never come.
     #[test]
     fn whoever_waits_first_for_room_can_be_failed() {
-        let mut alone = plain(BufferKind::PowerSafe);
+        let mut alone = plain(BufferKind::Plp);
         alone.write_each(0..16);
         alone.write_each(20..22);
         alone.host.fail_buffer_waiter(&mut alone.core);

@@ -43,7 +43,7 @@ impl AnsweredRequest {
     }
 }
 
-/// Sums over requests of nearly the same response.
+/// Sums over requests of nearly the same latency.
 #[derive(Clone, Copy, Debug, Default)]
 struct Class {
     requests: u64,
@@ -51,19 +51,19 @@ struct Class {
     waits: [u128; Wait::COUNT],
 }
 
-/// Classes of responses for each power of two: neighbours differ by 3 %.
+/// Classes of latencies for each power of two: neighbours differ by 3 %.
 const CLASSES: u32 = 32;
 
-/// The class of a response.
-fn class_of(response: Nanos) -> usize {
-    let bits = response.0.max(1).ilog2();
+/// The class of a latency.
+fn class_of(latency: Nanos) -> usize {
+    let bits = latency.0.max(1).ilog2();
     match bits.checked_sub(CLASSES.ilog2()) {
-        None => response.0 as usize,
-        Some(shift) => (shift * CLASSES) as usize + (response.0 >> shift) as usize,
+        None => latency.0 as usize,
+        Some(shift) => (shift * CLASSES) as usize + (latency.0 >> shift) as usize,
     }
 }
 
-/// Where the time of all requests of a kind went, by class of response.
+/// Where the time of all requests of a kind went, by class of latency.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WaitFolds(Vec<Class>);
 
@@ -72,7 +72,7 @@ pub(crate) struct WaitFolds(Vec<Class>);
 pub(crate) struct Explained {
     /// How many requests.
     pub requests: u64,
-    /// Mean nanoseconds by wait, in the order of [`Wait::ALL`]: they add up to the mean response.
+    /// Mean nanoseconds by wait, in the order of [`Wait::ALL`]: they add up to the mean latency.
     pub mean_ns: [f64; Wait::COUNT],
 }
 
@@ -181,11 +181,11 @@ mod tests {
     #[test]
     fn classes_are_narrow_and_in_order() {
         let mut draws = Streams::new(1).stream("test/classes");
-        let mut responses: Vec<u64> = (0..20_000).map(|_| below_a_power(&mut draws, 60)).collect();
-        responses.extend(0..5000);
-        responses.sort_unstable();
+        let mut latencies: Vec<u64> = (0..20_000).map(|_| below_a_power(&mut draws, 60)).collect();
+        latencies.extend(0..5000);
+        latencies.sort_unstable();
         let mut lowest = (usize::MAX, 0);
-        for pair in responses.windows(2) {
+        for pair in latencies.windows(2) {
             let (one, next) = (class_of(Nanos(pair[0])), class_of(Nanos(pair[1])));
             assert!(one <= next, "{pair:?}");
             if one != lowest.0 {
@@ -194,14 +194,14 @@ mod tests {
             let width = pair[0] - lowest.1;
             assert!(width * 32 <= lowest.1.max(1) || width == 0, "{width} at {}", pair[0]);
         }
-        for response in 0..4096 {
-            let step = class_of(Nanos(response + 1)) - class_of(Nanos(response));
-            assert!(step <= 1, "no class is left out at {response}");
+        for latency in 0..4096 {
+            let step = class_of(Nanos(latency + 1)) - class_of(Nanos(latency));
+            assert!(step <= 1, "no class is left out at {latency}");
         }
     }
 
     /// The slowest 1 % against a sorted list of all requests. Requests at the border are taken as alike if they are of
-    /// one class; so the mean response may differ by 1/32.
+    /// one class; so the mean latency may differ by 1/32.
     #[test]
     fn the_slowest_are_those_of_a_sorted_list() {
         let mut draws = Streams::new(2).stream("test/slowest");
@@ -214,7 +214,7 @@ mod tests {
                     (one.total().0, one)
                 })
                 .collect();
-            all.sort_unstable_by_key(|(response, _)| std::cmp::Reverse(*response));
+            all.sort_unstable_by_key(|(latency, _)| std::cmp::Reverse(*latency));
             for share in [0.01, 1.0] {
                 let slowest = folds.slowest(share);
                 let wanted = (requests as f64 * share).ceil() as usize;

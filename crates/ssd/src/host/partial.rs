@@ -163,7 +163,7 @@ mod tests {
     /// Catches sectors that are taken from the wrong side, and a buffer that is not asked.
     #[test]
     fn the_other_sectors_come_from_what_the_page_held() {
-        let mut alone = HostAlone::<PageBuf>::new("none", BufferKind::PowerSafe);
+        let mut alone = HostAlone::<PageBuf>::new("none", BufferKind::Plp);
         let page = |alone: &HostAlone<PageBuf>| alone.host.buffer.get(Lpn(3)).expect("it was written").clone();
         alone.arrive(PARTIAL, 3 * SECTORS + 1..3 * SECTORS + 4);
         let first = page(&alone);

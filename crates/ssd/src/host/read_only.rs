@@ -1,6 +1,6 @@
 //! The end of life: blocks that went bad ate the room that the drive works with.
 //!
-//! While a drive works, whatever waits for space gets it from collection. Where nothing moves any more
+//! While a drive works, whatever waits for space gets it from GC. Where nothing moves any more
 //! and something still waits, no erase will ever bring that room: blocks went bad, or dies died, and
 //! what is left holds the data and no more. From then on the drive is **read-only**: writes and
 //! discards are refused with an error of their own, reads are served, and what was acknowledged stays.
@@ -8,7 +8,7 @@
 //! that its stripe cannot do without, goes to any die that has room. Pages of a buffer that found no room stay in
 //! the buffer; a flush that would have to bring them to flash is refused.
 //!
-//! The drive notes this where it notes bad blocks, in flash, so a mount finds it. Collection, refresh,
+//! The drive notes this where it notes bad blocks, in flash, so a mount finds it. GC, refresh,
 //! rebuild and recovery go on as far as there is room: they need no more than they free.
 //!
 //! A drive whose blocks and dies are all there is never read-only: what finds no room fails alone.

@@ -387,11 +387,11 @@ impl<P: HostPayload> Host<P> {
         self.requests.note(|| HostEvent::Answered { request, failed });
         self.requests.outstanding -= 1;
         self.requests.last_answer = core.device.now;
-        let response = core.device.now.since(arrival);
-        core.device.record(Fact::Answered { kind, response });
+        let latency = core.device.now.since(arrival);
+        core.device.record(Fact::Answered { kind, latency });
         if self.requests.flows.are_told_apart() {
             self.requests.flows.answers(flow);
-            core.device.record(Fact::FlowAnswered { flow, kind, response });
+            core.device.record(Fact::FlowAnswered { flow, kind, latency });
         }
         if let Some(ledger) = core.closed_ledger(job, arrival) {
             self.explain(&core.jobs[job], &ledger, core.device.now);

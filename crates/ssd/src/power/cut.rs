@@ -1,7 +1,7 @@
 //! The power goes: which commands that meets, what becomes of them, and what outlives it.
 //!
 //! Dies meet the cut as `nand::power` describes it. Of the controller's memory survives what is
-//! declared power-safe, and nothing else: the pages of a power-safe write buffer, the partial
+//! declared PLP, and nothing else: the pages of a PLP write buffer, the partial
 //! parities and sums of a parity cache together with the pages that these sum and whose programs
 //! are under way, the table of block groups, counts of reads in steps, the most P/E cycles that any
 //! block has, which blocks are being erased, the order in which dies died, which logical pages are lost for good, and
@@ -74,7 +74,7 @@ impl Begun {
 /// What outlives a cut beside flash.
 #[derive(Clone, Debug)]
 pub(crate) struct Remains<P> {
-    /// Pages of a power-safe buffer, least recently written first.
+    /// Pages of a PLP buffer, least recently written first.
     pub buffer: Vec<(Lpn, P)>,
     pub held: Vec<PartialParityRemains<P>>,
     pub groups: Option<GroupRemains<P>>,
@@ -208,7 +208,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.core.safe.power.hold_up || self.core.device.latencies.unit.is_gathered()
     }
 
-    /// What is power-safe, as it is now.
+    /// What is PLP, as it is now.
     pub(crate) fn remains(&self) -> Remains<P> {
         let buffer = if self.keeps_buffer() { self.host.buffer.pages_by_age() } else { Vec::new() };
         let (checkpoint, profiles) = (self.core.safe.checkpoint.clone(), self.care.profiles.clone());
@@ -217,7 +217,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Whether what the write buffer has outlives a cut.
     pub(crate) fn keeps_buffer(&self) -> bool {
-        self.host.buffer.kind() == BufferKind::PowerSafe && !self.core.breaks(SafetyRule::Buffer)
+        self.host.buffer.kind() == BufferKind::Plp && !self.core.breaks(SafetyRule::Buffer)
     }
 
     /// As [`Self::remains`], without what is as large as the drive and noted where it changes: write buffer, journal, checkpoint and page

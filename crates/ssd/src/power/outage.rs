@@ -1,8 +1,8 @@
-//! What a power cut may take besides: power-safe memory, and the right time.
+//! What a power cut may take besides: PLP memory, and the right time.
 //!
 //! The fault model:
 //!
-//! * **Lost memory.** The capacitor or the battery fails, and some of what is power-safe is gone when the
+//! * **Lost memory.** The capacitor or the battery fails, and some of what is PLP is gone when the
 //!   power comes back ([`MemoryLoss`] says which). The drive notices, because what is gone has no
 //!   valid checksum. The table of block groups, the list of lost pages and the journal of ranks are not part
 //!   of that: they stand in reserved blocks, as bad-block marks do.
@@ -16,10 +16,10 @@
 
 use vocab::SimTime;
 
-/// Power-safe memory that does not outlive a cut.
+/// PLP memory that does not outlive a cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryLoss {
-    /// The pages of a power-safe write buffer.
+    /// The pages of a PLP write buffer.
     pub buffer: bool,
     /// Partial parities and sums of codewords.
     pub sums: bool,

@@ -11,7 +11,7 @@ mod zones;
 use crate::config::Pace;
 use crate::core::flash::SessionPayload;
 
-pub use crate::core::scrub::{HeldSum, Scrub};
+pub use crate::core::audit::{Audit, HeldSum};
 use crate::engine::{Drive, Engine};
 use crate::result::RunResult;
 use crate::session::{Asked, Inner, Prepared, Session, inside};
@@ -180,8 +180,8 @@ impl Session {
     ///
     /// # Errors
     /// Says what differs.
-    pub fn scrub(&self) -> Result<Scrub, String> {
-        inside!(self.inner(), prepared => prepared.engine.scrub())
+    pub fn audit(&self) -> Result<Audit, String> {
+        inside!(self.inner(), prepared => prepared.engine.audit())
     }
 
     /// What reads in progress use beyond what they want.
@@ -315,25 +315,25 @@ impl<P: SessionPayload> Drive<P> {
 }
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
-    pub(crate) fn scrub(&self) -> Result<Scrub, String> {
-        assert!(self.core.device.is_idle() && self.core.device.commands.in_use() == 0, "scrub the drive after it was drained");
+    pub(crate) fn audit(&self) -> Result<Audit, String> {
+        assert!(self.core.device.is_idle() && self.core.device.commands.in_use() == 0, "audit the drive after it was drained");
         for lpn in (0..self.core.map.user_slots()).map(Lpn) {
-            self.scrub_place(lpn)?;
+            self.audit_place(lpn)?;
         }
         if self.writer.zones.as_ref().is_some_and(|zones| zones.is_over()) {
-            self.scrub_zones()?;
+            self.audit_zones()?;
         }
         match self.writer.way {
-            Way::Pages => Ok(Scrub::default()),
-            Way::Zones => self.scrub_zones(),
-            Way::Stripes => self.scrub_stripes(),
-            Way::Rows => self.writer.rows.scrub(&self.core),
-            Way::Groups => self.scrub_groups(),
+            Way::Pages => Ok(Audit::default()),
+            Way::Zones => self.audit_zones(),
+            Way::Stripes => self.audit_stripes(),
+            Way::Rows => self.writer.rows.audit(&self.core),
+            Way::Groups => self.audit_groups(),
         }
     }
 
     /// What the page says of itself must be what the map says of it.
-    fn scrub_place(&self, lpn: Lpn) -> Result<(), String> {
+    fn audit_place(&self, lpn: Lpn) -> Result<(), String> {
         let Place::At(slot) = self.core.map.lookup(lpn) else { return Ok(()) };
         let (ppn, index) = self.core.device.grid.page_of(slot);
         if !self.core.device.is_stored(ppn) {
@@ -348,13 +348,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.core.is_sum(pages, of)
     }
 
-    fn scrub_stripes(&self) -> Result<Scrub, String> {
+    fn audit_stripes(&self) -> Result<Audit, String> {
         let n = self.stripe_scheme().data_strips();
-        let mut found = Scrub::default();
+        let mut found = Audit::default();
         for stripe in (0..self.stripe_count()).map(StripeId) {
-            self.scrub_worn(stripe)?;
+            self.audit_worn(stripe)?;
             if let Some(held) = self.writer.stripes.held.get(stripe) {
-                let sound = self.scrub_held(stripe, held)?.is_some();
+                let sound = self.audit_held(stripe, held)?.is_some();
                 found.sound += u32::from(sound);
                 found.broken += u32::from(!sound);
                 continue;
@@ -387,7 +387,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// The partial parity must be the sum of the current versions it covers, the stored parity
     /// that of the old ones and of the strips outside. `None` where some page is not there.
-    fn scrub_held(&self, stripe: StripeId, held: &PartialParity<P>) -> Result<Option<()>, String> {
+    fn audit_held(&self, stripe: StripeId, held: &PartialParity<P>) -> Result<Option<()>, String> {
         let n = self.stripe_scheme().data_strips();
         let (mut new, mut old) = (held.sum.clone(), P::default());
         for strip in 0..=n {
@@ -424,7 +424,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// A stripe with a strip on a worn block must have parity, if its pages are there.
-    fn scrub_worn(&self, stripe: StripeId) -> Result<(), String> {
+    fn audit_worn(&self, stripe: StripeId) -> Result<(), String> {
         let has_die = self.home_of(stripe, self.stripe_scheme().data_strips()).is_some();
         // There may be no room for the parity, or no die.
         if !has_die || self.writer.stripes.held.is_unbuildable(stripe) || self.host.requests.read_only_since.is_some() {

@@ -28,7 +28,7 @@ impl Session {
     }
 
     /// Replays as [`Session::run`] does and shows every programmed block before every event;
-    /// for tests. Blocks are units of collection only under region logs.
+    /// for tests. Blocks are units of GC only under region logs.
     pub fn run_watched(
         &mut self,
         commands: &mut dyn Iterator<Item = HostCommand>,

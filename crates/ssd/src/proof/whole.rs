@@ -45,7 +45,7 @@ pub struct Standing {
     /// Of the exposed, pages that cannot be read any more.
     pub lost: u32,
     /// Whether a power cut must leave the scheme's own memory intact: its parity cache or open sums.
-    pub power_safe_memory: bool,
+    pub plp_memory: bool,
 }
 
 impl Session {
@@ -63,7 +63,7 @@ impl<P: SessionPayload> Drive<P> {
         let mut standing =
             Standing { dead_dies: (0..dies).map(|die| DieId(die as u16)).filter(is_dead).count() as u32, ..Standing::default() };
         let promise = writer.in_use(&self.core).promise();
-        (standing.promised_dies, standing.power_safe_memory) = (promise.dies, promise.needs_safe_memory);
+        (standing.promised_dies, standing.plp_memory) = (promise.dies, promise.needs_safe_memory);
         let slots = self.core.map.user_slots();
         // Odd, so that no stripe of a power of two gives the same strip each time.
         let step = slots.div_ceil(LOOKED_AT) | 1;

@@ -1,7 +1,7 @@
 //! Proof of code zones: valid code is the sum of the data as they are now.
 
 use crate::engine::Engine;
-use crate::proof::{AlternativesInFlight, CodePage, Scrub};
+use crate::proof::{AlternativesInFlight, Audit, CodePage};
 use device::contents::HostPayload;
 use ftl::Place;
 use nand::FlashArray;
@@ -14,9 +14,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         pages.into_iter().map(|(place, of)| CodePage { place, of }).collect()
     }
 
-    pub(crate) fn scrub_zones(&self) -> Result<Scrub, String> {
-        assert!(self.has_no_lazy_reads() && self.has_no_encodes(), "scrub the drive after it was drained");
-        let mut found = Scrub::default();
+    pub(crate) fn audit_zones(&self) -> Result<Audit, String> {
+        assert!(self.has_no_lazy_reads() && self.has_no_encodes(), "audit the drive after it was drained");
+        let mut found = Audit::default();
         for CodePage { place, of } in self.code_pages() {
             let page = |place| match place {
                 Place::At(slot) => Some(self.core.device.grid.page_of(slot).0),

@@ -1,6 +1,6 @@
 //! Figures of one of several flows of requests in one run.
 
-use crate::result::{Response, WaitsResult};
+use crate::result::{Latency, WaitsResult};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -19,13 +19,13 @@ pub struct FlowResult {
     pub simulated_s: f64,
     /// True if its requests have times and piled up faster than the drive answered.
     pub saturated: bool,
-    /// Response times of reads and writes.
-    pub response_us: Response,
-    /// Response times of reads.
-    pub read_response_us: Response,
-    /// Response times of writes.
-    pub write_response_us: Response,
-    /// Where the time of responses went; `None` where nobody asked.
+    /// Latencies of reads and writes.
+    pub latency_us: Latency,
+    /// Latencies of reads.
+    pub read_latency_us: Latency,
+    /// Latencies of writes.
+    pub write_latency_us: Latency,
+    /// Where the time of latencies went; `None` where nobody asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<WaitsResult>,
 }

@@ -19,7 +19,7 @@ pub struct SeriesResult {
     pub time_s: Vec<f64>,
     /// All columns, in order.
     pub columns: Vec<SeriesColumn>,
-    /// Dies of the drive: there is a column `die_busy_share_0` and so on for each.
+    /// Dies of the drive: there is a column `die_utilisation_0` and so on for each.
     pub dies: u32,
 }
 

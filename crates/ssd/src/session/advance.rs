@@ -1,5 +1,5 @@
 //! Goes on without figures: for campaigns that only ask whether data are right, and run thousands of
-//! drives a second. Counting responses and making a result of them would be half of their time.
+//! drives a second. Counting latencies and making a result of them would be half of their time.
 
 use crate::config::Pace;
 use crate::engine::clocks::HostFlow;

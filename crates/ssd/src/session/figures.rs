@@ -7,9 +7,9 @@ use crate::engine::clocks::FlowClock;
 use crate::host::explain::{Explained, Explanations, WaitFolds};
 use crate::host::requests::Requests;
 use crate::result::{
-    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, FlowResult, HostResult, LadderResult, Life, OracleResult,
-    PreconditionResult, RedundancyResult, ReplayResult, Response, RunResult, SlcResult, StreamResult, WaitsResult, WarmUpResult,
-    WearResult,
+    AroundResult, Cdf, EccResult, ExplainedResult, FlashResult, FlowResult, HostResult, LadderResult, Latency, Life,
+    OracleResult, PreconditionResult, RedundancyResult, ReplayResult, RunResult, SlcResult, StreamResult, WaitsResult,
+    WarmUpResult, WearResult,
 };
 use crate::session::Prepared;
 use device::facts::{Folds, LadderFolds, RequestKind, SlcFolds, Step, StreamWork};
@@ -147,18 +147,18 @@ impl OfRun<'_> {
 
     fn host(&self) -> HostResult {
         let (folds, first) = (self.folds, self.first);
-        let [reads, writes] = folds.responses.as_deref().expect("a run counts them");
+        let [reads, writes] = folds.latencies.as_deref().expect("a run counts them");
         let mut both = reads.clone();
         both.add(writes).expect("same precision");
-        let ([read_sum, write_sum], [read_max, write_max]) = (folds.response_sum, folds.response_max);
+        let ([read_sum, write_sum], [read_max, write_max]) = (folds.latency_sum, folds.latency_max);
         HostResult {
             requests: by_kind(&folds.requests),
             read_pages: folds.pages[RequestKind::Read as usize],
             write_pages: folds.pages[RequestKind::Write as usize],
-            response_us: response(&both, read_sum + write_sum, read_max.max(write_max)),
-            read_response_us: response(reads, read_sum, read_max),
-            write_response_us: response(writes, write_sum, write_max),
-            answered_late: both.len() - both.count_between(0, LATE_NS),
+            latency_us: latency(&both, read_sum + write_sum, read_max.max(write_max)),
+            read_latency_us: latency(reads, read_sum, read_max),
+            write_latency_us: latency(writes, write_sum, write_max),
+            completed_late: both.len() - both.count_between(0, LATE_NS),
             read_cdf: cdf(reads),
             write_cdf: cdf(writes),
             media_errors: folds.media_errors,
@@ -189,13 +189,13 @@ impl OfRun<'_> {
             sensed_pages: self.sensed_pages(),
             program_pulses: folds.program_pulses,
             rested_s: self.rested_s(),
-            die_busy_share: self.busy_share(folds.busy, self.grid.dies()),
-            channel_busy_share: self.busy_share(folds.carried, self.grid.geometry().channels),
+            die_utilisation: self.busy_share(folds.busy, self.grid.dies()),
+            channel_utilisation: self.busy_share(folds.carried, self.grid.geometry().channels),
             ops: folds.flash_ops(),
         }
     }
 
-    /// From the first request until the drive rests: collection may go on after the last answer, and counts of flash with it.
+    /// From the first request until the drive rests: GC may go on after the last answer, and counts of flash with it.
     fn rested_s(&self) -> f64 {
         self.now.max(self.requests.last_answer).max(self.first).since(self.first).as_secs_f64()
     }
@@ -225,10 +225,10 @@ impl OfRun<'_> {
     }
 
     fn flow(&self, folds: &FlowFolds, clock: FlowClock, waits: Option<WaitsResult>) -> FlowResult {
-        let [reads, writes] = &folds.responses;
+        let [reads, writes] = &folds.latencies;
         let mut both = reads.clone();
         both.add(writes).expect("same precision");
-        let ([read_sum, write_sum], [read_max, write_max]) = (folds.response_sum, folds.response_max);
+        let ([read_sum, write_sum], [read_max, write_max]) = (folds.latency_sum, folds.latency_max);
         let bytes = |kind: RequestKind| folds.sectors[kind as usize] * SECTOR_BYTES;
         let (first, last) = folds.sent.unwrap_or((self.first, self.first));
         let simulated_s = folds.last_answer.max(first).since(first).as_secs_f64();
@@ -239,9 +239,9 @@ impl OfRun<'_> {
             began_s: folds.sent.map(|_| first.max(self.first).since(self.first).as_secs_f64()),
             simulated_s,
             saturated: clock == FlowClock::Times && is_behind(simulated_s, last.since(first).as_secs_f64()),
-            response_us: response(&both, read_sum + write_sum, read_max.max(write_max)),
-            read_response_us: response(reads, read_sum, read_max),
-            write_response_us: response(writes, write_sum, write_max),
+            latency_us: latency(&both, read_sum + write_sum, read_max.max(write_max)),
+            read_latency_us: latency(reads, read_sum, read_max),
+            write_latency_us: latency(writes, write_sum, write_max),
             waits,
         }
     }
@@ -376,15 +376,15 @@ fn explained(explained: &Explained) -> ExplainedResult {
     }
 }
 
-/// A response time above this is [`HostResult::answered_late`].
+/// A latency above this is [`HostResult::completed_late`].
 const LATE_NS: u64 = 1_000_000_000;
 
-fn response(histogram: &Histogram<u64>, sum_ns: u128, max_ns: u64) -> Response {
+fn latency(histogram: &Histogram<u64>, sum_ns: u128, max_ns: u64) -> Latency {
     if histogram.is_empty() {
-        return Response::default();
+        return Latency::default();
     }
     let quantile = |q: f64| histogram.value_at_quantile(q).min(max_ns) as f64 / 1e3;
-    Response {
+    Latency {
         count: histogram.len(),
         mean: sum_ns as f64 / histogram.len() as f64 / 1e3,
         p50: quantile(0.5),

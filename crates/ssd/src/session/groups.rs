@@ -69,7 +69,7 @@ impl<P: SessionPayload> Prepared<P> {
         check_drive(&self.setup.drive)?;
         let protection = build_scheme(&self.setup.drive, &self.setup.scheme)?;
         let scheme = protection.groups().expect("the same scheme as before");
-        let streams = 1 + u32::from(self.setup.gc.separate_frontier);
+        let streams = 1 + u32::from(self.setup.gc.separate_write_pointer);
         let room = room_of(scheme, streams, &name).map_err(SetupError::new)?;
         self.engine.grow(channels, protection, room);
         if self.engine.core.limits.is_on() {

@@ -154,7 +154,7 @@ impl Session {
         inside!(self.inner_mut(), prepared => prepared.run_with(asked, progress, None, &mut |_| {}))
     }
 
-    /// As [`Self::run`], with the waits that each response consists of, and their means in the result. `log` hears of
+    /// As [`Self::run`], with the waits that each latency consists of, and their means in the result. `log` hears of
     /// every request that was answered, in the order of the answers, some at a time.
     pub fn run_explained(
         &mut self,
@@ -326,7 +326,7 @@ impl<P: SessionPayload> Prepared<P> {
         let engine = &mut self.engine;
         self.buffered_before = engine.host.buffer.pages();
         let series = engine.core.device.folds.take_series();
-        engine.core.device.folds = Folds::with_responses(engine.core.device.grid.slots_per_page());
+        engine.core.device.folds = Folds::with_latencies(engine.core.device.grid.slots_per_page());
         engine.core.device.folds.record_series(series);
         let events = engine.core.device.calendar.scheduled();
         (engine.host.requests.first_arrival, engine.host.requests.last_answer) = (None, engine.core.device.now);

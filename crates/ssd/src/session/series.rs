@@ -5,7 +5,7 @@ use crate::result::RunResult;
 use crate::result::series::{SeriesColumn, SeriesResult};
 use crate::session::{Session, inside};
 use device::facts::{RequestKind, Step};
-use device::series::{Bin, Responses, Series};
+use device::series::{Bin, Latencies, Series};
 use vocab::{Bytes, Cause, HostCommand, Nanos};
 
 /// What happened when in one run. What it tells is decided when it is asked: bins may be merged before.
@@ -74,7 +74,7 @@ impl RunSeries {
         SeriesResult {
             bin_s: width_s,
             time_s: (0..self.bins()).map(|bin| (self.width() * bin as u64).as_secs_f64()).collect(),
-            columns: [self.host(width_s), self.responses(), self.flash(width_s), self.state(), self.dies(), self.flows(width_s)]
+            columns: [self.host(width_s), self.latencies(), self.flash(width_s), self.state(), self.dies(), self.flows(width_s)]
                 .concat(),
             dies: self.dies().len() as u32,
         }
@@ -101,24 +101,24 @@ impl RunSeries {
         columns
     }
 
-    /// Response times of what was answered: of reads and writes together, then of each.
-    fn responses(&self) -> Vec<SeriesColumn> {
+    /// Latencies of what was answered: of reads and writes together, then of each.
+    fn latencies(&self) -> Vec<SeriesColumn> {
         let both = |bin: &Bin| {
-            let mut both = bin.responses[0].clone();
-            both.add(&bin.responses[1]);
+            let mut both = bin.latencies[0].clone();
+            both.add(&bin.latencies[1]);
             both
         };
-        type Of<'a> = &'a dyn Fn(&Bin) -> Responses;
+        type Of<'a> = &'a dyn Fn(&Bin) -> Latencies;
         let kinds: [(&str, Of<'_>); 3] =
-            [("", &both), ("read_", &|bin| bin.responses[0].clone()), ("write_", &|bin| bin.responses[1].clone())];
+            [("", &both), ("read_", &|bin| bin.latencies[0].clone()), ("write_", &|bin| bin.latencies[1].clone())];
         let us = |ns: u64| Nanos(ns).as_micros_f64();
         let mut columns = Vec::new();
         for (prefix, of) in kinds {
             for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
-                columns.push(self.column(format!("{prefix}response_{name}_us"), |bin| of(bin).quantile(share).map(us)));
+                columns.push(self.column(format!("{prefix}latency_{name}_us"), |bin| of(bin).quantile(share).map(us)));
             }
-            let longest = |bin: &Bin| Some(of(bin)).filter(|responses| responses.count() > 0).map(|responses| us(responses.max));
-            columns.push(self.column(format!("{prefix}response_max_us"), longest));
+            let longest = |bin: &Bin| Some(of(bin)).filter(|latencies| latencies.count() > 0).map(|latencies| us(latencies.max));
+            columns.push(self.column(format!("{prefix}latency_max_us"), longest));
         }
         columns
     }
@@ -178,8 +178,8 @@ impl RunSeries {
             let quantile = |share: f64| move |bin: &Bin| of(bin, flow).quantile(share).map(us);
             [
                 self.column(format!("flow_{flow}_answers_per_s"), |bin| Some(of(bin, flow).count() as f64 / width_s)),
-                self.column(format!("flow_{flow}_response_p50_us"), quantile(0.5)),
-                self.column(format!("flow_{flow}_response_p99_us"), quantile(0.99)),
+                self.column(format!("flow_{flow}_latency_p50_us"), quantile(0.5)),
+                self.column(format!("flow_{flow}_latency_p99_us"), quantile(0.99)),
             ]
         };
         (0..flows).flat_map(columns).collect()
@@ -191,7 +191,7 @@ impl RunSeries {
         let dies = 0..bins.clone().next().map_or(0, |bin| self.series.busy(bin).len());
         let share = |die: usize, bin| Some(self.series.busy(bin)[die].0 as f64 / width);
         let column = |die| SeriesColumn {
-            name: format!("die_busy_share_{die}"),
+            name: format!("die_utilisation_{die}"),
             values: bins.clone().map(|bin| share(die, bin)).collect(),
         };
         dies.map(column).collect()

@@ -22,8 +22,8 @@ pub(crate) enum Feed {
     All,
 }
 
-/// The frontier that the stream writes: 0, or 1 where the collector has a frontier of its own.
+/// The write pointer that the stream writes: 0, or 1 where the collector has a write pointer of its own.
 #[inline]
-pub(crate) fn frontier_of(map: &Ftl, stream: Stream) -> usize {
-    usize::from(stream == Stream::Gc && map.separates_frontiers())
+pub(crate) fn write_pointer_of(map: &Ftl, stream: Stream) -> usize {
+    usize::from(stream == Stream::Gc && map.separates_write_pointers())
 }

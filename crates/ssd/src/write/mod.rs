@@ -75,7 +75,7 @@ impl<P: HostPayload> Writer<P> {
     pub fn new(setup: &Setup, protection: Protection, grid: &Grid, logs: usize) -> Result<Self, String> {
         let code = code_over(&setup.drive, &setup.scheme).map_err(|error| error.to_string())?;
         let (way, commit_reserve) = (Way::of(&protection), commit_reserve(&protection, grid));
-        let streams = 1 + u32::from(setup.gc.separate_frontier);
+        let streams = 1 + u32::from(setup.gc.separate_write_pointer);
         let scheme = protection.stripes().map(StripeScheme::boxed_clone);
         let groups = Groups::new(protection.groups(), grid.blocks_per_die(), streams, &setup.scheme.name)?;
         Ok(Self {
@@ -107,9 +107,9 @@ impl<P: HostPayload> Writer<P> {
         (self.way == Way::Stripes).then(|| self.stripes.scheme())
     }
 
-    /// Whether parity that collection may come to wait for finds room in every log that is `alive`.
+    /// Whether parity that GC may come to wait for finds room in every log that is `alive`.
     pub fn commits_have_room<A: FlashArray<P>>(&self, core: &Core<P, A>, alive: impl Fn(usize) -> bool) -> bool {
-        let may_wait = self.way == Way::Stripes && self.stripes.may_keep_collection_waiting();
+        let may_wait = self.way == Way::Stripes && self.stripes.may_keep_gc_waiting();
         !may_wait || (0..core.map.logs()).filter(|&log| alive(log)).all(|log| core.map.has_room(log, Stream::Commit))
     }
 
@@ -151,8 +151,8 @@ impl<P: HostPayload> Writer<P> {
 
     /// Whether the victim holds pages for which there is no room at all.
     pub fn has_nowhere_to_go<A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize, victim: UnitId) -> bool {
-        let of_host = |log| core.map.host_frontiers().any(|stream| core.map.has_room(log, stream));
-        let of_gc = |log| core.map.gc_frontiers().any(|stream| core.map.has_room(log, stream));
+        let of_host = |log| core.map.host_write_pointers().any(|stream| core.map.has_room(log, stream));
+        let of_gc = |log| core.map.gc_write_pointers().any(|stream| core.map.has_room(log, stream));
         if of_gc(log) || of_host(log) || core.map.unit(victim).valid == 0 {
             return false;
         }
@@ -188,9 +188,9 @@ impl<P: HostPayload> Writer<P> {
         self.stripes.worn_above.is_some_and(|limit| pe > limit.0) && self.wants_parity_when_worn(StripeId(0))
     }
 
-    /// Time between two rows that the patrol reads; `None`: there is no patrol.
-    pub fn patrol_interval(protection: &Protection) -> Option<Nanos> {
-        let pace = protection.rows().map_or(0, |scheme| scheme.patrol_rows_per_s());
+    /// Time between two rows that the scrub reads; `None`: there is no scrub.
+    pub fn scrub_interval(protection: &Protection) -> Option<Nanos> {
+        let pace = protection.rows().map_or(0, |scheme| scheme.scrub_rows_per_s());
         (pace > 0).then(|| Nanos(1_000_000_000 / u64::from(pace)))
     }
 
@@ -201,7 +201,7 @@ impl<P: HostPayload> Writer<P> {
 }
 
 /// Blocks of each die kept free so that every partial parity can be committed, and stripes that
-/// come to need parity can get it, while collection waits for it.
+/// come to need parity can get it, while GC waits for it.
 pub(crate) fn commit_reserve(protection: &Protection, grid: &Grid) -> u32 {
     protection.stripes().map_or(0, |scheme| {
         let build = u32::from(scheme.worn_above().is_some());

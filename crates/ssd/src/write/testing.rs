@@ -19,11 +19,11 @@ use vocab::{BlockAddr, DieId, Lpn, Ppn, SimTime, Streams};
 /// The core of a tiny drive with a group log.
 pub(crate) type LogCore<P> = Core<P, Faulty<MemoryArray<P>>>;
 
-/// The setup of a drive under the scheme with these options. One frontier takes both streams.
+/// The setup of a drive under the scheme with these options. One write pointer takes both streams.
 pub(crate) fn log_setup(scheme: &str, options: &[(&str, &str)]) -> Setup {
     let mut setup = tiny_setup(scheme, BufferKind::Off);
     setup.scheme.options = options.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    setup.gc.separate_frontier = false;
+    setup.gc.separate_write_pointer = false;
     setup
 }
 

@@ -41,7 +41,7 @@ impl Mirrors {
         [0, 1].map(|copy| DieId(((lpn.0 + copy) % dies) as u16))
     }
 
-    /// Puts the job's pages on their dies, from where it stopped before. Wishes for collection are effects.
+    /// Puts the job's pages on their dies, from where it stopped before. Wishes for GC are effects.
     fn place<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) -> Placed {
         while let Some(page) = core.jobs[job].pages.get(core.jobs[job].next) {
             let (lpn, payload) = (page.lpn, page.payload.clone());

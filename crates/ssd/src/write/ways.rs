@@ -57,12 +57,12 @@ pub(crate) struct WayFacts {
     /// Whether discarded bytes stay in the map: static stripes keep them until a whole stripe is gone (theory.md, I23:
     /// members of a parity are stored bytes, never silently zero).
     pub keeps_discarded: bool,
-    /// Whether logs are segments of a die, which have so few spare blocks that idle collection stops at one.
+    /// Whether logs are segments of a die, which have so few spare blocks that idle GC stops at one.
     pub has_segments: bool,
     /// Why the drive cannot have an SLC cache.
     pub no_slc: Option<&'static str>,
-    /// Whether an SLC cache wants a frontier of its own for the collector.
-    pub slc_wants_own_frontier: bool,
+    /// Whether an SLC cache wants a write pointer of its own for the collector.
+    pub slc_wants_own_write_pointer: bool,
 }
 
 impl WayFacts {
@@ -80,7 +80,7 @@ impl WayFacts {
         keeps_discarded: false,
         has_segments: false,
         no_slc: None,
-        slc_wants_own_frontier: false,
+        slc_wants_own_write_pointer: false,
     };
 }
 
@@ -109,10 +109,10 @@ impl Way {
 }
 
 /// Share of raw flash that the scheme's own redundancy takes.
-pub(crate) fn redundancy_share(protection: &Protection, grid: &Grid) -> f64 {
+pub(crate) fn capacity_overhead(protection: &Protection, grid: &Grid) -> f64 {
     match protection {
         Protection::None => 0.0,
-        Protection::Zones(zones) => zones.layout().redundancy_share(),
+        Protection::Zones(zones) => zones.layout().capacity_overhead(),
         Protection::Stripes(scheme) => 1.0 / f64::from(scheme.data_strips() + 1),
         Protection::Rows(scheme) => f64::from(scheme.side_by_side()) / f64::from(grid.dies()),
         Protection::Groups(scheme) => {

@@ -17,7 +17,7 @@ const MORE: &[(&str, &[(&str, &str)])] = &[
     ("da-raid5", &[("t_p", "4"), ("l", "5")]),
     ("da-raid5", &[("stage", "3"), ("write_cache", "16KiB"), ("bypass_over", "2"), ("data_strips", "2")]),
     ("ds-raid", &[("read_around", "1"), ("sub_stripe", "defer")]),
-    ("ds-raid", &[("read_around", "2"), ("patrol_rows_per_s", "1000")]),
+    ("ds-raid", &[("read_around", "2"), ("scrub_rows_per_s", "1000")]),
     ("mds-groups", &[("m", "2"), ("block_parity", "yes")]),
     ("mds-groups", &[("k", "2"), ("m", "1"), ("rotate", "none"), ("stride", "1")]),
     ("mds-groups", &[("k", "5"), ("then", "4+2"), ("change_after_groups", "3"), ("sum_ns_per_page", "500")]),
@@ -58,7 +58,7 @@ pub const CONDITIONS: &[Condition] = &[
     condition("ecc-recharge", true, true),
     condition("ecc-scattered", false, false),
     condition("aged", true, false),
-    condition("gc-shared-frontier", true, false),
+    condition("gc-shared-write-pointer", true, false),
     condition("gc-idle", true, true),
     condition("gc-fifo-static-wear", false, false),
     condition("slots-2", true, false),
@@ -107,7 +107,7 @@ pub const CUTS: &[Cut] = &[
 ];
 
 pub const BUFFERS: &[(&str, BufferKind)] =
-    &[("off", BufferKind::Off), ("volatile", BufferKind::Volatile), ("power-safe", BufferKind::PowerSafe)];
+    &[("off", BufferKind::Off), ("volatile", BufferKind::Volatile), ("plp", BufferKind::Plp)];
 pub const SCHEDULERS: &[(&str, Scheduler)] = &[("fifo", Scheduler::Fifo), ("read-first", Scheduler::ReadFirst)];
 pub const PAYLOADS: &[(&str, PayloadKind)] =
     &[("none", PayloadKind::None), ("tag", PayloadKind::Tag), ("page", PayloadKind::Page)];

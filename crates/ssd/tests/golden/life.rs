@@ -5,8 +5,8 @@ use flashkeep_ssd as ssd;
 use ssd::nand::{Energy, PageKind, Timing, Transfer, Worn};
 use ssd::protect::SchemeChoice;
 use ssd::{
-    Age, Buffer, CodecTiming, Drive, Ecc, EccResult, Errors, Failure, Faults, Pace, Power, Precondition, ReadBack, Refresh,
-    RefreshPolicy, Response, RunResult, Session, Setup,
+    Age, Buffer, CodecTiming, Drive, Ecc, EccResult, Errors, Failure, Faults, Latency, Pace, Power, Precondition, ReadBack,
+    Refresh, RefreshPolicy, RunResult, Session, Setup,
 };
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Write};
@@ -66,13 +66,13 @@ impl Debug for Stock<'_> {
     }
 }
 
-/// Response times as the table has hashed them from the beginning: figures that came later follow from the same histogram.
-struct Times<'a>(&'a Response);
+/// Latencies as the table has hashed them from the beginning: figures that came later follow from the same histogram.
+struct Times<'a>(&'a Latency);
 
 impl Debug for Times<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Response { count, mean, p50, p99, p999, max, .. } = self.0;
-        let mut times = f.debug_struct("Response");
+        let Latency { count, mean, p50, p99, p999, max, .. } = self.0;
+        let mut times = f.debug_struct("Latency");
         times.field("count", count).field("mean", mean).field("p50", p50).field("p99", p99);
         times.field("p999", p999).field("max", max).finish()
     }
@@ -109,9 +109,9 @@ impl Debug for Flat<'_> {
             .field("requests", &r.host.requests)
             .field("read_pages", &r.host.read_pages)
             .field("write_pages", &r.host.write_pages)
-            .field("response_us", &Times(&r.host.response_us))
-            .field("read_response_us", &Times(&r.host.read_response_us))
-            .field("write_response_us", &Times(&r.host.write_response_us))
+            .field("latency_us", &Times(&r.host.latency_us))
+            .field("read_latency_us", &Times(&r.host.read_latency_us))
+            .field("write_latency_us", &Times(&r.host.write_latency_us))
             .field("read_cdf", &r.host.read_cdf)
             .field("write_cdf", &r.host.write_cdf)
             .field("flash_reads", &causes(&r.flash.reads))
@@ -133,7 +133,7 @@ impl Debug for Flat<'_> {
             .field("rebuild_s", &r.redundancy.rebuild_s)
             .field("rebuild_left", &r.redundancy.rebuild_left)
             .field("simulated_s", &r.replay.simulated_s)
-            .field("die_busy_share", &r.flash.die_busy_share)
+            .field("die_utilisation", &r.flash.die_utilisation)
             .field("saturated", &r.replay.saturated)
             .field("offered_load", &r.replay.offered_load)
             .field("precondition_overwrites", &r.precondition.overwrites)
@@ -318,7 +318,7 @@ impl Row<'_> {
         life.state.add(&(Flat(&result), session.first_mismatch().map(str::to_owned)));
         life.state.add(&(session.recycled(), session.group_stats(), session.read_only_since(), session.pe_cycles()));
         life.state.add(&session.inventory());
-        life.state.add(&session.scrub());
+        life.state.add(&session.audit());
     }
 }
 
@@ -388,7 +388,7 @@ fn setup(case: &Case) -> Result<Setup, String> {
     let mut gc = ssd::ftl::GcConfig::default();
     let mut wear = ssd::ftl::WearConfig::default();
     match condition {
-        "gc-shared-frontier" => (gc.separate_frontier, gc.policy) = (false, "cost-benefit".into()),
+        "gc-shared-write-pointer" => (gc.separate_write_pointer, gc.policy) = (false, "cost-benefit".into()),
         "gc-idle" => (gc.idle_free_blocks, gc.policy, gc.moves_in_flight) = (5, "d-choices".into(), 2),
         "gc-fifo-static-wear" => (gc.policy, wear.static_threshold, wear.dynamic) = ("fifo".into(), 2, false),
         "full" => gc.policy = "random".into(),

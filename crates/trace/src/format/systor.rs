@@ -1,7 +1,7 @@
-//! SYSTOR '17, virtual desktops: `Timestamp,Response,IOType,LUN,Offset,Size`.
+//! SYSTOR '17, virtual desktops: `Timestamp,Latency,IOType,LUN,Offset,Size`.
 //!
 //! Trace: Lee et al., Understanding storage traffic characteristics on enterprise virtual desktop infrastructure, SYSTOR 2017
-//! (SNIA IOTTA). What was not answered has no response, and sometimes no type.
+//! (SNIA IOTTA). What was not answered has no latency, and sometimes no type.
 
 use super::spc::{direction, keep};
 use super::{Format, Parser, Taken, first_is_request};
@@ -11,7 +11,7 @@ use crate::record::Raw;
 
 pub(super) const FORMAT: Format = Format {
     name: "systor17",
-    about: "SYSTOR '17 virtual desktops, csv; every LUN is a device; lines without a type or a response are left out",
+    about: "SYSTOR '17 virtual desktops, csv; every LUN is a device; lines without a type or a latency are left out",
     time: "times in s",
     ranges: "addresses and sizes in bytes",
     columns: "time=s,-,op,device,lba=bytes,size=bytes",
@@ -20,7 +20,7 @@ pub(super) const FORMAT: Format = Format {
     binary: None,
 };
 
-const HEADER: &[u8] = b"Timestamp,Response,IOType,LUN,Offset,Size";
+const HEADER: &[u8] = b"Timestamp,Latency,IOType,LUN,Offset,Size";
 
 struct Systor;
 
@@ -31,14 +31,14 @@ impl Parser for Systor {
         }
         let mut fields = Fields::new(line, Separator::Byte(b','));
         let at = fields.take("Timestamp")?.time(TimeUnit::Seconds)?;
-        let (response, kind) = (fields.take("Response")?, fields.take("IOType")?);
+        let (latency, kind) = (fields.take("Latency")?, fields.take("IOType")?);
         let device = fields.take("LUN")?.number()?;
         let (offset, size) = (fields.take("Offset")?, fields.take("Size")?);
         fields.end("six fields")?;
-        if kind.bytes.is_empty() || response.bytes.is_empty() {
+        if kind.bytes.is_empty() || latency.bytes.is_empty() {
             return Ok(Taken::Ignored);
         }
-        response.time(TimeUnit::Seconds)?;
+        latency.time(TimeUnit::Seconds)?;
         let op = direction(kind)?;
         let (lba, sectors) = byte_range(offset, size)?;
         Ok(keep(Raw { at, device, op, lba, sectors, stream: vocab::StreamId::default() }, out))

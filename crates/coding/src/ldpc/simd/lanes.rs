@@ -1,4 +1,4 @@
-//! Layered normalised min-sum on one register of beliefs a step, written once for every width. All arithmetic is on bytes
+//! Layered normalised min-sum on one register of LLRs a step, written once for every width. All arithmetic is on bytes
 //! and exact, so every width gives the same bits.
 
 use super::super::layout::{Layout, TAIL, Turn};
@@ -6,7 +6,7 @@ use super::rows::{Block, double, flip, syndrome};
 use super::workspace::{Buffers, Levels};
 use crate::ldpc::{Limits, Outcome};
 
-/// Magnitudes of what bits tell checks are cut off here, so that the belief of a bit in four checks, a channel value of at
+/// Magnitudes of what bits tell checks are cut off here, so that the LLR of a bit in four checks, a channel value of at
 /// most 31 and four messages of at most 3/4 of this, fits into a byte. Sums are saturated for the few bits in five checks.
 const MOST: i8 = 32;
 
@@ -124,12 +124,12 @@ unsafe fn weaken<V: Lanes, B: Block>(layout: &Layout, buffers: &mut Buffers, mos
         let last = layout.last[column];
         let turn = Turn { word: last.word - (2 * column * B::WORDS) as u32, bits: last.bits };
         B::turned(spare, turn).store(spare.add(2 * B::WORDS));
-        let beliefs = buffers.beliefs.bytes_mut().add(column * (z + TAIL));
+        let llrs = buffers.llrs.bytes_mut().add(column * (z + TAIL));
         for chunk in (0..z).step_by(V::BYTES) {
             let bits = spare.add(2 * B::WORDS).cast_const().cast::<u8>().add(chunk / 8);
-            let value = V::load(beliefs.add(chunk));
+            let value = V::load(llrs.add(chunk));
             let weak = value.abs().min(V::splat(most)).with_sign(value);
-            keep(beliefs, z, chunk, V::where_set(bits, weak, value));
+            keep(llrs, z, chunk, V::where_set(bits, weak, value));
         }
     }
 }
@@ -206,7 +206,7 @@ unsafe fn start<V: Lanes, B: Block>(layout: &Layout, buffers: &mut Buffers, leve
         for (at, source) in sources.iter().take(1 + levels.planes.len()).enumerate() {
             B::turned(*source, turn).store(spare.add(at * B::WORDS));
         }
-        let beliefs = buffers.beliefs.bytes_mut().add(column * (z + TAIL));
+        let llrs = buffers.llrs.bytes_mut().add(column * (z + TAIL));
         for chunk in (0..z).step_by(V::BYTES) {
             let bits = spare.cast_const().cast::<u8>().add(chunk / 8);
             let (low, high) = (bits.add(8 * B::WORDS), bits.add(16 * B::WORDS));
@@ -218,17 +218,17 @@ unsafe fn start<V: Lanes, B: Block>(layout: &Layout, buffers: &mut Buffers, leve
                     V::where_set(high, strong, V::where_set(low, magnitudes[1], magnitudes[0]))
                 }
             };
-            keep(beliefs, z, chunk, V::where_set(bits, V::splat(0).minus(magnitude), magnitude));
+            keep(llrs, z, chunk, V::where_set(bits, V::splat(0).minus(magnitude), magnitude));
         }
     }
 }
 
-/// Stores a register of beliefs, those of the first [`TAIL`] bits behind the last one as well.
+/// Stores a register of LLRs, those of the first [`TAIL`] bits behind the last one as well.
 #[inline(always)]
-unsafe fn keep<V: Lanes>(beliefs: *mut i8, z: usize, chunk: usize, value: V) {
-    value.store(beliefs.add(chunk));
+unsafe fn keep<V: Lanes>(llrs: *mut i8, z: usize, chunk: usize, value: V) {
+    value.store(llrs.add(chunk));
     if chunk < TAIL {
-        value.store(beliefs.add(z + chunk));
+        value.store(llrs.add(z + chunk));
     }
 }
 
@@ -244,7 +244,7 @@ unsafe fn pass<V: Lanes, const FIRST: bool>(layout: &Layout, buffers: &mut Buffe
 #[inline(always)]
 unsafe fn layer<V: Lanes, const FIRST: bool>(layout: &Layout, row: usize, buffers: &mut Buffers) {
     let (edges, z) = (layout.edges.group(row), layout.z);
-    let (beliefs, extrinsic) = (buffers.beliefs.bytes_mut(), buffers.extrinsic.bytes_mut());
+    let (llrs, extrinsic) = (buffers.llrs.bytes_mut(), buffers.extrinsic.bytes_mut());
     let messages = buffers.messages.bytes_mut().add(layout.edges.start(row) * z);
     let mut found = [[V::splat(0); 4]; 16];
     for (at, found) in found.iter_mut().take(z / V::BYTES).enumerate() {
@@ -252,7 +252,7 @@ unsafe fn layer<V: Lanes, const FIRST: bool>(layout: &Layout, row: usize, buffer
         let (mut least, mut second, mut sign) = (V::splat(127), V::splat(127), V::splat(0));
         for (i, edge) in edges.iter().enumerate() {
             let place = edge.base as usize + ((edge.shift as usize + chunk) & (z - 1));
-            let mut value = V::load(beliefs.add(place));
+            let mut value = V::load(llrs.add(place));
             if !FIRST {
                 value = value.minus(V::load(messages.add((first + i) * V::BYTES)));
             }
@@ -270,19 +270,19 @@ unsafe fn layer<V: Lanes, const FIRST: bool>(layout: &Layout, row: usize, buffer
             let value = V::load(extrinsic.add((first + i) * V::BYTES));
             let message = value.abs().where_equal(*least, *at_least, *usual).with_sign(sign.xor(value));
             message.store(messages.add((first + i) * V::BYTES));
-            keep(beliefs.add(edge.base as usize), z, chunk, value.plus(message));
+            keep(llrs.add(edge.base as usize), z, chunk, value.plus(message));
         }
     }
 }
 
-/// The signs of the beliefs as bits of the word, in the order of the last row.
+/// The signs of the LLRs as bits of the word, in the order of the last row.
 #[inline(always)]
 unsafe fn decide<V: Lanes, B: Block>(layout: &Layout, buffers: &mut Buffers) {
     for column in 0..layout.columns {
-        let beliefs = buffers.beliefs.bytes_mut().add(column * (layout.z + TAIL));
+        let llrs = buffers.llrs.bytes_mut().add(column * (layout.z + TAIL));
         let to = buffers.word.words_mut().add(2 * column * B::WORDS);
         for chunk in (0..layout.z).step_by(V::BYTES) {
-            let signs = V::load(beliefs.add(chunk));
+            let signs = V::load(llrs.add(chunk));
             signs.signs(to.cast::<u8>().add(chunk / 8));
             signs.signs(to.add(B::WORDS).cast::<u8>().add(chunk / 8));
         }

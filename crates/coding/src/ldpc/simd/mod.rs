@@ -1,4 +1,4 @@
-//! The vector kernels. `lanes` has the loops over beliefs and `rows` those over bits, once for all; `x86`, `arm` and `portable`
+//! The vector kernels. `lanes` has the loops over LLRs and `rows` those over bits, once for all; `x86`, `arm` and `portable`
 //! have the registers they run on.
 //!
 //! This module and its children are the only place of the codes with `unsafe`: registers are loaded through pointers, and

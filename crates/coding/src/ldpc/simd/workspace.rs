@@ -53,7 +53,7 @@ pub(in super::super) struct Buffers {
     /// Some blocks.
     pub(super) spare: Aligned,
     /// Z signed bytes and [`TAIL`] more for each block column.
-    pub(super) beliefs: Aligned,
+    pub(super) llrs: Aligned,
     /// Z signed bytes for each circulant.
     pub(super) messages: Aligned,
     /// Z signed bytes for each circulant of a row.
@@ -70,7 +70,7 @@ impl Buffers {
             twice.reserve(2 * layout.columns * block);
         }
         self.spare.reserve(8 * block);
-        self.beliefs.reserve(layout.columns * (layout.z + TAIL));
+        self.llrs.reserve(layout.columns * (layout.z + TAIL));
         self.messages.reserve(layout.edges.len() * layout.z);
         self.extrinsic.reserve(layout.longest_row() * layout.z);
     }

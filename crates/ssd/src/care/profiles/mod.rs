@@ -214,7 +214,7 @@ impl<P: HostPayload> Care<P> {
         }
     }
 
-    /// The time has come. As the patrol, flushes go on while the host does.
+    /// The time has come. As the scrub, flushes go on while the host does.
     pub fn flush_due<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, host: HostUse) {
         core.device.calendar.clear(timer(&core.device.grid));
         if let Some(profiles) = &mut self.profiles {

@@ -1,4 +1,4 @@
-//! Collection: care chooses and reads, the way of writing moves, care erases.
+//! GC: care chooses and reads, the way of writing moves, care erases.
 
 use crate::care::DriveIs;
 use crate::care::collect::{AfterErase, Collecting, NextVictim};
@@ -101,7 +101,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.collect(log);
     }
 
-    /// Advances the log's collection as far as it goes without waiting.
+    /// Advances the log's GC as far as it goes without waiting.
     #[inline]
     pub(crate) fn collect(&mut self, log: usize) {
         loop {

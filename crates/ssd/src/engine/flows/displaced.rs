@@ -120,7 +120,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         true
     }
 
-    /// A page for a strip that its stripe cannot do without, of any other log, and be it one that is kept for collection.
+    /// A page for a strip that its stripe cannot do without, of any other log, and be it one that is kept for GC.
     fn page_of_any_reserve(&mut self, own: usize) -> Option<(usize, Ppn)> {
         let logs = (0..self.core.map.logs()).filter(|&log| log != own && !self.care.collectors[log].halted);
         let mut streams = logs.flat_map(|log| [(log, Stream::Gc), (log, Stream::Host)]);
@@ -145,7 +145,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             }
         }
         self.core.submit_program(command.image, owner, command.cause);
-        // Not before: collection may take pages behind this one.
+        // Not before: GC may take pages behind this one.
         self.start_collecting_if_short(self.log_of(ppn));
     }
 
@@ -224,7 +224,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.core.note_stream(lpn, stream, StreamWork::Moved);
         self.core.device.images.fill(image, contents, None, pin);
         self.writer.pages.send_host_image(&mut self.core, stream, image);
-        // Not before: collection may erase the unit of a page that nothing was put into.
+        // Not before: GC may erase the unit of a page that nothing was put into.
         taken_of.into_iter().for_each(|log| self.start_collecting_if_short(log));
         true
     }

@@ -18,7 +18,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.unstick();
         }
         self.stop_encoding();
-        self.start_patrol();
+        self.start_scrub();
         self.start_flush();
         let (job, arrived) = self.host.arrive(&mut self.core, command, sent);
         match arrived {

@@ -1,4 +1,4 @@
-//! Limits on reads and age, refresh and patrol: care says which unit is due, the flow has it collected.
+//! Limits on reads and age, refresh and scrub: care says which unit is due, the flow has it collected.
 
 use crate::care::{HostUse, limits, refresh};
 use crate::core::Command;
@@ -94,8 +94,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    /// The patrol read a page.
-    pub(crate) fn patrol_read_done(&mut self, superblock: u32, outcome: ReadOutcome) {
+    /// The scrub read a page.
+    pub(crate) fn scrub_read_done(&mut self, superblock: u32, outcome: ReadOutcome) {
         if !outcome.is_clean() {
             self.want(superblock, Cause::Refresh);
         }

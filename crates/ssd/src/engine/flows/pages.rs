@@ -36,7 +36,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         (0..self.core.device.dies().len()).for_each(|log| self.start_collecting_if_short(log));
     }
 
-    /// Moves a page, read or repaired, to the collector's frontier of the region log. `from` is
+    /// Moves a page, read or repaired, to the collector's write pointer of the region log. `from` is
     /// where the page lies.
     pub(crate) fn move_in_region(&mut self, log: usize, contents: Contents<P>, from: Slot) {
         let (pages, way) = (&mut self.writer.pages, self.writer.way);

@@ -114,8 +114,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.hand_on();
             return;
         }
-        for frontier in 0..2 {
-            self.writer.rows.narrow(&mut self.core, &mut self.writer.moves, frontier, (die, superblock));
+        for write_pointer in 0..2 {
+            self.writer.rows.narrow(&mut self.core, &mut self.writer.moves, write_pointer, (die, superblock));
             self.hand_on();
         }
     }

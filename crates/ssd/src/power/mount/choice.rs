@@ -27,7 +27,7 @@ impl From<Found> for Chosen {
     }
 }
 
-/// The newest consistent state that flash and power-safe memory name.
+/// The newest consistent state that flash and PLP memory name.
 #[derive(Debug, Default)]
 pub(crate) struct Choice {
     /// For each logical page.

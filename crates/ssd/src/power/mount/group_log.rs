@@ -1,4 +1,4 @@
-//! The group log at a mount: what the scan of flash and power-safe memory know goes to rows or to block groups, and
+//! The group log at a mount: what the scan of flash and PLP memory know goes to rows or to block groups, and
 //! their choice comes back.
 
 use crate::core::journal::Journal;

@@ -1,5 +1,5 @@
 //! Mounting a drive after a power cut: everything the controller knew is rebuilt from what stands
-//! beside the pages (`docs/spec/oob.md`) and from what is power-safe (`cut.rs`).
+//! beside the pages (`docs/spec/oob.md`) and from what is PLP (`cut.rs`).
 //!
 //! A mount looks at pages, all of them or what a [`Checkpoint`] leaves, and writes nothing: what it
 //! makes is a controller with its map. What has to be written follows as ordinary flash commands,
@@ -8,7 +8,7 @@
 //! The rules, each for one way of losing data:
 //!
 //! * **The newest contents count**, by rank of their write (`update`), which moves keep. Of equal
-//!   copies the older one counts: then a collection that the cut met is undone, and the block that
+//!   copies the older one counts: then a GC run that the cut met is undone, and the block that
 //!   it was filling holds nothing that is needed. So there is always a unit that can be erased.
 //! * **What was durable and is not there is lost**, whatever older copies there are, until it is written anew: the journal
 //!   knows what was durable ([`Journal`]).
@@ -20,7 +20,7 @@
 //! * **Nothing is programmed behind the last page** of a block, and a block in which nothing is
 //!   needed is erased again before use, whatever it looks like (I25).
 //! * **Codewords are wholly old or wholly new** (I22): `stripes`, `rows` and `groups` say how.
-//! * **Wear** comes from the pages of a block, or is bounded by the most that any block has, as power-safe
+//! * **Wear** comes from the pages of a block, or is bounded by the most that any block has, as PLP
 //!   memory knows it, or else the newest page of the drive (I14); **reads** from the step last saved, and
 //!   a step more (I5).
 
@@ -76,7 +76,7 @@ pub struct Mounted {
     pub time: Nanos,
     /// Whether the drive is read-only: it was when the power went.
     pub read_only: bool,
-    /// Power-safe memory that was found to be gone.
+    /// PLP memory that was found to be gone.
     pub lost: MemoryLoss,
 }
 
@@ -88,7 +88,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let mut looks = Looks::new(&self.core.device.array, remains.checkpoint.as_ref());
         remains.erasing.iter().for_each(|&block| looks.set_aside(block));
         self.mount_profiles(&mut looks, remains.profiles.take());
-        // Ranks are never used twice, also where only power-safe memory knows of them.
+        // Ranks are never used twice, also where only PLP memory knows of them.
         self.core.device.sequence = looks.newest.max(remains.newest());
         self.core.safe.journal = std::mem::take(&mut remains.journal);
         let suspects = self.read_suspects(&mut looks);

@@ -1,4 +1,4 @@
-//! Static stripes at a mount: what the scan of flash and power-safe memory know goes to the stripes, and their
+//! Static stripes at a mount: what the scan of flash and PLP memory know goes to the stripes, and their
 //! choice comes back.
 
 use crate::core::journal::Journal;

@@ -14,12 +14,12 @@ use vocab::{DieId, StripSet, SuperblockId};
 
 impl<P: HostPayload> Groups<P> {
     /// Opens a group for the stream; false if there is no space for one, or no room for its sums.
-    pub fn open_group<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream, frontier: usize) -> bool {
+    pub fn open_group<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream, write_pointer: usize) -> bool {
         self.choose_code(core);
         let code = self.first_code + self.now;
         let instance = self.codes[code].0;
         let blocks = instance.block * instance.codewords * (instance.data + instance.parity);
-        if self.used[frontier] + blocks > self.room {
+        if self.used[write_pointer] + blocks > self.room {
             return false;
         }
         let Some((group, page)) = core.map.open_row(stream) else { return false };
@@ -32,13 +32,13 @@ impl<P: HostPayload> Groups<P> {
         self.stats.opened += 1;
         if instance.block > 0 {
             let sums = vec![P::default(); (stripe.data * instance.block * core.device.grid.slots_per_page()) as usize];
-            self.hold(frontier, instance.block * (stripe.data + stripe.codewords * instance.parity));
+            self.hold(write_pointer, instance.block * (stripe.data + stripe.codewords * instance.parity));
             core.map.pin(group.0);
             let codewords_left = stripe.codewords * instance.block;
             let done = vec![StripSet::EMPTY; instance.block as usize];
             self.blocks.insert(group.0, BlockSums { sums, members: Vec::new(), done, codewords_left });
         }
-        self.open[frontier] = Some(OpenGroup { layout: Arc::new(Layout { group, code, stripe }), page: 0, next: 0 });
+        self.open[write_pointer] = Some(OpenGroup { layout: Arc::new(Layout { group, code, stripe }), page: 0, next: 0 });
         true
     }
 
@@ -89,8 +89,8 @@ impl<P: HostPayload> Groups<P> {
     /// what the die would get is in the sums and then in the parity, unless a codeword has
     /// lost more than its code brings back.
     fn end_groups_on<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, die: DieId) {
-        for frontier in 0..2 {
-            let Some(open) = &self.open[frontier] else { continue };
+        for write_pointer in 0..2 {
+            let Some(open) = &self.open[write_pointer] else { continue };
             let (group, stripe) = (open.layout.group.0, &open.layout.stripe);
             let parity = self.codes[open.layout.code].0.parity;
             let dead =
@@ -105,11 +105,11 @@ impl<P: HostPayload> Groups<P> {
     /// Nothing more is written to an open group, a block of which went bad: its codewords get
     /// their parity as they stand, and it is a group without a block code from now on.
     pub fn abandon<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, group: u32) {
-        let is_it = |frontier: &usize| self.open[*frontier].as_ref().is_some_and(|open| open.layout.group.0 == group);
-        let Some(frontier) = (0..2).find(is_it) else { return };
-        let layout = self.open[frontier].take().expect("just found").layout;
+        let is_it = |write_pointer: &usize| self.open[*write_pointer].as_ref().is_some_and(|open| open.layout.group.0 == group);
+        let Some(write_pointer) = (0..2).find(is_it) else { return };
+        let layout = self.open[write_pointer].take().expect("just found").layout;
         core.map.abandon(group);
-        self.abandon_block_sums(core, &layout, frontier);
+        self.abandon_block_sums(core, &layout, write_pointer);
         let rows = codewords_of(layout.group, core.device.grid.pages_per_block());
         let keys: Vec<CodewordKey> = self.held.range(rows).map(|(key, _)| *key).collect();
         for key in &keys {
@@ -122,7 +122,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Sums of blocks whose parity was not written yet leave the cache.
-    fn abandon_block_sums<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, layout: &Layout, frontier: usize) {
+    fn abandon_block_sums<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, layout: &Layout, write_pointer: usize) {
         let (code, pages) = (self.codes[layout.code].0, core.device.grid.pages_per_block());
         let parity = code.parity;
         let Some(blocks) = self.blocks.get_mut(&layout.group.0) else { return };
@@ -135,7 +135,7 @@ impl<P: HostPayload> Groups<P> {
                 let written = held.is_some_and(|held| held.data.contains(u32::from(strip.die.0)));
                 if !written && !done.contains(position) {
                     done.insert(position);
-                    self.used[frontier] -= 1;
+                    self.used[write_pointer] -= 1;
                 }
             }
             let begun = |codeword: &u32| self.held.contains_key(&(row, *codeword));
@@ -144,7 +144,7 @@ impl<P: HostPayload> Groups<P> {
         // A codeword whose parity is in flash already is counted out, too.
         let ended = layout.stripe.codewords * code.block - blocks.codewords_left;
         blocks.codewords_left -= never - ended;
-        self.used[frontier] -= (never - ended) * parity;
+        self.used[write_pointer] -= (never - ended) * parity;
         if blocks.codewords_left == 0 {
             self.blocks.remove(&layout.group.0);
             core.release(layout.group.0);

@@ -1,19 +1,19 @@
 //! Block groups: blocks of all dies whose page stripes an erasure code protects.
 //!
 //! The scheme says which page of the page stripe comes next and when its parity is due. [`write`] puts pages
-//! there, [`parity`] holds the sums until the parity is in flash. The sums lie in a power-safe cache. So a
+//! there, [`parity`] holds the sums until the parity is in flash. The sums lie in a PLP cache. So a
 //! write is answered once its page is in flash (or lost with its die) and summed; an open page stripe waits
-//! for data as long as it takes. [`summing`] is the time that sums take. [`life`] opens and gives up groups, [`solve`] computes lost pages, [`scrub`]
+//! for data as long as it takes. [`summing`] is the time that sums take. [`life`] opens and gives up groups, [`solve`] computes lost pages, [`audit`]
 //! checks all parities, and [`remains`] is what outlives a power cut.
 
 mod answers;
+pub(crate) mod audit;
 pub(crate) mod life;
 pub(crate) mod mount;
 pub(crate) mod parity;
 pub(crate) mod remains;
 #[cfg(unix)]
 pub(crate) mod saved;
-pub(crate) mod scrub;
 pub(crate) mod solve;
 pub(crate) mod summing;
 pub(crate) mod write;
@@ -92,7 +92,7 @@ pub(crate) struct GroupInfo {
     pub written: u64,
 }
 
-/// The group that a frontier writes.
+/// The group that a write pointer writes.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenGroup {
     pub layout: Arc<Layout>,
@@ -106,7 +106,7 @@ pub(crate) struct OpenGroup {
 #[derive(Clone, Debug)]
 pub(crate) struct OpenSums<P> {
     pub layout: Arc<Layout>,
-    /// The frontier in whose part of the cache they are.
+    /// The write pointer in whose part of the cache they are.
     pub stream: usize,
     /// Parity by parity, slot by slot.
     pub sums: Vec<P>,
@@ -168,7 +168,7 @@ pub(crate) struct Groups<P> {
     pub held: BTreeMap<CodewordKey, OpenSums<P>>,
     /// Sums of blocks, by group.
     pub blocks: BTreeMap<u32, BlockSums<P>>,
-    /// Pages of sums that each frontier may hold, and holds.
+    /// Pages of sums that each write pointer may hold, and holds.
     room: u32,
     used: [u32; 2],
     /// Whether groups of a code that is no longer in use may be left.

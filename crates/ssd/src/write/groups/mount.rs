@@ -1,5 +1,5 @@
 //! Block groups after a cut. The sums of codewords whose parity is not in flash lie in the
-//! power-safe cache (I19), and so do pages that are summed and on their way: those that did not get
+//! PLP cache (I19), and so do pages that are summed and on their way: those that did not get
 //! to flash are taken out of the sums. Groups that were being written take nothing more; their sums
 //! stay, beside what new groups need, until they have been collected.
 

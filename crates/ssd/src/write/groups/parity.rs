@@ -136,13 +136,13 @@ impl<P: HostPayload> Groups<P> {
         core: &mut Core<P, A>,
         layout: &Arc<Layout>,
         (page, position): (u32, u32),
-        frontier: usize,
+        write_pointer: usize,
     ) {
         let strip = StripPage::new(layout, page, position);
         let code = self.codes[layout.code].0;
         let key = strip.key(&core.device.grid);
         if !self.held.contains_key(&key) {
-            self.begin_sums(core, (key, layout), frontier, CacheRoom::SetAside);
+            self.begin_sums(core, (key, layout), write_pointer, CacheRoom::SetAside);
         }
         let (row, die) = (key.0, strip.strip.die);
         let image = core.device.images.open(core.map.rows().page(row, die), oob_covering(StripSet::one(u32::from(die.0))));

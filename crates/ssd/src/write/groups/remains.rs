@@ -22,7 +22,7 @@ pub(crate) struct Redo<P> {
     pub payload: Vec<P>,
 }
 
-/// What the parity cache and the table of groups, both power-safe, keep through a cut.
+/// What the parity cache and the table of groups, both PLP, keep through a cut.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupRemains<P> {
     pub codes: Vec<(GroupCode, ErasureCode)>,
@@ -45,7 +45,7 @@ impl<P> GroupRemains<P> {
 }
 
 impl<P: HostPayload> Groups<P> {
-    /// What of it is power-safe.
+    /// What of it is PLP.
     pub fn remains<A: FlashArray<P>>(&self, core: &Core<P, A>) -> GroupRemains<P> {
         GroupRemains {
             codes: self.codes.clone(),

@@ -2,7 +2,7 @@
 
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Core, data_of, oob_covering};
-use crate::write::group_log::{Feed, Placed, frontier_of};
+use crate::write::group_log::{Feed, Placed, write_pointer_of};
 use crate::write::groups::{CodewordKey, Groups, Layout, OpenSums, row_of_group};
 use crate::write::moves::Moves;
 use device::contents::HostPayload;
@@ -79,8 +79,8 @@ impl<P: HostPayload> Groups<P> {
 
     /// Whether the stream has an open group, and the cache takes the sums of its next page.
     fn can_put<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream) -> bool {
-        let frontier = frontier_of(&core.map, stream);
-        if self.open[frontier].is_none() && !self.open_group(core, stream, frontier) {
+        let write_pointer = write_pointer_of(&core.map, stream);
+        if self.open[write_pointer].is_none() && !self.open_group(core, stream, write_pointer) {
             return false;
         }
         // Where both streams write to one group, the host must leave the collector its room
@@ -88,18 +88,18 @@ impl<P: HostPayload> Groups<P> {
         if core.map.open_row(stream).is_none() {
             return false;
         }
-        let open = self.open[frontier].as_ref().expect("just opened");
+        let open = self.open[write_pointer].as_ref().expect("just opened");
         let parity = self.codes[open.layout.code].0.parity;
         // Nearly always there is room: then nobody need know whether it is needed.
-        self.used[frontier] + parity <= self.room || {
+        self.used[write_pointer] + parity <= self.room || {
             let strip = StripPage::new(&open.layout, open.page, open.layout.stripe.order[open.next as usize]);
             self.held.contains_key(&strip.key(&core.device.grid))
         }
     }
 
-    /// The frontier holds so many more pages of sums.
-    pub fn hold(&mut self, frontier: usize, pages: u32) {
-        self.used[frontier] += pages;
+    /// The write pointer holds so many more pages of sums.
+    pub fn hold(&mut self, write_pointer: usize, pages: u32) {
+        self.used[write_pointer] += pages;
         let held = self.used.iter().sum();
         self.stats.most_held = self.stats.most_held.max(held);
     }
@@ -109,17 +109,17 @@ impl<P: HostPayload> Groups<P> {
         &mut self,
         core: &mut Core<P, A>,
         (key, layout): (CodewordKey, &Arc<Layout>),
-        frontier: usize,
+        write_pointer: usize,
         room: CacheRoom,
     ) {
         let parity = self.codes[layout.code].0.parity;
         if room == CacheRoom::Taken {
-            self.hold(frontier, parity);
+            self.hold(write_pointer, parity);
         }
         core.map.pin(layout.group.0);
         let sums = OpenSums {
             layout: Arc::clone(layout),
-            stream: frontier,
+            stream: write_pointer,
             sums: vec![P::default(); (parity * core.device.grid.slots_per_page()) as usize],
             members: Vec::new(),
             data: StripSet::EMPTY,
@@ -147,7 +147,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     fn put_moved_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>) -> Placed {
-        let (image, strip) = self.next_strip(core, frontier_of(&core.map, Stream::Gc));
+        let (image, strip) = self.next_strip(core, write_pointer_of(&core.map, Stream::Gc));
         while !core.device.images.is_full(image) {
             let Some(page) = moves.queue.pop_front() else { break };
             self.put_slot(core, strip, image, page.contents, None);
@@ -157,13 +157,13 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// The next data page of the open group, as an empty image.
-    fn next_strip<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, frontier: usize) -> (ImageId, StripPage) {
-        let open = self.open[frontier].as_ref().expect("an open group");
+    fn next_strip<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, write_pointer: usize) -> (ImageId, StripPage) {
+        let open = self.open[write_pointer].as_ref().expect("an open group");
         let strip = StripPage::new(&open.layout, open.page, open.layout.stripe.order[open.next as usize]);
         let key = strip.key(&core.device.grid);
         if !self.held.contains_key(&key) {
             let layout = Arc::clone(&open.layout);
-            self.begin_sums(core, (key, &layout), frontier, CacheRoom::Taken);
+            self.begin_sums(core, (key, &layout), write_pointer, CacheRoom::Taken);
         }
         let ppn = core.map.rows().page(key.0, strip.strip.die);
         (core.device.images.open(ppn, oob_covering(StripSet::EMPTY)), strip)
@@ -220,8 +220,8 @@ impl<P: HostPayload> Groups<P> {
         image: ImageId,
         (holds, cause): (Holds, Cause),
     ) -> Placed {
-        let frontier = frontier_of(&core.map, stream);
-        let open = self.open[frontier].as_mut().expect("an open group");
+        let write_pointer = write_pointer_of(&core.map, stream);
+        let open = self.open[write_pointer].as_mut().expect("an open group");
         open.next += 1;
         if open.next == open.layout.stripe.data {
             (open.page, open.next) = (open.page + 1, 0);
@@ -235,16 +235,17 @@ impl<P: HostPayload> Groups<P> {
         let last = strip.page + 1 == code.data_stripes(core.device.grid.pages_per_block());
         if last && code.block > 0 {
             // On the same die, behind the last page they are the sums of: nothing has to be waited for.
-            let layout = Arc::clone(&self.open[frontier].as_ref().expect("an open group").layout);
+            let layout = Arc::clone(&self.open[write_pointer].as_ref().expect("an open group").layout);
             let pages = core.device.grid.pages_per_block();
-            (pages - code.block..pages).for_each(|page| self.put_block_parity(core, &layout, (page, strip.position), frontier));
+            (pages - code.block..pages)
+                .for_each(|page| self.put_block_parity(core, &layout, (page, strip.position), write_pointer));
         }
         if !stripe_ends {
             return Placed::All;
         }
         core.map.next_row(stream);
         if last {
-            self.open[frontier] = None;
+            self.open[write_pointer] = None;
             (0..code.block).for_each(|_| core.map.next_row(stream));
         }
         core.collect_if_short(0);

@@ -74,7 +74,7 @@ struct HostPage {
 
 impl PageWriter {
     pub fn new(logs: usize, streams: &StreamConfig) -> Self {
-        let (host, kept_apart) = (streams.host_frontiers() as usize, streams.gc_frontiers() as usize);
+        let (host, kept_apart) = (streams.host_write_pointers() as usize, streams.gc_write_pointers() as usize);
         let host = HostPages { first: HostPage::default(), others: vec![HostPage::default(); host - 1] };
         Self { turn: 0, host, moved: vec![None; logs * kept_apart], kept_apart }
     }

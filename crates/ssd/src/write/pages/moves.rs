@@ -1,4 +1,4 @@
-//! Moving pages within a region log, whatever protects them: they go to the collector's frontier of their log.
+//! Moving pages within a region log, whatever protects them: they go to the collector's write pointer of their log.
 
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Core, oob_covering};
@@ -16,13 +16,13 @@ pub(crate) struct MovedImage {
     pub image: ImageId,
     /// Whether nothing is in it yet.
     pub is_new: bool,
-    /// Whether it is of the host's frontier. The host's next page must not overtake it, so it is sent at once.
+    /// Whether it is of the host's write pointer. The host's next page must not overtake it, so it is sent at once.
     borrowed: bool,
 }
 
 impl PageWriter {
     /// The image for the next page of the stream that is moved within the log: the open one, or a new one that has this `coverage`
-    /// in its OOB bytes. `None` if no frontier of the log has a page.
+    /// in its OOB bytes. `None` if no write pointer of the log has a page.
     #[inline]
     pub fn image_for_moved<P: HostPayload, A: FlashArray<P>>(
         &mut self,
@@ -44,11 +44,11 @@ impl PageWriter {
         Some(MovedImage { image, is_new: true, borrowed })
     }
 
-    /// A page for moved contents whose own frontier has none: of the host's frontier of the stream, or else, where streams are
+    /// A page for moved contents whose own write pointer has none: of the host's write pointer of the stream, or else, where streams are
     /// isolated, of any.
     #[cold]
     fn borrowed_page<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, log: usize, stream: StreamId) -> Option<Ppn> {
-        let others = core.map.gc_frontiers().chain(core.map.host_frontiers());
+        let others = core.map.gc_write_pointers().chain(core.map.host_write_pointers());
         std::iter::once(Stream::HostIn(stream)).chain(others).find_map(|stream| core.map.take_page(log, stream))
     }
 

@@ -77,7 +77,7 @@ impl PageWriter {
         Placing::Done
     }
 
-    /// Whether the page was the last of a unit that holds nothing else by now. To collection such a unit is garbage until
+    /// Whether the page was the last of a unit that holds nothing else by now. To GC such a unit is garbage until
     /// something is put into the page: it would be erased before that is programmed. A unit in SLC mode may be folded as soon as
     /// it is full, and then the page would be passed over.
     fn is_all_that_its_unit_holds<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, image: ImageId) -> bool {

@@ -68,8 +68,8 @@ impl Cover {
 
 impl<P: HostPayload> Rows<P> {
     /// The cover that ends with the next parity of the row; a new one if need be.
-    pub fn cover(&mut self, frontier: usize) -> CoverId {
-        let row = &mut self.open[frontier];
+    pub fn cover(&mut self, write_pointer: usize) -> CoverId {
+        let row = &mut self.open[write_pointer];
         if let Some(cover) = row.cover {
             return cover;
         }

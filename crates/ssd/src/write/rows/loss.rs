@@ -46,10 +46,10 @@ impl<P: HostPayload> Rows<P> {
     /// The parity of a row went to a bad block of a living die. Where the row is still open, its data are
     /// uncovered again, and the end of the row will bring them another parity.
     pub fn uncover_row(&mut self, row: u32) {
-        let Some(frontier) = self.open.iter().position(|writer| writer.writes(row)) else { return };
-        if self.open[frontier].has_room() {
-            self.open[frontier].uncover();
-            self.cover(frontier);
+        let Some(write_pointer) = self.open.iter().position(|writer| writer.writes(row)) else { return };
+        if self.open[write_pointer].has_room() {
+            self.open[write_pointer].uncover();
+            self.cover(write_pointer);
         }
     }
 

@@ -5,10 +5,10 @@
 //! those that wait. [`solve`] names the pages that sum up to one that cannot be read.
 
 mod answers;
+pub(crate) mod audit;
 pub(crate) mod cover;
 pub(crate) mod loss;
 pub(crate) mod mount;
-pub(crate) mod scrub;
 pub(crate) mod solve;
 mod whole;
 pub(crate) mod write;
@@ -32,11 +32,11 @@ pub(crate) const FACTS: WayFacts = WayFacts {
     rebuilt_by: RebuiltBy::Collection,
     leans_on_rows: true,
     keeps_copies: true,
-    slc_wants_own_frontier: true,
+    slc_wants_own_write_pointer: true,
     ..WayFacts::PLAIN
 };
 
-/// The row that a frontier writes.
+/// The row that a write pointer writes.
 #[derive(Clone, Debug)]
 pub(crate) struct RowWriter<P> {
     /// Places of the row in writing order; empty: no row is open.
@@ -92,7 +92,7 @@ impl<P> RowWriter<P> {
 pub(crate) struct Rows<P> {
     /// What decides where data and parity go; `None` under schemes without rows.
     scheme: Option<Arc<dyn RowScheme>>,
-    /// One for the host, and one for the collector where that has a frontier of its own.
+    /// One for the host, and one for the collector where that has a write pointer of its own.
     open: [RowWriter<P>; 2],
     covers: Slab<Cover, OfCover>,
     /// Jobs whose data are in flash without a parity.
@@ -115,7 +115,7 @@ impl<P> Rows<P> {
         !self.uncovered.is_empty()
     }
 
-    /// Whether a frontier writes the row now.
+    /// Whether a write pointer writes the row now.
     pub fn is_open(&self, row: u32) -> bool {
         self.open.iter().any(|writer| writer.writes(row))
     }

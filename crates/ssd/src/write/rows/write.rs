@@ -3,7 +3,7 @@
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Core, data_of, oob_covering};
 use crate::rules::SafetyRule;
-use crate::write::group_log::{Feed, Placed, frontier_of};
+use crate::write::group_log::{Feed, Placed, write_pointer_of};
 use crate::write::moves::Moves;
 use crate::write::rows::Rows;
 use device::contents::HostPayload;
@@ -41,10 +41,10 @@ impl<P: HostPayload> Rows<P> {
 
     /// Writes moved pages to rows, until a row ends.
     pub fn place_moves<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, feed: Feed) -> Placed {
-        let frontier = frontier_of(&core.map, Stream::Gc);
+        let write_pointer = write_pointer_of(&core.map, Stream::Gc);
         loop {
             let waiting = moves.pages_to_write(&core.map, core.device.grid.slots_per_page(), feed);
-            let row = &self.open[frontier];
+            let row = &self.open[write_pointer];
             let last_is_free = !row.places.is_empty() && row.used + 1 >= row.places.len() as u32;
             if waiting == 0 && !last_is_free {
                 break;
@@ -53,9 +53,9 @@ impl<P: HostPayload> Rows<P> {
                 // Only possible with many bad blocks: the pages wait for the next erase.
                 return Placed::NoRoom;
             }
-            match self.next_step(frontier, waiting) {
-                RowStep::Data => self.put_moved_data(core, moves, frontier),
-                RowStep::Parity => self.put_parity(core, frontier),
+            match self.next_step(write_pointer, waiting) {
+                RowStep::Data => self.put_moved_data(core, moves, write_pointer),
+                RowStep::Parity => self.put_parity(core, write_pointer),
                 RowStep::NextRow => {
                     self.end_row(core, Stream::Gc);
                     return Placed::RowEnded;
@@ -63,42 +63,42 @@ impl<P: HostPayload> Rows<P> {
                 RowStep::Wait => break,
             }
         }
-        if feed == Feed::All && self.open[frontier].waits_for_parity() {
-            self.put_parity(core, frontier);
+        if feed == Feed::All && self.open[write_pointer].waits_for_parity() {
+            self.put_parity(core, write_pointer);
         }
         Placed::All
     }
 
     /// Gives every open row the parity that it still waits for. True if there was any.
     pub fn cover_open_rows<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) -> bool {
-        let waiting: Vec<usize> = (0..2).filter(|&frontier| self.open[frontier].waits_for_parity()).collect();
-        waiting.iter().for_each(|&frontier| self.put_parity(core, frontier));
+        let waiting: Vec<usize> = (0..2).filter(|&write_pointer| self.open[write_pointer].waits_for_parity()).collect();
+        waiting.iter().for_each(|&write_pointer| self.put_parity(core, write_pointer));
         !waiting.is_empty()
     }
 
     /// Ends the row that the stream writes, with parity over all its data; only a row of `superblock`, if one is
     /// given. A row that lost a page takes no more data: they would have no protection from the start.
     pub fn end_open_row<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream, superblock: Option<u32>) {
-        let frontier = frontier_of(&core.map, stream);
-        let Some(place) = self.open[frontier].places.first() else { return };
+        let write_pointer = write_pointer_of(&core.map, stream);
+        let Some(place) = self.open[write_pointer].places.first() else { return };
         if superblock.is_none_or(|superblock| core.map.rows().superblock_of(place.row).0 == superblock) {
-            if self.open[frontier].waits_for_parity() {
-                self.put_parity(core, frontier);
+            if self.open[write_pointer].waits_for_parity() {
+                self.put_parity(core, write_pointer);
             }
             self.end_row(core, stream);
         }
     }
 
-    /// The die takes no further page of the row that a frontier writes; only of a row of `superblock`, if one is
+    /// The die takes no further page of the row that a write pointer writes; only of a row of `superblock`, if one is
     /// given: then it was but a block that failed, and else the die.
     pub fn narrow<A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,
         moves: &mut Moves<P>,
-        frontier: usize,
+        write_pointer: usize,
         (die, superblock): (DieId, Option<u32>),
     ) {
-        let row = &mut self.open[frontier];
+        let row = &mut self.open[write_pointer];
         let is_meant = |row: u32| superblock.is_none_or(|superblock| core.map.rows().superblock_of(row).0 == superblock);
         if row.places.first().is_none_or(|place| !is_meant(place.row)) {
             return;
@@ -125,12 +125,12 @@ impl<P: HostPayload> Rows<P> {
         self.scheme().answers_before_parity() || core.breaks(SafetyRule::Cover)
     }
 
-    fn next_step(&self, frontier: usize, waiting: u32) -> RowStep {
-        let row = &self.open[frontier];
+    fn next_step(&self, write_pointer: usize, waiting: u32) -> RowStep {
+        let row = &self.open[write_pointer];
         self.scheme().next(&OpenRow { width: row.places.len() as u32, used: row.used, uncovered: row.uncovered, waiting })
     }
 
-    /// Whether the host must not write to the row that is open though it has pages left: where both streams share a frontier, the
+    /// Whether the host must not write to the row that is open though it has pages left: where both streams share a write pointer, the
     /// collector may have begun it in the last free superblock. If a cut undoes what it moved, that superblock is to hold nothing
     /// that is needed.
     fn is_kept_for_moves<A: FlashArray<P>>(&self, core: &Core<P, A>) -> bool {
@@ -140,8 +140,8 @@ impl<P: HostPayload> Rows<P> {
 
     /// Makes sure that the stream has an open row; false if there is no space for one.
     fn open_row<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream) -> bool {
-        let frontier = frontier_of(&core.map, stream);
-        if !self.open[frontier].places.is_empty() {
+        let write_pointer = write_pointer_of(&core.map, stream);
+        if !self.open[write_pointer].places.is_empty() {
             return true;
         }
         let is_for_moves = stream == Stream::Gc && !core.map.has_room(0, Stream::Host);
@@ -156,7 +156,7 @@ impl<P: HostPayload> Rows<P> {
             core.map.next_row(stream);
         };
         let rotation = self.scheme().rotation(core.map.rows().page_number(number));
-        let row = &mut self.open[frontier];
+        let row = &mut self.open[write_pointer];
         row.places.extend((0..width).map(|used| core.map.rows().place(number, used, rotation)));
         row.sum.clear();
         row.sum.resize(core.device.grid.slots_per_page() as usize, P::default());
@@ -169,10 +169,10 @@ impl<P: HostPayload> Rows<P> {
     fn next_image<A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,
-        frontier: usize,
+        write_pointer: usize,
         coverage: StripSet,
     ) -> (ImageId, RowPlace) {
-        let row = &mut self.open[frontier];
+        let row = &mut self.open[write_pointer];
         let place = row.places[row.used as usize];
         row.used += 1;
         (core.device.images.open(place.ppn, oob_covering(coverage)), place)
@@ -198,25 +198,25 @@ impl<P: HostPayload> Rows<P> {
         self.send_data(core, 0, (image, place), (Holds::Data, cause));
     }
 
-    fn put_moved_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, frontier: usize) {
-        let (image, place) = self.next_image(core, frontier, StripSet::EMPTY);
+    fn put_moved_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, write_pointer: usize) {
+        let (image, place) = self.next_image(core, write_pointer, StripSet::EMPTY);
         while !core.device.images.is_full(image) {
             let Some(page) = moves.queue.pop_front() else { break };
-            self.put_slot(core, frontier, image, page.contents);
+            self.put_slot(core, write_pointer, image, page.contents);
         }
         let cause = core.moving[0].cause;
-        self.send_data(core, frontier, (image, place), (Holds::MovedData, cause));
+        self.send_data(core, write_pointer, (image, place), (Holds::MovedData, cause));
     }
 
     /// Adds a page to a row's image: to the map, to the parity sum and to the image.
-    fn put_slot<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, frontier: usize, image: ImageId, contents: Contents<P>) {
+    fn put_slot<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, write_pointer: usize, image: ImageId, contents: Contents<P>) {
         let index = core.device.images.slab[image].filled;
         let slot = core.next_slot_of(image);
         let lpn = data_of(contents.tag).expect("rows hold host data and parity");
         let published = core.map.publish(lpn, slot);
-        let cover = self.cover(frontier);
+        let cover = self.cover(write_pointer);
         self.covers[cover].pins.extend(published.pinned);
-        let row = &mut self.open[frontier];
+        let row = &mut self.open[write_pointer];
         // Members stay in flash until the superblock is erased, and their parity with it.
         row.sum[index as usize].add_member(&contents.payload);
         if core.is_mountable() {
@@ -229,12 +229,12 @@ impl<P: HostPayload> Rows<P> {
     fn send_data<A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,
-        frontier: usize,
+        write_pointer: usize,
         (image, place): (ImageId, RowPlace),
         (holds, cause): (Holds, Cause),
     ) {
-        let cover = self.cover(frontier);
-        let row = &mut self.open[frontier];
+        let cover = self.cover(write_pointer);
+        let row = &mut self.open[write_pointer];
         row.uncovered += 1;
         row.data.insert(u32::from(place.die.0));
         self.covers[cover].wait_for_program();
@@ -243,11 +243,11 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// Writes the parity of all data of the row so far.
-    fn put_parity<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, frontier: usize) {
-        let cover = self.cover(frontier);
-        let data = self.open[frontier].data;
-        let (image, place) = self.next_image(core, frontier, data);
-        let row = &mut self.open[frontier];
+    fn put_parity<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, write_pointer: usize) {
+        let cover = self.cover(write_pointer);
+        let data = self.open[write_pointer].data;
+        let (image, place) = self.next_image(core, write_pointer, data);
+        let row = &mut self.open[write_pointer];
         let (tag, update) = (OobTag::parity(StripeId(place.row)), core.device.next_rank());
         for payload in row.sum.clone() {
             core.device.images.fill(image, Contents { tag, payload, update }, None, None);
@@ -264,13 +264,13 @@ impl<P: HostPayload> Rows<P> {
 
     /// Ends the row. Pages left over are programmed empty: a block takes its pages in order.
     fn end_row<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream) {
-        let frontier = frontier_of(&core.map, stream);
-        while self.open[frontier].has_room() {
-            let (image, _) = self.next_image(core, frontier, StripSet::EMPTY);
+        let write_pointer = write_pointer_of(&core.map, stream);
+        while self.open[write_pointer].has_room() {
+            let (image, _) = self.next_image(core, write_pointer, StripSet::EMPTY);
             core.submit_program(image, Owner::Nobody, Cause::Padding);
         }
-        self.open[frontier].places.clear();
-        self.open[frontier].before = None;
+        self.open[write_pointer].places.clear();
+        self.open[write_pointer].before = None;
         core.map.next_row(stream);
         core.collect_if_short(0);
     }

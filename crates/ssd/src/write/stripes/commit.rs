@@ -130,7 +130,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Commits all partial parities, if the scheme wants that of a flush. The flush is answered
-    /// at once: the cache is power-safe.
+    /// at once: the cache is PLP.
     pub fn flush_parity_cache<A: FlashArray<P>>(&self, core: &mut Core<P, A>) {
         if !self.held.is_empty() && self.scheme().commits_on_flush() {
             self.held.stripes().for_each(|stripe| Self::later(core, StripeStep::Commit { stripe }));

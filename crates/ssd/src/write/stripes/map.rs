@@ -161,8 +161,8 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
-    /// Whether collection may come to wait for parity that is not stored yet: of a commit, or of a build.
-    pub fn may_keep_collection_waiting(&self) -> bool {
+    /// Whether GC may come to wait for parity that is not stored yet: of a commit, or of a build.
+    pub fn may_keep_gc_waiting(&self) -> bool {
         self.scheme().parity_cache() > 0 || self.worn_above.is_some()
     }
 
@@ -227,7 +227,7 @@ impl<P: HostPayload> Stripes<P> {
     pub(super) fn free_discarded<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, first: StripeId, end: StripeId) {
         for stripe in (first.0..end.0).map(StripeId) {
             self.free_if_hidden(core, stripe);
-            // Collection of what this stripe kept goes on before the next one is freed.
+            // GC of what this stripe kept goes on before the next one is freed.
             if !core.out.is_empty() {
                 Self::later(core, StripeStep::FreeDiscarded { first: StripeId(stripe.0 + 1), end });
                 return;

@@ -7,7 +7,7 @@
 //! | `update` | an update from its start to its end: locks, order, failure |
 //! | `plan` | what an update reads, as the scheme decides |
 //! | `program` | space for an update, and the programs of its strips |
-//! | `partial` | the parity cache: partial parities in power-safe memory |
+//! | `partial` | the parity cache: partial parities in PLP memory |
 //! | `commit` | how partial parities become full parity, and missing parity is built |
 //! | `map` | places, homes and states of strips; wear; discards |
 //! | `names` | what the pages of a stripe say of each other, for a mount |

@@ -1,8 +1,8 @@
-//! The parity cache: partial parities in power-safe memory, and how they become full parity.
+//! The parity cache: partial parities in PLP memory, and how they become full parity.
 //!
 //! An entry holds a sum of current pages and knows where the old versions of these pages lie.
 //! The old versions stay pinned as long as the entry lives, because the stored parity is still
-//! that of them. Collection that wants their block has the stripe committed first.
+//! that of them. GC that wants their block has the stripe committed first.
 
 use crate::core::ids::OpId;
 use crate::write::stripes::op::Work;
@@ -56,7 +56,7 @@ pub(crate) fn pinned(old: &[(u32, Place)]) -> impl Iterator<Item = Slot> {
 /// Ages of those that were taken out are below this.
 const TAKEN_OUT_BEFORE: u64 = 1 << 63;
 
-/// A partial parity as power-safe memory keeps it.
+/// A partial parity as PLP memory keeps it.
 #[derive(Clone, Debug)]
 pub(crate) struct PartialParityRemains<P> {
     pub stripe: StripeId,
@@ -145,7 +145,7 @@ impl<P: HostPayload> ParityCache<P> {
         self.going = Some(BTreeMap::new());
     }
 
-    /// The partial parities that power-safe memory keeps through a cut, least recently updated first.
+    /// The partial parities that PLP memory keeps through a cut, least recently updated first.
     pub fn remains(&self) -> Vec<PartialParityRemains<P>> {
         let held = self.order.values().map(|stripe| (*stripe, &self.entries[&stripe.0]));
         let going = self.going.iter().flatten().map(|(stripe, held)| (*stripe, held));
@@ -174,7 +174,7 @@ impl<P: HostPayload> ParityCache<P> {
         }
     }
 
-    /// Puts back what power-safe memory kept: the partial parity of the newest consistent state, and the one
+    /// Puts back what PLP memory kept: the partial parity of the newest consistent state, and the one
     /// before, which is needed if a page of that state turns out to be torn.
     pub fn restore(
         &mut self,

@@ -36,7 +36,7 @@ impl<P: HostPayload> Stripes<P> {
         self.find_space(core, id, 0, false, attempt);
     }
 
-    /// Looks for space for the strips from `from` on; asks for collection where there is none. Programs the update
+    /// Looks for space for the strips from `from` on; asks for GC where there is none. Programs the update
     /// if no strip lacks space.
     pub(super) fn find_space<A: FlashArray<P>>(
         &mut self,
@@ -71,7 +71,7 @@ impl<P: HostPayload> Stripes<P> {
         let (stripe, written) = (self.ops[id].stripe, self.ops[id].written);
         // Without any worn block the plan expected none.
         if self.any_worn && self.ops[id].parity.worn_after != self.worn_places(core, stripe, written) {
-            // A frontier has reached a block of another age since the plan was made.
+            // A write pointer has reached a block of another age since the plan was made.
             self.plan(core, id);
             return;
         }
@@ -88,7 +88,7 @@ impl<P: HostPayload> Stripes<P> {
         op.under_way = 1;
         self.program_data(core, id, targets);
         self.program_parity(core, id, targets);
-        // Not before: collection may commit other stripes, which take pages that this one was promised.
+        // Not before: GC may commit other stripes, which take pages that this one was promised.
         for strip in targets.iter() {
             if let Some(die) = self.home_of(core, stripe, strip) {
                 core.collect_if_short(die.index());

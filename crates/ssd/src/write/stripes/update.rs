@@ -82,7 +82,7 @@ impl<P: HostPayload> Stripes<P> {
         self.plan(core, id);
     }
 
-    /// Starts work that collection may be waiting for: before queued updates of its stripe, and
+    /// Starts work that GC may be waiting for: before queued updates of its stripe, and
     /// before one that waits for space, because the space may be waiting for this very work.
     pub(super) fn start_urgent<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         let stripe = self.ops[id].stripe;
@@ -155,7 +155,7 @@ impl<P: HostPayload> Stripes<P> {
             Attempt::Again => self.stalled.push_front(id),
             Attempt::First if gives_way => {}
             Attempt::First if self.ops[id].is_write() => self.stalled.push_back(id),
-            // Collection waits for it: it goes before all that wait for collection.
+            // GC waits for it: it goes before all that wait for GC.
             Attempt::First => self.stalled.push_front(id),
         }
     }

@@ -70,15 +70,15 @@ fn a_page_that_failed_on_a_living_die_is_rescued_however_many_dies_are_dead() {
 
 /// Fails if a codeword whose data are in flash while its parity is neither there nor in the cache counts as sound.
 #[test]
-fn a_scrub_counts_parities_that_are_nowhere() {
+fn an_audit_counts_parities_that_are_nowhere() {
     let mut alone = Alone::<Tag>::new(&[("m", "2")]);
     let (_, data) = alone.write(&[(0, 1), (1, 2), (2, 3)]);
     alone.end_all(&data);
     let parities = programs(&mut alone.core);
     alone.groups.held.clear();
-    let found = alone.groups.scrub(&alone.core).expect("no parity is wrong");
+    let found = alone.groups.audit(&alone.core).expect("no parity is wrong");
     assert_eq!((found.sound, found.broken), (0, 2));
     assert!(alone.core.device.program(&parities[0]).is_done());
-    let found = alone.groups.scrub(&alone.core).expect("the parity is right");
+    let found = alone.groups.audit(&alone.core).expect("the parity is right");
     assert_eq!((found.sound, found.broken), (1, 1));
 }

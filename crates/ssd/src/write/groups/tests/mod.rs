@@ -231,7 +231,7 @@ fn a_cache_that_is_too_small_is_refused_with_the_least_that_would_do() {
     let (_, protection) = log_core::<Tag>(&log_setup("mds-groups", &[("m", "2"), ("parity_cache", "3")]));
     let Protection::Groups(scheme) = &protection else { unreachable!("the scheme writes block groups") };
     assert!(Groups::<Tag>::new(Some(&**scheme), 8, 1, "x").is_ok());
-    let refused = Groups::<Tag>::new(Some(&**scheme), 8, 2, "x").err().expect("two frontiers hold two sums each");
+    let refused = Groups::<Tag>::new(Some(&**scheme), 8, 2, "x").err().expect("two write pointers hold two sums each");
     assert!(refused.contains("found 3, valid are 4 and more"), "{refused}");
 }
 
@@ -313,18 +313,18 @@ fn a_page_that_a_cut_met_is_taken_out_of_the_sums() {
     assert_eq!((&held.sums, held.data), (&before, data));
 }
 
-/// Fails if a scrub looks at no parity, or counts a sound codeword as broken or a broken one as sound.
+/// Fails if an audit looks at no parity, or counts a sound codeword as broken or a broken one as sound.
 #[test]
-fn a_scrub_finds_a_parity_that_is_not_the_sum_of_its_data() {
+fn an_audit_finds_a_parity_that_is_not_the_sum_of_its_data() {
     let mut alone = Alone::<Tag>::new(&[("m", "2")]);
     let (_, data) = alone.write(&[(0, 1), (1, 2), (2, 3)]);
     alone.end_all(&data);
-    let found = alone.groups.scrub(&alone.core).expect("sums are right");
+    let found = alone.groups.audit(&alone.core).expect("sums are right");
     assert_eq!((found.sound, found.broken), (2, 0));
     alone.groups.held.get_mut(&(0, 0)).expect("parity is under way").sums[0].add(&Tag::stamp(Lpn(0), 9, 8));
-    assert!(alone.groups.scrub(&alone.core).is_err());
+    assert!(alone.groups.audit(&alone.core).is_err());
     alone.lose(&[0]);
-    let found = alone.groups.scrub(&alone.core).expect("a codeword that lacks a page is not compared");
+    let found = alone.groups.audit(&alone.core).expect("a codeword that lacks a page is not compared");
     assert_eq!((found.sound, found.broken), (0, 1));
 }
 
@@ -374,7 +374,7 @@ fn sums_stay_in_the_cache_where_a_parity_failed() {
 
 /// A full group of four page stripes lacks one page. Catches blocks that are missed although the code has none of them.
 #[test]
-fn a_scrub_looks_at_blocks_where_the_code_has_sums_of_blocks() {
+fn an_audit_looks_at_blocks_where_the_code_has_sums_of_blocks() {
     let mut alone = Alone::<Tag>::new(&[("m", "2")]);
     for row in 0..4 {
         let pages = [0, 1, 2].map(|strip| (3 * row + strip, 1));
@@ -383,9 +383,9 @@ fn a_scrub_looks_at_blocks_where_the_code_has_sums_of_blocks() {
         let parities = programs(&mut alone.core);
         alone.end_all(&parities);
     }
-    let found = alone.groups.scrub(&alone.core).expect("sums are right");
+    let found = alone.groups.audit(&alone.core).expect("sums are right");
     assert_eq!((found.sound, found.broken), (8, 0));
     alone.lose(&[0]);
-    let found = alone.groups.scrub(&alone.core).expect("sums are right");
+    let found = alone.groups.audit(&alone.core).expect("sums are right");
     assert_eq!((found.sound, found.broken), (6, 1), "the codeword that lacks a page");
 }

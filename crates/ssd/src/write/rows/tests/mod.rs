@@ -400,7 +400,7 @@ fn a_cover_whose_parity_died_lets_go_who_waits_for_nothing_any_more() {
     assert_eq!(told, [last, uncovered].map(|job| format!("PartDone {{ job: {job} }}")));
 }
 
-/// Host and collector share a frontier, and the collector has begun the last free superblock. If a cut undoes what it moved, that
+/// Host and collector share a write pointer, and the collector has begun the last free superblock. If a cut undoes what it moved, that
 /// superblock is to be erased: catches a host that writes to its open row meanwhile, which leaves none (torture, seed 771007 of
 /// drives that gather pages, 30200), and one that is still kept out once there is room.
 #[test]

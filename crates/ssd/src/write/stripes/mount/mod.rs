@@ -34,7 +34,7 @@ use nand::{FlashArray, PageRole};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{DieId, Lpn, Ppn, Slot, StripeId};
 
-/// What a mount knows of the stripes, of flash and of power-safe memory.
+/// What a mount knows of the stripes, of flash and of PLP memory.
 pub(crate) struct Evidence<'a, P> {
     /// Pages that can be read.
     pub readable: Vec<Ppn>,
@@ -44,7 +44,7 @@ pub(crate) struct Evidence<'a, P> {
     pub journal: &'a Journal,
     /// What is known to be lost for good, and the ranks of its contents.
     pub lost: &'a BTreeMap<Lpn, u64>,
-    /// The partial parities of power-safe memory.
+    /// The partial parities of PLP memory.
     pub partials: &'a [PartialParityRemains<P>],
     /// Whether the outage took partial parities.
     pub lost_partials: bool,

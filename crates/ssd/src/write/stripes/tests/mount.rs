@@ -52,7 +52,7 @@ impl Drive {
     }
 
     /// What a mount chooses that cannot read the pages `gone`, on dies of which `losing` lost pages. It has the
-    /// partial parities of power-safe memory, unless the outage took them.
+    /// partial parities of PLP memory, unless the outage took them.
     fn choose(&self, gone: &[Ppn], losing: &[DieId], lost_partials: bool) -> ChosenStripes {
         let partials = if lost_partials { Vec::new() } else { self.stripes.held.remains() };
         let losing_dies = losing.iter().copied().collect();

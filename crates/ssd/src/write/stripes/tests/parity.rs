@@ -210,7 +210,7 @@ fn with_collected_old_version() -> (Drive, UnitId) {
 
 /// Catches a collector that waits for ever for what a partial parity keeps in its victim.
 #[test]
-fn a_commit_that_collection_waits_for_lets_its_victim_go() {
+fn a_commit_that_gc_waits_for_lets_its_victim_go() {
     let (mut drive, unit) = with_collected_old_version();
     drive.stripes.commit_pinned_in(&mut drive.core, unit);
     drive.go_on();

@@ -152,7 +152,7 @@ fn a_partly_written_page_whose_old_contents_are_lost_fails() {
 }
 
 /// Catches an update that programs some of its strips though another has no space; one that does not ask for
-/// collection of the die that is full; and later updates that overtake it.
+/// GC of the die that is full; and later updates that overtake it.
 #[test]
 fn an_update_without_space_changes_nothing_and_goes_on_when_there_is_some() {
     let mut drive = Drive::new("raid5", &[]);
@@ -225,9 +225,9 @@ fn a_strip_without_a_die_is_left_to_its_parity() {
     assert_eq!(solved(&drive, STRIPE, 1), Some(page(1, 1)));
 }
 
-/// Catches collection that is asked for under another cause or before the pages of the update are taken.
+/// Catches GC that is asked for under another cause or before the pages of the update are taken.
 #[test]
-fn collection_is_asked_for_behind_the_programs_of_an_update() {
+fn gc_is_asked_for_behind_the_programs_of_an_update() {
     let mut drive = Drive::new("raid5", &[]);
     let job = drive.begin(&[(0, 1)]);
     let logs = [0, N].map(|strip| drive.stripes.home_of(&drive.core, STRIPE, strip).expect("all dies live").index());

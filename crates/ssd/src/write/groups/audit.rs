@@ -1,21 +1,21 @@
-//! The scrub of block groups: every parity is computed anew from flash. For tests.
+//! The audit of block groups: every parity is computed anew from flash. For tests.
 
 use crate::core::Core;
-use crate::core::scrub::{HeldSum, Scrub};
+use crate::core::audit::{Audit, HeldSum};
 use crate::write::groups::{Groups, row_of_group};
 use device::contents::HostPayload;
 use nand::{FlashArray, OobTag};
 use protect::{PageStripe, Strip};
 use vocab::{DieId, Grid, Lpn, Ppn, SuperblockId};
 
-/// A group as a scrub sees it.
-struct Scrubbed {
+/// A group as an audit sees it.
+struct Audited {
     group: SuperblockId,
     code: usize,
     stripe: PageStripe,
 }
 
-impl Scrubbed {
+impl Audited {
     /// The page of a strip in a page stripe.
     fn ppn(&self, grid: &Grid, page: u32, strip: u32) -> Ppn {
         grid.ppn(grid.block(self.stripe.strips[strip as usize].die, self.group.0), page)
@@ -32,20 +32,20 @@ impl<P: HostPayload> Groups<P> {
     ///
     /// # Errors
     /// A parity that is wrong, in words.
-    pub fn scrub<A: FlashArray<P>>(&self, core: &Core<P, A>) -> Result<Scrub, String> {
-        let mut found = Scrub::default();
+    pub fn audit<A: FlashArray<P>>(&self, core: &Core<P, A>) -> Result<Audit, String> {
+        let mut found = Audit::default();
         for group in (0..core.device.grid.blocks_per_die()).map(SuperblockId) {
             let Some(info) = self.info[group.index()] else { continue };
             let code = self.codes[info.code].0;
             let stripe = self.stripe_of(group, &info);
-            let scrubbed = Scrubbed { group, code: info.code, stripe };
+            let audited = Audited { group, code: info.code, stripe };
             for page in 0..core.device.grid.pages_per_block() {
-                for codeword in 0..scrubbed.stripe.codewords {
-                    self.scrub_codeword(core, &scrubbed, page, codeword, &mut found)?;
+                for codeword in 0..audited.stripe.codewords {
+                    self.audit_codeword(core, &audited, page, codeword, &mut found)?;
                 }
             }
             if code.block > 0 && !self.is_unsettled(group, core.device.grid.pages_per_block()) {
-                self.scrub_blocks(core, &scrubbed, &mut found)?;
+                self.audit_blocks(core, &audited, &mut found)?;
             }
         }
         found.uncovered = self.uncovered_pages(core);
@@ -53,13 +53,13 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Compares the parities of a codeword with the sums of its data.
-    fn scrub_codeword<A: FlashArray<P>>(
+    fn audit_codeword<A: FlashArray<P>>(
         &self,
         core: &Core<P, A>,
-        group: &Scrubbed,
+        group: &Audited,
         page: u32,
         codeword: u32,
-        found: &mut Scrub,
+        found: &mut Audit,
     ) -> Result<(), String> {
         let Some((sums, members)) = self.sum_up(core, group, page, codeword) else {
             found.broken += 1;
@@ -96,7 +96,7 @@ impl<P: HostPayload> Groups<P> {
 
     /// The parities of a codeword as its data in flash have them, parity by parity, and how many pages these are.
     /// `None` where a page failed to be programmed, or was erased.
-    fn sum_up<A: FlashArray<P>>(&self, core: &Core<P, A>, group: &Scrubbed, page: u32, codeword: u32) -> Option<(Vec<P>, u32)> {
+    fn sum_up<A: FlashArray<P>>(&self, core: &Core<P, A>, group: &Audited, page: u32, codeword: u32) -> Option<(Vec<P>, u32)> {
         let (code, erasure) = &self.codes[group.code];
         let slots = core.device.grid.slots_per_page() as usize;
         let held = self.held.get(&(row_of_group(&core.device.grid, group.group, page), codeword));
@@ -124,7 +124,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Every sum of a block of a whole group is nothing; parity blocks do where all that they sum are whole.
-    fn scrub_blocks<A: FlashArray<P>>(&self, core: &Core<P, A>, group: &Scrubbed, found: &mut Scrub) -> Result<(), String> {
+    fn audit_blocks<A: FlashArray<P>>(&self, core: &Core<P, A>, group: &Audited, found: &mut Audit) -> Result<(), String> {
         let code = self.codes[group.code].0;
         let data = code.data;
         let strips = &group.stripe.strips;

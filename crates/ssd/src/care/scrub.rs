@@ -1,4 +1,4 @@
-//! Patrol: rows of closed superblocks are read in turn, obsolete pages too. An obsolete page is
+//! Scrub: rows of closed superblocks are read in turn, obsolete pages too. An obsolete page is
 //! still a member of its row's parity, so one that became unreadable has taken the protection of
 //! the live ones without anybody noticing (theory.md, I9). A row in which a page does not read
 //! has its superblock collected.
@@ -15,49 +15,49 @@ use vocab::{Cause, DieId, Grid, Nanos};
 /// Ticks that a row waits for an idle drive before it is read all the same.
 const MOST_TICKS_TO_WAIT: u32 = 8;
 
-/// Where the patrol is.
+/// Where the scrub is.
 #[derive(Clone, Debug)]
-pub(crate) struct Patrol {
-    /// Time between two rows; `None`: no patrol.
+pub(crate) struct Scrub {
+    /// Time between two rows; `None`: no scrub.
     every: Option<Nanos>,
     next_row: u32,
     waited: u32,
 }
 
-impl Patrol {
+impl Scrub {
     pub fn new(every: Option<Nanos>) -> Self {
         Self { every, next_row: 0, waited: 0 }
     }
 }
 
-/// The patrol's timer in the calendar.
+/// The scrub's timer in the calendar.
 fn timer(grid: &Grid) -> usize {
-    Timer::Patrol.index(grid)
+    Timer::Scrub.index(grid)
 }
 
 impl<P: HostPayload> Care<P> {
-    /// Sets out for the next row, unless the patrol is on its way.
-    pub fn start_patrol<A: FlashArray<P>>(&self, core: &mut Core<P, A>) {
+    /// Sets out for the next row, unless the scrub is on its way.
+    pub fn start_scrub<A: FlashArray<P>>(&self, core: &mut Core<P, A>) {
         let timer = timer(&core.device.grid);
-        if let Some(every) = self.patrol.every
+        if let Some(every) = self.scrub.every
             && !core.device.calendar.is_pending(timer)
         {
             core.device.calendar.schedule(timer, core.device.now + every);
         }
     }
 
-    /// The patrol's time has come. It goes on while the host does: a drive that nobody uses
+    /// The scrub's time has come. It goes on while the host does: a drive that nobody uses
     /// comes to rest.
-    pub fn patrol_due<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, host: HostUse) {
+    pub fn scrub_due<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, host: HostUse) {
         core.device.calendar.clear(timer(&core.device.grid));
-        if core.device.is_idle() || self.patrol.waited == MOST_TICKS_TO_WAIT {
-            self.patrol.waited = 0;
+        if core.device.is_idle() || self.scrub.waited == MOST_TICKS_TO_WAIT {
+            self.scrub.waited = 0;
             self.read_next_row(core);
         } else {
-            self.patrol.waited += 1;
+            self.scrub.waited += 1;
         }
         if host == HostUse::Busy {
-            self.start_patrol(core);
+            self.start_scrub(core);
         }
     }
 
@@ -65,8 +65,8 @@ impl<P: HostPayload> Care<P> {
     fn read_next_row<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
         let rows = core.map.rows().count();
         for _ in 0..rows {
-            let row = self.patrol.next_row;
-            self.patrol.next_row = (row + 1) % rows;
+            let row = self.scrub.next_row;
+            self.scrub.next_row = (row + 1) % rows;
             let superblock: UnitId = core.map.rows().superblock_of(row).0;
             let unit = core.map.unit(superblock);
             let Some((covered, parity)) = core.map.rows().coverage(row) else { continue };
@@ -76,7 +76,7 @@ impl<P: HostPayload> Care<P> {
             for die in covered.iter().chain([u32::from(parity.0)]) {
                 let ppn = core.map.rows().page(row, DieId(die as u16));
                 if core.device.array.answers(ppn) && !core.device.losses.failed_programs.contains_key(&ppn.0) {
-                    let owner = Owner::Patrol { superblock };
+                    let owner = Owner::Scrub { superblock };
                     core.submit(Command { owner, ppn, cause: Cause::Refresh, ..Command::default() });
                 }
             }
@@ -118,7 +118,7 @@ mod tests {
         bench.core.map.publish(Lpn(0), slot);
         (0..4).for_each(|_| bench.core.map.next_row(Stream::Host));
         cover(&mut bench, superblock.0 * 4, &[0, 2], 3);
-        bench.care.patrol = Patrol::new(Some(Nanos(1000)));
+        bench.care.scrub = Scrub::new(Some(Nanos(1000)));
         bench
     }
 
@@ -143,39 +143,39 @@ mod tests {
         commands.iter().map(|command| bench.core.device.grid.die_of(command.ppn).0).collect()
     }
 
-    /// Obsolete pages of a row are read too: page 2 is. Catches a patrol that looks at valid pages alone, and one
+    /// Obsolete pages of a row are read too: page 2 is. Catches a scrub that looks at valid pages alone, and one
     /// that reads pages which no parity covers.
     #[test]
     fn a_row_is_read_as_its_parity_covers_it() {
         let mut bench = bench();
-        bench.care.patrol_due(&mut bench.core, HostUse::Away);
+        bench.care.scrub_due(&mut bench.core, HostUse::Away);
         assert_eq!(dies_read(&mut bench), [0, 2, 3]);
     }
 
-    /// Catches a patrol that keeps a drive awake which nobody uses, or stops while the host goes on.
+    /// Catches a scrub that keeps a drive awake which nobody uses, or stops while the host goes on.
     #[test]
-    fn the_patrol_goes_on_while_the_host_does() {
+    fn the_scrub_goes_on_while_the_host_does() {
         let mut bench = bench();
         let timer = timer(&bench.core.device.grid);
-        bench.care.patrol_due(&mut bench.core, HostUse::Away);
+        bench.care.scrub_due(&mut bench.core, HostUse::Away);
         assert!(!bench.core.device.calendar.is_pending(timer));
-        bench.care.patrol_due(&mut bench.core, HostUse::Busy);
+        bench.care.scrub_due(&mut bench.core, HostUse::Busy);
         assert!(bench.core.device.calendar.is_pending(timer));
     }
 
-    /// Catches a patrol that reads a page which never got to flash, or of a die that is gone.
+    /// Catches a scrub that reads a page which never got to flash, or of a die that is gone.
     #[test]
     fn pages_that_are_not_there_are_not_read() {
         let mut bench = bench();
         let superblock = bench.core.map.unit_of_block(bench.core.device.grid.block(DieId(0), 0));
         let page = bench.core.map.rows().page(superblock * 4, DieId(2));
         bench.core.device.losses.failed_programs.insert(page.0, FailedProgram::nothing(1));
-        bench.care.patrol_due(&mut bench.core, HostUse::Away);
+        bench.care.scrub_due(&mut bench.core, HostUse::Away);
         assert_eq!(dies_read(&mut bench), [0, 3]);
     }
 
     /// The oracle: every row with a parity of a closed superblock that holds anything, one after the other, and then from
-    /// the beginning. Catches a patrol that skips a row, reads one twice in a round, reads one without parity, or reads
+    /// the beginning. Catches a scrub that skips a row, reads one twice in a round, reads one without parity, or reads
     /// the wrong pages.
     #[test]
     fn rows_are_read_in_turn_and_no_others() {
@@ -194,14 +194,14 @@ mod tests {
         };
         let round = [pages(0, 0, &[0, 2, 3]), pages(0, 2, &[1, 0]), pages(0, 3, &[0, 1, 2, 3, 4]), pages(full, 3, &[2, 3, 1])];
         for expected in round.iter().chain(&round) {
-            bench.care.patrol_due(&mut bench.core, HostUse::Away);
+            bench.care.scrub_due(&mut bench.core, HostUse::Away);
             let read = bench.carry_out();
             assert_eq!(read.iter().map(|command| command.ppn.0).collect::<Vec<_>>(), *expected);
             assert!(read.iter().all(|command| command.cause == Cause::Refresh));
         }
     }
 
-    /// Catches a patrol that disturbs a busy drive at once, one that never reads while a drive is busy, and one whose
+    /// Catches a scrub that disturbs a busy drive at once, one that never reads while a drive is busy, and one whose
     /// patience is not restored.
     #[test]
     fn a_row_waits_eight_ticks_for_an_idle_drive() {
@@ -210,7 +210,7 @@ mod tests {
         bench.core.submit(Command::default());
         let reads_after = |bench: &mut Bench| {
             let before = bench.core.device.commands.in_use();
-            bench.care.patrol_due(&mut bench.core, HostUse::Away);
+            bench.care.scrub_due(&mut bench.core, HostUse::Away);
             bench.core.device.commands.in_use() - before
         };
         let ticks: Vec<usize> = (0..18).map(|_| reads_after(&mut bench)).collect();

@@ -1,13 +1,13 @@
-//! What a scrub finds: every parity is computed anew from flash. For tests.
+//! What an audit finds: every parity is computed anew from flash. For tests.
 
 use crate::core::Core;
 use device::contents::HostPayload;
 use nand::FlashArray;
 use vocab::Ppn;
 
-/// What a scrub found.
+/// What an audit found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Scrub {
+pub struct Audit {
     /// Codewords whose parity, recomputed from flash, is the parity stored, or held.
     pub sound: u32,
     /// Codewords that were never programmed in whole: a page of theirs failed.
@@ -16,7 +16,7 @@ pub struct Scrub {
     pub uncovered: u32,
 }
 
-/// Sums of these pages in the power-safe cache of block groups, of a row or of a block.
+/// Sums of these pages in the PLP cache of block groups, of a row or of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldSum {
     /// The pages that are in the sums.

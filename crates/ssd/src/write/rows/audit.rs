@@ -1,7 +1,7 @@
-//! The scrub of rows: every parity is computed anew from flash. For tests.
+//! The audit of rows: every parity is computed anew from flash. For tests.
 
 use crate::core::Core;
-use crate::core::scrub::Scrub;
+use crate::core::audit::Audit;
 use crate::write::rows::Rows;
 use device::contents::HostPayload;
 use ftl::Place;
@@ -13,8 +13,8 @@ impl<P: HostPayload> Rows<P> {
     ///
     /// # Errors
     /// A parity that is wrong, in words.
-    pub fn scrub<A: FlashArray<P>>(&self, core: &Core<P, A>) -> Result<Scrub, String> {
-        let (rows, mut found) = (core.map.rows(), Scrub::default());
+    pub fn audit<A: FlashArray<P>>(&self, core: &Core<P, A>) -> Result<Audit, String> {
+        let (rows, mut found) = (core.map.rows(), Audit::default());
         for row in 0..rows.count() {
             let Some((covered, parity)) = rows.coverage(row) else { continue };
             let pages: Vec<Ppn> = covered.iter().map(|die| rows.page(row, DieId(die as u16))).collect();
