@@ -326,7 +326,7 @@ class Ecc:
     codec: str | None = None
     codec_microwatt: int | None = None
     flush: Time | None = None
-    ladder: str | None = None
+    read_retry: str | None = None
     retries: int | None = None
     soft_bits: int | None = None
     prediction_sigma: float | None = None

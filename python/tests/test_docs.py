@@ -33,7 +33,7 @@ def test_the_grid_on_the_page_about_sweeps_runs(tmp_path):
     figures = set(re.findall(r"^\| `(\w+)` \|", documented, re.MULTILINE))
     plain = {name for name in rows.columns[3:] if name in figures}
     parts = {"flash_reads", "flash_programs", "flash_erases", "energy_j", "requests"}
-    parts |= {"ladder_reads", "ladder_flash_s", "ladder_decode_s"}
+    parts |= {"retry_reads", "retry_flash_s", "retry_decode_s"}
     parts |= {"stream_host_bytes", "stream_moved_bytes", "stream_waf"}
     others = set(rows.columns[3:]) - plain
     assert others == {"config_hash", "seed", "trace_hash"} | {

@@ -134,7 +134,7 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
         faults=fk.Faults(dead_die=0, dead_die_every=8, wear_out=1e-9, silent=1e-9),  # left out where they are 0
         # Left out where they are as usual.
         drive=fk.Drive(controller={"read": "1us"}, slc={"blocks": 4}),
-        ecc=fk.Ecc(ladder="table", retries=5, soft_bits=2, prediction_sigma=0.1),
+        ecc=fk.Ecc(read_retry="table", retries=5, soft_bits=2, prediction_sigma=0.1),
         errors=fk.Errors(
             unaccelerated=0.5, read_celsius=40, program_celsius=30, cross_shift=0.1, stage_1_hours=1, stage_6_hours=9
         ),

@@ -113,6 +113,7 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
     if options.pick.strict {
         lab::refuse_unknown(experiment)?;
     }
+    experiment.hints.iter().for_each(|hint| say(&format!("note: {hint}")));
     // Before hours of simulation rather than after them.
     lab::report_directory(&options.report, options.force)?;
     for (option, file, ending) in

@@ -35,7 +35,7 @@ pub struct Ecc {
     pub flush: Nanos,
     /// What is tried after a read that cannot be decoded, before the page is given up: with which references it is read again.
     #[serde(skip_serializing_if = "is_default")]
-    pub ladder: LadderPolicy,
+    pub read_retry: ReadRetry,
     /// Entries of the retry table that are tried at most; the table of the error model may have fewer.
     #[serde(skip_serializing_if = "is_all_entries")]
     pub retries: u32,
@@ -54,7 +54,7 @@ pub struct Ecc {
 /// the same: the entries of the retry table in order, then soft reads with the best references so far, of two bits, of three.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum LadderPolicy {
+pub enum ReadRetry {
     /// Nothing: a page is read once, with the default references.
     #[default]
     None,
@@ -104,7 +104,7 @@ impl Default for Ecc {
             codec: CodecTiming::Flares,
             codec_microwatt: 3_500,
             flush: Nanos(0),
-            ladder: LadderPolicy::None,
+            read_retry: ReadRetry::None,
             retries: ENTRIES_MAX,
             soft_bits: 3,
             prediction_sigma: 0.0,

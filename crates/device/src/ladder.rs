@@ -14,7 +14,7 @@
 
 use crate::Device;
 use crate::command::Command;
-use crate::config::{Ecc, LadderPolicy};
+use crate::config::{Ecc, ReadRetry};
 use crate::contents::HostPayload;
 use crate::ecc::{Decoding, EccError};
 use crate::facts::{Fact, Step};
@@ -70,7 +70,7 @@ impl OpenWord {
 /// The ladder of one drive.
 #[derive(Clone, Debug)]
 pub struct Ladder {
-    policy: LadderPolicy,
+    policy: ReadRetry,
     /// Entries of the retry table.
     entries: u32,
     /// How many of them are tried at most.
@@ -99,7 +99,7 @@ impl Ladder {
             return Err(EccError::new(format!("ecc.prediction_sigma: found {}, valid are 0 to 3", ecc.prediction_sigma)));
         }
         Ok(Self {
-            policy: ecc.ladder,
+            policy: ecc.read_retry,
             entries,
             retries: ecc.retries.min(entries),
             soft_bits: ecc.soft_bits,
@@ -115,15 +115,15 @@ impl Ladder {
     /// Whether more is done than to read a page once.
     #[inline]
     pub fn is_on(&self) -> bool {
-        self.policy != LadderPolicy::None
+        self.policy != ReadRetry::None
     }
 
     /// The entry of the table that a page is read with first.
     pub(crate) fn first_entry(&self, cells: &Cells, page: &PageCells, (ppn, block, sequence): (Ppn, BlockAddr, u64)) -> u32 {
         match self.policy {
-            LadderPolicy::None | LadderPolicy::Table => 0,
-            LadderPolicy::Tracked => self.remembered.get(block.0 as usize).copied().unwrap_or(0).into(),
-            LadderPolicy::Predicted => {
+            ReadRetry::None | ReadRetry::Table => 0,
+            ReadRetry::Tracked => self.remembered.get(block.0 as usize).copied().unwrap_or(0).into(),
+            ReadRetry::Predicted => {
                 let off = match self.prediction_sigma {
                     0.0 => 0.0,
                     sigma => sigma * self.streams.stream_of("ecc/prediction", sequence << 32 | u64::from(ppn.0)).normal(),
@@ -142,7 +142,7 @@ impl Ladder {
 
     /// A page of the block was read with this entry.
     pub(crate) fn remember(&mut self, block: BlockAddr, entry: u32) {
-        if self.policy != LadderPolicy::Tracked {
+        if self.policy != ReadRetry::Tracked {
             return;
         }
         let index = block.0 as usize;

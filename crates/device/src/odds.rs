@@ -108,7 +108,7 @@ fn mixed(rber: f64, sigma: f64, ln_of: impl Fn(f64) -> f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Ecc, Errors, LadderPolicy};
+    use crate::config::{Ecc, Errors, ReadRetry};
     use crate::ecc::{EccSetup, Rewrites};
     use ecc::ldpc::LdpcCurves;
     use nand::BlockInfo;
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn odds_are_those_of_the_codes() {
         let bch = Ecc { policy: "fixed".into(), options: [("t".into(), "40".into())].into(), ..Ecc::default() };
-        let ldpc = Ecc { policy: "ldpc".into(), ladder: LadderPolicy::Tracked, ..Ecc::default() };
+        let ldpc = Ecc { policy: "ldpc".into(), read_retry: ReadRetry::Tracked, ..Ecc::default() };
         let (bch_ecc, ldpc_ecc) = (page_ecc(&bch), page_ecc(&ldpc));
         let curves = LdpcCurves::of(32_768).expect("there are codes of 4 KiB");
         let t = ldpc_ecc.policy.strongest();
@@ -174,8 +174,8 @@ mod tests {
     /// The best read of a page is that with the best entry of its table, of all that are tried; without a ladder it is the first.
     #[test]
     fn the_best_read_is_that_of_the_ladder() {
-        let ldpc = |ladder| Ecc { policy: "ldpc".into(), ladder, ..Ecc::default() };
-        let (once, table) = (page_ecc(&ldpc(LadderPolicy::None)), page_ecc(&ldpc(LadderPolicy::Table)));
+        let ldpc = |read_retry| Ecc { policy: "ldpc".into(), read_retry, ..Ecc::default() };
+        let (once, table) = (page_ecc(&ldpc(ReadRetry::None)), page_ecc(&ldpc(ReadRetry::Table)));
         let block = BlockInfo { pe: 3000, next_page: 48, ..BlockInfo::default() };
         let page = once.cells.mean_page_at(Ppn(31), &block, (SimTime(0), SimTime(30 * 86_400 * 1_000_000_000)));
         let model = find("tlc-128l").expect("a model").model;

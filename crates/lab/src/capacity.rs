@@ -2,6 +2,7 @@
 
 use crate::caution::{Caution, Level};
 use crate::experiment::{CapacitySpec, Experiment, Fairness};
+use crate::over_provisioning::{OverProvisioning, of_user};
 use crate::problem::Problem;
 use crate::quantity::percent;
 use crate::textual::Size;
@@ -10,7 +11,7 @@ use ssd::protect::SchemeChoice;
 use vocab::{Bytes, Geometry};
 
 /// Blocks of a die that may be added where so few blocks would do by bytes that garbage
-/// GC has no room: its reserve is a number of blocks, not a share.
+/// collection has no room: its reserve is a number of blocks, not a share.
 const RESERVE_BLOCKS: u32 = 16;
 
 /// User capacity, and the drive of each scheme.
@@ -33,12 +34,12 @@ pub struct PlannedDrive {
     pub drive: Drive,
     /// Share of raw flash the scheme's redundancy needs.
     pub capacity_overhead: f64,
-    /// What `capacity.spare` asks for.
-    pub spare_asked: f64,
+    /// The over-provisioning that is asked for, as a share of raw flash.
+    pub op_asked_of_raw: f64,
     /// Share of raw flash beyond the user capacity.
-    pub spare_raw: f64,
+    pub op_of_raw: f64,
     /// Of the flash that is left after redundancy, the share beyond the user capacity.
-    pub spare_after_redundancy: f64,
+    pub op_after_parity_of_raw: f64,
 }
 
 /// Slots of one block of every plane: what one more block per plane adds.
@@ -67,8 +68,9 @@ fn user_slots(experiment: &Experiment, touched: u64) -> Result<u64, Problem> {
     match experiment.capacity.size {
         Size::Auto => Ok(touched.max(least_slots(experiment)).max(1)),
         Size::User(Bytes(bytes)) => Ok(bytes.div_ceil(geometry.slot_size.0)),
-        Size::Drive => match (f64::from(geometry.slots()) * (1.0 - experiment.capacity.spare) + 1e-6) as u64 {
-            0 => Err(Problem::new("capacity.spare", "leaves no room for the host")),
+        Size::Drive => match (f64::from(geometry.slots()) * (1.0 - experiment.capacity.over_provisioning.of_raw()) + 1e-6) as u64
+        {
+            0 => Err(Problem::new("capacity.over_provisioning", "leaves no room for the host")),
             slots => Ok(slots),
         },
     }
@@ -86,7 +88,7 @@ fn least_slots(experiment: &Experiment) -> u64 {
     let planes = geometry.blocks_per_die() / geometry.blocks_per_plane;
     let blocks = u64::from(LEAST_BLOCKS.div_ceil(planes).min(geometry.blocks_per_plane));
     let slots = slots_per_row(geometry) * blocks;
-    (slots as f64 * (1.0 - experiment.capacity.spare) + 1e-6) as u64
+    (slots as f64 * (1.0 - experiment.capacity.over_provisioning.of_raw()) + 1e-6) as u64
 }
 
 /// Plans the capacity of every scheme.
@@ -194,7 +196,7 @@ fn may_add(experiment: &Experiment, drive: &PlannedDrive, added: u32) -> bool {
     let geometry = &drive.drive.geometry;
     let per_die = geometry.blocks_per_die() / geometry.blocks_per_plane;
     let scaled = experiment.capacity.size != Size::Drive;
-    scaled && drive.spare_after_redundancy > 0.0 && (added + 1) * per_die <= RESERVE_BLOCKS.max(per_die)
+    scaled && drive.op_after_parity_of_raw > 0.0 && (added + 1) * per_die <= RESERVE_BLOCKS.max(per_die)
 }
 
 /// The drive of each scheme, with `added` more blocks per plane than the spare asks for.
@@ -205,7 +207,8 @@ fn drives(experiment: &Experiment, user: u64, shares: &[f64], added: u32) -> Res
         let mut drive = base.clone();
         let on_top = if capacity.fairness == Fairness::EqualOp { share } else { 0.0 };
         if capacity.size != Size::Drive || on_top > 0.0 {
-            let blocks = blocks_per_plane(&base.geometry, user, capacity.spare, on_top).saturating_add(u64::from(added));
+            let blocks = blocks_per_plane(&base.geometry, user, capacity.over_provisioning.of_raw(), on_top)
+                .saturating_add(u64::from(added));
             drive.geometry.blocks_per_plane = u32::try_from(blocks).unwrap_or(u32::MAX).max(4);
         }
         drive.geometry.check().map_err(|e| {
@@ -216,9 +219,9 @@ fn drives(experiment: &Experiment, user: u64, shares: &[f64], added: u32) -> Res
         let raw = f64::from(drive.geometry.slots());
         Ok(PlannedDrive {
             capacity_overhead: share,
-            spare_asked: capacity.spare,
-            spare_raw: 1.0 - user as f64 / raw,
-            spare_after_redundancy: 1.0 - user as f64 / (raw * (1.0 - share)),
+            op_asked_of_raw: capacity.over_provisioning.of_raw(),
+            op_of_raw: 1.0 - user as f64 / raw,
+            op_after_parity_of_raw: 1.0 - user as f64 / (raw * (1.0 - share)),
             drive,
         })
     };
@@ -231,15 +234,15 @@ const SPARE_OFF: f64 = 0.01;
 /// A caution where a drive of few blocks has another spare than was asked for.
 pub(crate) fn caution(experiment: &Experiment, planned: &[&PlannedDrive]) -> Option<Caution> {
     let got = |one: &&&PlannedDrive| match experiment.capacity.fairness {
-        Fairness::EqualRaw => one.spare_raw,
-        Fairness::EqualOp => one.spare_after_redundancy,
+        Fairness::EqualRaw => one.op_of_raw,
+        Fairness::EqualOp => one.op_after_parity_of_raw,
     };
-    let off = |one: &&&PlannedDrive| (got(one) - one.spare_asked).abs();
+    let off = |one: &&&PlannedDrive| (got(one) - one.op_asked_of_raw).abs();
     let worst = planned.iter().max_by(|one, other| off(one).total_cmp(&off(other)))?;
     let text = format!(
-        "capacity.spare asks for {}, and the drive has {}: it has {} blocks of {} a die, and GC needs some of them free. A larger capacity.size has the spare that is asked for",
-        percent(worst.spare_asked),
-        percent(got(&worst)),
+        "capacity.over_provisioning asks for {}, and the drive has {}: it has {} blocks of {} a die, and GC needs some of them free. A larger capacity.size has the over-provisioning that is asked for",
+        percent(of_user(worst.op_asked_of_raw)),
+        percent(of_user(got(&worst))),
         worst.drive.geometry.blocks_per_die(),
         Bytes(u64::from(worst.drive.geometry.pages_per_block) * worst.drive.geometry.program_size().0)
     );
@@ -258,7 +261,7 @@ fn too_little_spare(experiment: &Experiment, user: u64, short: &Short, spare: Op
     let slot = geometry.slot_size;
     let mut valid = vec![format!("capacity.size of at most {} on this much flash", Bytes(u64::from(*most) * slot.0))];
     if let Some(spare) = spare {
-        valid.insert(0, format!("capacity.spare from {spare:.3} up"));
+        valid.insert(0, format!("capacity.over_provisioning from {:.3} up", (of_user(spare) * 1e3).ceil() / 1e3));
     }
     if experiment.capacity.fairness == Fairness::EqualRaw && planned.capacity_overhead > 0.0 {
         valid.push("capacity.fairness = \"equal-op\", which adds raw flash for redundancy".into());
@@ -268,15 +271,15 @@ fn too_little_spare(experiment: &Experiment, user: u64, short: &Short, spare: Op
     let bad = if bad > 0.0 { format!(", age.bad_blocks takes {:.1} % of it", bad * 100.0) } else { String::new() };
     let message = format!(
         "scheme `{}` keeps at most {most} pages of {slot} on {} raw, the host needs {user}: \
-         the raw spare is {:.1} %, redundancy takes {:.1} % of raw flash{bad}, and garbage collection needs free blocks. \
+         over-provisioning is {:.1} %, redundancy takes {:.1} % of raw flash{bad}, and garbage collection needs free blocks. \
          Valid: {}",
         choice.name,
         geometry.raw_size(),
-        planned.spare_raw * 100.0,
+        of_user(planned.op_of_raw) * 100.0,
         planned.capacity_overhead * 100.0,
         valid.join("; "),
     );
-    Problem::new("capacity.spare", message)
+    Problem::new("capacity.over_provisioning", message)
 }
 
 /// An option of the scheme that makes less of the flash redundancy, if one does on this drive.
@@ -295,11 +298,12 @@ fn wider(planned: &PlannedDrive, choice: &SchemeChoice) -> Option<String> {
 /// The least spare, to three digits, with which a scheme alone gets a drive for a workload that touches `touched` slots.
 fn least_spare(experiment: &Experiment, touched: u64, label: &str) -> Option<f64> {
     let holds = |thousandths: u32| {
-        let capacity = CapacitySpec { spare: f64::from(thousandths) / 1e3, ..experiment.capacity };
+        let capacity =
+            CapacitySpec { over_provisioning: OverProvisioning::OfRaw(f64::from(thousandths) / 1e3), ..experiment.capacity };
         let alone = Experiment { capacity, schemes: vec![label.to_owned()], ..experiment.clone() };
         matches!(fit(&alone, touched), Ok(Fit::Fits(_)))
     };
-    let (mut short, mut enough) = ((experiment.capacity.spare * 1e3) as u32, 950);
+    let (mut short, mut enough) = ((experiment.capacity.over_provisioning.of_raw() * 1e3) as u32, 950);
     if !holds(enough) {
         return None;
     }
@@ -338,15 +342,15 @@ mod tests {
         assert_eq!(equal_raw.user_slots, 73_728);
         for planned in &equal_raw.drives {
             assert_eq!(planned.drive.geometry.blocks_per_plane, 100);
-            assert!((planned.spare_raw - 0.28).abs() < 1e-9);
+            assert!((planned.op_of_raw - 0.28).abs() < 1e-9);
         }
         // 1 - 0.72 / 0.875
-        assert!((equal_raw.drives[1].spare_after_redundancy - 0.177_142_857).abs() < 1e-6);
+        assert!((equal_raw.drives[1].op_after_parity_of_raw - 0.177_142_857).abs() < 1e-6);
         let equal_op = plan(&with("capacity = { size = \"288MiB\", fairness = \"equal-op\" }"), 5).unwrap();
         let blocks: Vec<u32> = equal_op.drives.iter().map(|d| d.drive.geometry.blocks_per_plane).collect();
         assert_eq!(blocks, [100, 115, 115, 115]);
         for planned in &equal_op.drives {
-            assert!((planned.spare_after_redundancy - 0.28).abs() < 0.006, "{planned:?}");
+            assert!((planned.op_after_parity_of_raw - 0.28).abs() < 0.006, "{planned:?}");
         }
     }
 
@@ -361,7 +365,7 @@ mod tests {
 
     #[test]
     fn too_little_spare_for_redundancy_names_numbers_and_what_would_do() {
-        let problem = plan(&with("capacity.spare = 0.1"), 400_000).unwrap_err();
+        let problem = plan(&with("capacity.over_provisioning = \"10% of raw\""), 400_000).unwrap_err();
         assert_eq!(problem.field, "capacity.spare");
         for part in ["scheme `", "redundancy takes 12.5 %", "the host needs 400000", "capacity.spare from 0.1"] {
             assert!(problem.message.contains(part), "{part}: {problem}");
@@ -381,7 +385,7 @@ mod tests {
         for spare in [0.16, 0.20, 0.24, 0.28, 0.30, 0.55] {
             let experiment = raid5(spare, "");
             let planned = plan(&experiment, TINY).unwrap_or_else(|e| panic!("{e}")).drives.remove(0);
-            assert!((planned.spare_raw - spare).abs() < 0.005 && planned.spare_asked == spare, "{planned:?}");
+            assert!((planned.op_of_raw - spare).abs() < 0.005 && planned.op_asked_of_raw == spare, "{planned:?}");
             assert!(caution(&experiment, &[&planned]).is_none());
         }
         // Who insists on a small drive is told.

@@ -130,7 +130,7 @@ fn lost_work(name: &str, run: &RunResult) -> Vec<Caution> {
             format!(
                 "`{name}` could not rebuild all that was lost: {} strips or superblocks are left, for want of space, of a die to \
                  write to, or of pages to rebuild from. Another loss may take data; more room for a rebuild is a larger \
-                 capacity.spare",
+                 capacity.over_provisioning",
                 grouped(left)
             ),
         ),

@@ -4,6 +4,7 @@
 
 use crate::experiment::{DriveSpec, Experiment, Options};
 use crate::label::{self, options_of, scheme_and_policy};
+use crate::over_provisioning::{MOST_OF_RAW, OverProvisioning};
 use crate::problem::Problem;
 use crate::textual::BufferSize;
 use crate::workload;
@@ -316,9 +317,18 @@ fn shares(experiment: &Experiment) -> Result<(), Problem> {
     if let Some(share) = experiment.trace.keep_writes {
         within("trace.keep_writes", share, (0.0, 1.0))?;
     }
-    let Experiment { precondition, age, errors, .. } = experiment;
+    let Experiment { precondition, age, errors, capacity, .. } = experiment;
+    match capacity.over_provisioning {
+        OverProvisioning::OfUser(share) => {
+            within("capacity.over_provisioning", share, (0.0, OverProvisioning::OfRaw(MOST_OF_RAW).of_user().round()))?
+        }
+        OverProvisioning::OfRaw(share) if !(0.0..=MOST_OF_RAW).contains(&share) => {
+            let message = format!("found {}, valid is 0% to {} % of raw", capacity.over_provisioning, MOST_OF_RAW * 100.0);
+            return Err(Problem::new("capacity.over_provisioning", message));
+        }
+        OverProvisioning::OfRaw(_) => {}
+    }
     let ranges = [
-        ("capacity.spare", experiment.capacity.spare, 0.95),
         ("precondition.fill", precondition.fill, 1.0),
         ("precondition.working_set", precondition.working_set, 1.0),
         ("precondition.converge_within", precondition.converge_within, 1.0),

@@ -331,10 +331,10 @@ impl Runs<'_> {
         };
         let hint = |problem: Problem| match self.experiment.age.bad_blocks > 0.0 && problem.message.contains("bad blocks") {
             true => Problem {
-                field: "capacity.spare".into(),
+                field: "capacity.over_provisioning".into(),
                 message: format!(
-                    "{}. Valid: a larger capacity.spare (now {}), a smaller capacity.size, or fewer age.bad_blocks",
-                    problem.message, self.experiment.capacity.spare
+                    "{}. Valid: a larger capacity.over_provisioning (now {}), a smaller capacity.size, or fewer age.bad_blocks",
+                    problem.message, self.experiment.capacity.over_provisioning
                 ),
                 ..problem
             },
@@ -540,10 +540,10 @@ fn fairness(experiment: &Experiment, plan: &Plan, clock: &Clock, outcomes: &[Out
     let flash = match experiment.capacity.fairness {
         Fairness::EqualRaw => {
             let raw = mib(plan.reference.geometry.raw_size());
-            format!("equal raw flash ({raw}) and equal user capacity ({user}) for every scheme: redundancy eats spare")
+            format!("equal raw flash ({raw}) and equal user capacity ({user}) for every scheme: parity reduces over-provisioning")
         }
         Fairness::EqualOp => format!(
-            "equal user capacity ({user}) and equal spare after redundancy for every scheme: \
+            "equal user capacity ({user}) and equal over-provisioning after parity for every scheme: \
              raw flash for redundancy comes on top"
         ),
     };
@@ -593,10 +593,10 @@ fn touched_share(workload: &Workload, plan: &Plan) -> f64 {
 const ALL_TOUCHED: f64 = 0.99;
 
 fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan, outcomes: &[Outcome]) -> Vec<String> {
-    let mut notes: Vec<String> = experiment.left_out.clone();
+    let mut notes: Vec<String> = experiment.left_out.iter().chain(&experiment.hints).cloned().collect();
     if plan.added_blocks > 0 {
         notes.push(format!(
-            "capacity: {} more blocks per plane than the spare asks for, the least with which garbage collection has room",
+            "capacity: {} more blocks per plane than over-provisioning asks for, the least with which garbage collection has room",
             plan.added_blocks
         ));
     }

@@ -53,14 +53,14 @@ fn read_job(experiment: &Experiment, name: &str, text: &str) -> Result<Flows, Pr
     fio_job::parse(name, text, &around).map_err(|error| trace_problem(&error))
 }
 
-/// What the drive of an experiment stores for its host: what `--capacity` says, else what its flash holds beside the spare.
+/// What the drive of an experiment stores for its host: what `--capacity` says, else what over-provisioning leaves of its flash.
 fn drive_size(experiment: &Experiment) -> Bytes {
     let (geometry, capacity) = (&experiment.drive.geometry, &experiment.capacity);
     match capacity.size {
         Size::User(bytes) => bytes,
-        Size::Auto | Size::Drive => {
-            Bytes((f64::from(geometry.slots()) * (1.0 - capacity.spare) + 1e-6) as u64 * geometry.slot_size.0)
-        }
+        Size::Auto | Size::Drive => Bytes(
+            (f64::from(geometry.slots()) * (1.0 - capacity.over_provisioning.of_raw()) + 1e-6) as u64 * geometry.slot_size.0,
+        ),
     }
 }
 

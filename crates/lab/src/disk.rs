@@ -63,13 +63,13 @@ pub fn disk_setup(one: &Experiment) -> Result<Setup, Problem> {
         let slot = drive.geometry.slot_size.0;
         let message = format!(
             "scheme `{}` keeps at most {} on this flash if it is to be mounted after power cuts, asked for is {}; valid is a larger \
-             capacity.spare (now {}) or a smaller capacity.size",
+             capacity.over_provisioning (now {}) or a smaller capacity.size",
             scheme.name,
             Bytes(u64::from(most) * slot),
             Bytes(u64::from(plan.user_slots) * slot),
-            one.capacity.spare
+            one.capacity.over_provisioning
         );
-        return Err(Problem::new("capacity.spare", message));
+        return Err(Problem::new("capacity.over_provisioning", message));
     }
     Ok(Setup {
         buffer: one.buffer.on(&drive),
@@ -107,11 +107,11 @@ mod tests {
     }
 
     #[test]
-    fn two_schemes_are_no_drive_and_too_little_spare_is_named() {
+    fn two_schemes_are_no_drive_and_too_little_over_provisioning_is_named() {
         let problem = drive("schemes = [\"raid5\", \"none\"]").expect_err("two schemes");
         assert!(problem.to_string().contains("raid5, none"), "{problem}");
-        let problem = drive("capacity.spare = 0.02").expect_err("too little spare");
-        assert_eq!(problem.field, "capacity.spare");
+        let problem = drive("capacity.over_provisioning = \"2% of raw\"").expect_err("too little");
+        assert_eq!(problem.field, "capacity.over_provisioning");
     }
 
     #[test]

@@ -218,6 +218,22 @@ impl Document {
         }
     }
 
+    /// Replaces the number at `path` by a text, keeping its place.
+    pub(crate) fn map_number(&mut self, path: &str, change: impl FnOnce(f64) -> String) {
+        let Some(node) = self.root.find_mut(&path.split('.').collect::<Vec<_>>()) else { return };
+        match node.value {
+            Value::Float(number) => node.value = Value::Text(change(number)),
+            Value::Integer(number) => node.value = Value::Text(change(number as f64)),
+            _ => {}
+        }
+    }
+
+    /// Where the value at `path` is written.
+    pub(crate) fn place_of(&self, path: &str) -> Place {
+        let node = self.root.find(&path.split('.').collect::<Vec<_>>());
+        node.unwrap_or(&self.root).origin.place()
+    }
+
     /// Changes the texts of the list at `path`, keeping their places, where `change` has others.
     pub(crate) fn map_texts(&mut self, path: &str, change: impl Fn(&str) -> Option<String>) {
         let Some(Node { value: Value::List(list), .. }) = self.root.find_mut(&path.split('.').collect::<Vec<_>>()) else {

@@ -33,7 +33,7 @@
 //!
 //! [capacity]
 //! size = "auto"                 # auto | drive | a size: what the host may store
-//! spare = 0.28                  # share of raw flash beyond that
+//! over_provisioning = "28% of raw" # flash beyond that: 0.39 or "39%" of it, or a share of raw flash
 //! fairness = "equal-raw"        # equal-raw | equal-op: what all schemes have alike
 //!
 //! [gc]                          # fields of ftl::GcConfig
@@ -58,11 +58,10 @@
 //! `half-busy` looks at `none` alone. `capacity.size = "auto"` maps the
 //! addresses a trace touches to a compact space that fills the user capacity; any other size
 //! keeps the recorded addresses, folded (modulo) into the capacity. The drive's
-//! `blocks_per_plane` is scaled so that raw flash is the user capacity / (1 - spare), rounded up
+//! `blocks_per_plane` is scaled so that raw flash is the user capacity x (1 + over-provisioning), rounded up
 //! to whole blocks, unless the size is `drive`.
 //!
-//! With `equal-raw`, all schemes get the same raw flash, so redundancy is paid for out of the
-//! spare. With `equal-op`, each scheme gets raw flash for its redundancy on top.
+//! With `equal-raw`, all schemes get the same raw flash, so parity reduces over-provisioning. With `equal-op`, each scheme gets raw flash for its redundancy on top.
 
 mod reading;
 mod trace_spec;
@@ -75,6 +74,7 @@ use crate::document::Document;
 use crate::flows::FlowSpec;
 use crate::generate::GenerateSpec;
 use crate::label::{self, options_of, scheme_and_policy};
+use crate::over_provisioning::OverProvisioning;
 use crate::problem::Problem;
 use crate::textual::{OptionText, Size, Warmup};
 use serde::{Deserialize, Serialize};
@@ -82,7 +82,7 @@ use ssd::ftl::{GcConfig, WearConfig};
 use ssd::nand::{Energy, Timing};
 use ssd::protect::registry::{additions, scheme_of};
 use ssd::{
-    Age, CodecTiming, Controller, Drive, ENTRIES_MAX, Ecc, Errors, Faults, LadderPolicy, PayloadKind, Precondition, Refresh,
+    Age, CodecTiming, Controller, Drive, ENTRIES_MAX, Ecc, Errors, Faults, PayloadKind, Precondition, ReadRetry, Refresh,
     Scheduler, Slc,
 };
 use std::collections::BTreeMap;
@@ -134,7 +134,7 @@ pub struct Experiment {
     /// Options of the generator, where `trace.source` is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generate: Option<GenerateSpec>,
-    /// User capacity and spare.
+    /// User capacity and over-provisioning.
     #[serde(default)]
     pub capacity: CapacitySpec,
     /// Garbage collection.
@@ -173,16 +173,19 @@ pub struct Experiment {
     /// a drive's file has no counterpart. The effective experiment has what is left.
     #[serde(skip)]
     pub left_out: Vec<String>,
+    /// Settings that were read under former names, with the present ones.
+    #[serde(skip)]
+    pub hints: Vec<String>,
 }
 
-/// User capacity and spare.
+/// User capacity and over-provisioning.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CapacitySpec {
     /// What the host may store.
     pub size: Size,
-    /// Share of raw flash beyond the user capacity.
-    pub spare: f64,
+    /// Flash beyond the user capacity: a share of that, such as 0.07 or "7%", or of raw flash, such as "28% of raw".
+    pub over_provisioning: OverProvisioning,
     /// What all schemes have alike.
     pub fairness: Fairness,
 }
@@ -191,9 +194,9 @@ pub struct CapacitySpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fairness {
-    /// Raw flash: redundancy eats spare.
+    /// Raw flash: parity reduces over-provisioning.
     EqualRaw,
-    /// Spare after redundancy: a scheme gets raw flash for its redundancy on top.
+    /// Over-provisioning after parity: a scheme gets raw flash for its redundancy on top.
     EqualOp,
 }
 
@@ -212,8 +215,8 @@ pub struct EccSpec {
     /// How often what a policy keeps of pages in RAM is flushed to reserved pages; 0: never.
     pub flush: Nanos,
     /// What is tried after a read that cannot be decoded, before the page is given up.
-    #[serde(skip_serializing_if = "is_no_ladder")]
-    pub ladder: LadderPolicy,
+    #[serde(skip_serializing_if = "is_no_retry")]
+    pub read_retry: ReadRetry,
     /// Entries of the retry table that are tried at most.
     #[serde(skip_serializing_if = "is_all_entries")]
     pub retries: u32,
@@ -233,15 +236,27 @@ pub struct EccSpec {
 
 impl Default for EccSpec {
     fn default() -> Self {
-        let Ecc { policy, codeword, codec, codec_microwatt, flush, ladder, retries, soft_bits, prediction_sigma, .. } =
+        let Ecc { policy, codeword, codec, codec_microwatt, flush, read_retry, retries, soft_bits, prediction_sigma, .. } =
             Ecc::default();
         let options = BTreeMap::new();
-        Self { policy, codeword, codec, codec_microwatt, flush, ladder, retries, soft_bits, prediction_sigma, options, own: None }
+        Self {
+            policy,
+            codeword,
+            codec,
+            codec_microwatt,
+            flush,
+            read_retry,
+            retries,
+            soft_bits,
+            prediction_sigma,
+            options,
+            own: None,
+        }
     }
 }
 
-fn is_no_ladder(ladder: &LadderPolicy) -> bool {
-    *ladder == LadderPolicy::None
+fn is_no_retry(policy: &ReadRetry) -> bool {
+    *policy == ReadRetry::None
 }
 
 fn is_all_entries(entries: &u32) -> bool {
@@ -326,7 +341,7 @@ fn no_preset() -> String {
 
 impl Default for CapacitySpec {
     fn default() -> Self {
-        Self { size: Size::Auto, spare: 0.28, fairness: Fairness::EqualRaw }
+        Self { size: Size::Auto, over_provisioning: OverProvisioning::OfRaw(0.28), fairness: Fairness::EqualRaw }
     }
 }
 
@@ -470,7 +485,8 @@ impl Experiment {
 
     pub(crate) fn from_document_with(mut document: Document, overrides: &Overrides, own: Own) -> Result<Self, Problem> {
         overrides.apply(&mut document)?;
-        let (preset, drive_notes) = reading::expand_drive(&mut document)?;
+        let mut hints = crate::renamed::bring_up(&mut document)?;
+        let (preset, drive_notes) = reading::expand_drive(&mut document, &mut hints)?;
         overrides.set(&mut document, inside_drive)?;
         crate::off::unset(&mut document, "")?;
         let mut experiment: Self = document.read()?;
@@ -480,6 +496,7 @@ impl Experiment {
             experiment.leave_out();
         }
         experiment.left_out.extend(drive_notes);
+        experiment.hints = hints;
         crate::load::check(&experiment, overrides).map_err(|problem| document.locate(problem))?;
         check::experiment(&experiment).map_err(|problem| document.locate(problem))?;
         experiment.trace.settle_paths();
@@ -539,7 +556,7 @@ impl Experiment {
             codec,
             codec_microwatt,
             flush,
-            ladder,
+            read_retry,
             retries,
             soft_bits,
             prediction_sigma,
@@ -551,7 +568,7 @@ impl Experiment {
         let policy = of_label.map_or(policy, str::to_owned);
         let options = options.get(&policy).into_iter().flatten().map(|(key, value)| (key.clone(), value.0.clone()));
         let options = options.chain(label::policy_options(label, &policy)).collect();
-        Ecc { policy, codeword, codec, codec_microwatt, flush, ladder, retries, soft_bits, prediction_sigma, options, own }
+        Ecc { policy, codeword, codec, codec_microwatt, flush, read_retry, retries, soft_bits, prediction_sigma, options, own }
     }
 
     /// A compared scheme with its additions, and the options of all of them.

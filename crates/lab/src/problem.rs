@@ -24,6 +24,15 @@ pub struct Position {
     pub text: String,
 }
 
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.position {
+            Some(Position { line, column, .. }) => write!(f, "{}:{line}:{column}", self.source),
+            None => f.write_str(&self.source),
+        }
+    }
+}
+
 /// Bad input: it names the place, the field, what was found and what is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {

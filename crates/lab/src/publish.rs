@@ -1,6 +1,7 @@
 //! Writes what a comparison leaves behind: the report, the results, the effective experiment.
 
 use crate::compare::{Comparison, mib};
+use crate::over_provisioning::of_user;
 use crate::problem::Problem;
 use crate::report::{self, ReportInput, RunSpeed, TraceSummary};
 use std::path::{Path, PathBuf};
@@ -214,11 +215,11 @@ fn drive_lines(comparison: &Comparison) -> Vec<String> {
     for outcome in &comparison.outcomes {
         let planned = &outcome.planned;
         lines.push(format!(
-            "Raw flash of {}: {}, spare {:.1} % of it, {:.1} % after redundancy",
+            "Raw flash of {}: {}, over-provisioning {:.1} %, {:.1} % after parity",
             outcome.label,
             mib(planned.drive.geometry.raw_size()),
-            planned.spare_raw * 100.0,
-            planned.spare_after_redundancy * 100.0
+            of_user(planned.op_of_raw) * 100.0,
+            of_user(planned.op_after_parity_of_raw) * 100.0
         ));
     }
     lines

@@ -2,6 +2,7 @@
 
 use crate::bearing;
 use crate::compare::{Comparison, Outcome};
+use crate::over_provisioning::of_user;
 use crate::seeds::Seeds;
 use crate::verdict::{MEASURES, SchemeVerdict};
 use serde_json::{Map, Value, json};
@@ -194,9 +195,10 @@ impl Outcome {
         put("options", json!(self.choice.options));
         put("raw_capacity_mib", json!(mib(u64::from(planned.drive.geometry.slots()) * slot)));
         put("capacity_overhead", json!(planned.capacity_overhead));
-        put("spare_asked", json!(planned.spare_asked));
-        put("spare_raw", json!(planned.spare_raw));
-        put("spare_after_redundancy", json!(planned.spare_after_redundancy));
+        put("over_provisioning", json!(of_user(planned.op_of_raw)));
+        put("over_provisioning_of_raw", json!(planned.op_of_raw));
+        put("over_provisioning_after_parity", json!(of_user(planned.op_after_parity_of_raw)));
+        put("over_provisioning_asked", json!(of_user(planned.op_asked_of_raw)));
         put("requests", json!(r.host.requests.values().sum::<u64>()));
         put("requests_by_kind", json!(r.host.requests));
         put("read_pages", json!(r.host.read_pages));

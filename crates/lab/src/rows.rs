@@ -17,9 +17,10 @@ const KEYS: &[&str] = &[
     "scheme",
     "raw_capacity_mib",
     "capacity_overhead",
-    "spare_asked",
-    "spare_raw",
-    "spare_after_redundancy",
+    "over_provisioning",
+    "over_provisioning_of_raw",
+    "over_provisioning_after_parity",
+    "over_provisioning_asked",
     "requests",
     "requests_by_kind",
     "read_pages",
@@ -247,7 +248,7 @@ fn scheme_row(results: &Value) -> Row {
         // from others has no figures.
         let nothing = if key.ends_with("_by_stream") {
             Value::Null
-        } else if ["energy_j", "ladder_flash_s", "ladder_decode_s"].contains(&stem) {
+        } else if ["energy_j", "retry_flash_s", "retry_decode_s"].contains(&stem) {
             json!(0.0)
         } else {
             json!(0)
@@ -318,7 +319,7 @@ mod tests {
             assert_eq!(row["clock_factor"], json["clock_factor"]);
             assert_eq!(row["user_capacity_mib"], json["user_capacity_mib"]);
         }
-        assert!(!is_column("capacity.spare") && !is_column("flash_reads_by_cause"));
+        assert!(!is_column("capacity.over_provisioning") && !is_column("flash_reads_by_cause"));
     }
 
     #[test]

@@ -206,7 +206,7 @@ impl Comparison {
         let kinds: Vec<String> =
             kinds.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{} {name}", of_all(*count))).collect();
         let planned = &self.outcomes[0].planned;
-        let over_provisioning = planned.spare_raw / (1.0 - planned.spare_raw);
+        let over_provisioning = crate::over_provisioning::of_user(planned.op_of_raw);
         let seeds = self
             .seeds
             .as_ref()
@@ -247,7 +247,7 @@ impl Comparison {
         let (reads, wrong) = (sum(|o| o.result.oracle.checked_reads), sum(|o| o.result.oracle.mismatches));
         let capacity = match self.experiment.capacity.fairness {
             crate::Fairness::EqualRaw => "raw flash, user capacity",
-            crate::Fairness::EqualOp => "user capacity, spare after redundancy",
+            crate::Fairness::EqualOp => "user capacity, over-provisioning after parity",
         };
         let verified = format!("verified: {} page reads, {} mismatches", grouped(reads), grouped(wrong));
         let seeds = match &self.seeds {

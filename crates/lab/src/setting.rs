@@ -110,6 +110,7 @@ fn kind(of: &str) -> &'static str {
         "f64" => "number",
         "String" | "OptionText" => "text",
         "Bytes" | "Size" | "BufferSize" => "size, such as \"4KiB\"",
+        "OverProvisioning" => "share, such as 0.07, \"7%\" or \"28% of raw\"",
         "AddressRange" => "size, such as \"4KiB\", or share of the drive, such as \"85%\"",
         "Nanos" => "time, such as \"75us\"",
         "Nanojoules" => "energy, such as \"3uJ\"",

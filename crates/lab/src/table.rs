@@ -220,7 +220,9 @@ impl Comparison {
             }
         }
         rows.each("energy", |o| figure(Quantity::Joules, o.energy_j()));
-        rows.each("spare after redundancy", |o| figure(Quantity::Share, o.planned.spare_after_redundancy));
+        rows.each("over-provisioning after parity", |o| {
+            figure(Quantity::Share, crate::over_provisioning::of_user(o.planned.op_after_parity_of_raw))
+        });
         rows.each("dies busy", |o| figure(Quantity::Share, o.result.flash.die_utilisation));
         rows.each("reads checked", |o| count(o.result.oracle.checked_reads));
         rows.each("mismatches", |o| count(o.result.oracle.mismatches));

@@ -121,7 +121,7 @@ fn a_device_of_mqsim_is_a_drive_with_what_such_a_device_has() {
     assert_eq!((geometry.channels, geometry.dies_per_channel, geometry.planes), (2, 4, 2));
     assert_eq!(geometry.raw_size().to_string(), "64MiB");
     assert_eq!(
-        (read.capacity.spare, read.buffer.size.to_string(), read.gc.policy.as_str()),
+        (read.capacity.over_provisioning.of_raw(), read.buffer.size.to_string(), read.gc.policy.as_str()),
         (0.25, "1MiB".to_owned(), "d-choices")
     );
     assert_eq!((read.wear.static_threshold, read.precondition.converge_within), (50, 0.0));
@@ -261,7 +261,7 @@ fn fields_of_forks_are_noted_and_missing_ones_are_mqsims() {
     );
     let bare = experiment(&here, "ssd.xml", "uniform").unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(
-        (bare.drive.geometry.raw_size().to_string(), bare.buffer.size.to_string(), bare.capacity.spare),
+        (bare.drive.geometry.raw_size().to_string(), bare.buffer.size.to_string(), bare.capacity.over_provisioning.of_raw()),
         ("512GiB".into(), "512MiB".to_owned(), 0.07)
     );
 }

@@ -84,7 +84,8 @@ fn every_request_of_every_loop_is_answered_and_every_read_checked() {
 
 #[test]
 fn equal_op_gives_each_scheme_the_spare_of_none() {
-    let comparison = run(&experiment(&format!("capacity.fairness = \"equal-op\"\ncapacity.spare = 0.4\n{SMALL}")), 2);
+    let comparison =
+        run(&experiment(&format!("capacity.fairness = \"equal-op\"\ncapacity.over_provisioning = \"40% of raw\"\n{SMALL}")), 2);
     let raw: Vec<u64> = comparison.outcomes.iter().map(|o| u64::from(o.planned.drive.geometry.slots())).collect();
     assert!(raw[0] < raw[1] && raw[1] == raw[2], "{raw:?}");
 }

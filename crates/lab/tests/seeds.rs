@@ -264,7 +264,7 @@ fn a_scheme_is_compared_with_itself_under_other_options() {
     let settings = SMALL.replace("schemes = [\"none\", \"raid5\", \"ds-raid\"]", "");
     let settings = settings.replace("[trace]", "[trace]\narrival = \"closed=8\"");
     // With room for either, so that both have the same flash alone as beside each other.
-    let fixed = "seeds = 3\ncapacity.spare = 0.6";
+    let fixed = "seeds = 3\ncapacity.over_provisioning = \"60% of raw\"";
     let labels = ["raid5:data_strips=4", "raid5:data_strips=6:parity_rule=page"];
     let both = run(&format!("schemes = {labels:?}\n{fixed}\n{settings}"));
     let alone = [

@@ -24,7 +24,7 @@ fn documented(column: &str) -> String {
     match cause.iter().find(|cause| column.starts_with("flash_") && column.ends_with(*cause)) {
         Some(cause) => column.replace(cause, "_per_s_CAUSE"),
         None if column.starts_with("die_utilisation_") => "die_utilisation_N".into(),
-        None if column.starts_with("ladder_reads_per_s_") => "ladder_reads_per_s_STEP".into(),
+        None if column.starts_with("retry_reads_per_s_") => "retry_reads_per_s_STEP".into(),
         None => column.into(),
     }
 }

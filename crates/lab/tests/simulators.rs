@@ -79,7 +79,7 @@ fn a_configuration_of_simplessd_is_a_drive() {
     // 7 cycles of 400 x 2^20 transfers a second, of 2 bytes each.
     assert_eq!((drive.timing.erase.0, drive.timing.command.0), (3_500_000, 8));
     assert_eq!(drive.endurance.0, 5000);
-    assert_eq!((read.capacity.spare, read.gc.policy.as_str(), read.gc.choices), (0.2, "d-choices", 7));
+    assert_eq!((read.capacity.over_provisioning.of_raw(), read.gc.policy.as_str(), read.gc.choices), (0.2, "d-choices", 7));
     assert_eq!(read.buffer.size.to_string(), "1MiB");
     // Four lanes of 8 GT/s, 128 bits in 130.
     assert_eq!(drive.controller.link_mb_per_s, 3938);
@@ -180,7 +180,7 @@ fn a_header_of_nvmevirt_is_a_drive_for_each_model() {
     assert_eq!(times, [(29_760, 185_000), (41_760, 185_000)]);
     assert_eq!((drive.controller.read.0, drive.controller.write.0, drive.controller.link_mb_per_s), (21_500, 4000, 3360));
     // Flash is a quarter more than what the host may store: a fifth of it.
-    assert_eq!((read.capacity.spare, read.buffer.size.to_string()), (0.2, "1MiB".into()));
+    assert_eq!((read.capacity.over_provisioning.of_raw(), read.buffer.size.to_string()), (0.2, "1MiB".into()));
     let notes = read.left_out.join("\n");
     assert!(notes.contains("MDTS") && notes.contains("the flash is 8GiB, 2048 blocks"), "{notes}");
     let zoned = of("ZONED");
@@ -234,7 +234,7 @@ fn a_script_of_femu_is_a_drive() {
     let (shape, timing) = (&read.drive.geometry, &read.drive.timing);
     assert_eq!((shape.channels, shape.dies_per_channel, shape.planes), (2, 4, 1));
     // 2 x 4 x 64 x 128 pages of 16 KiB are 1 GiB, of which the host may store 768 MiB.
-    assert_eq!((shape.raw_size().to_string(), read.capacity.spare), ("1GiB".into(), 0.25));
+    assert_eq!((shape.raw_size().to_string(), read.capacity.over_provisioning.of_raw()), ("1GiB".into(), 0.25));
     assert_eq!((timing.page[0].read.0, timing.page[0].program.0, timing.erase.0), (45_000, 250_000, 2_000_000));
     assert_eq!((read.gc.policy.as_str(), read.gc.choices), ("d-choices", 4));
     let notes = read.left_out.join("\n");
@@ -245,7 +245,7 @@ fn a_script_of_femu_is_a_drive() {
         "one.sh",
         "qemu-system-x86_64 -device femu,femu_mode=1,nchs=2,luns_per_ch=4,blks_per_pl=64,op_pcent=25 \\\n",
     );
-    assert!((self::read(&one).capacity.spare - 0.2).abs() < 1e-12);
+    assert!((self::read(&one).capacity.over_provisioning.of_raw() - 0.2).abs() < 1e-12);
 }
 
 #[test]

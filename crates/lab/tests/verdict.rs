@@ -87,7 +87,7 @@ fn a_young_da_raid5_is_said_to_survive_nothing_and_to_be_young() {
 
 #[test]
 fn after_a_lost_die_nothing_that_lost_data_or_protection_is_ranked() {
-    let comparison = run(&format!("capacity.spare = 0.6\n{SMALL}\n[faults]\ndead_die = 3\n"));
+    let comparison = run(&format!("capacity.over_provisioning = \"60% of raw\"\n{SMALL}\n[faults]\ndead_die = 3\n"));
     let (none, raid5, ds_raid) = (of(&comparison, "none"), of(&comparison, "raid5"), of(&comparison, "ds-raid"));
     assert!(comparison.outcomes[0].result.host.media_errors > 0, "none lost pages");
     assert_eq!(none.not_comparable, ["pages that could not be read"]);
@@ -117,7 +117,7 @@ fn after_a_lost_die_nothing_that_lost_data_or_protection_is_ranked() {
 #[test]
 fn factory_bad_blocks_cost_their_own_space_and_nothing_else() {
     let bad = run("drive.preset = \"mlc-2014\"\n[age]\nbad_blocks = 0.02\n");
-    let smaller = run("drive.preset = \"mlc-2014\"\n[capacity]\nspare = 0.25\n");
+    let smaller = run("drive.preset = \"mlc-2014\"\n[capacity]\nover_provisioning = \"25% of raw\"\n");
     for one in &bad.verdict.schemes {
         assert!(one.is_comparable(), "{}: {:?}", one.scheme, one.not_comparable);
         let (waf, more) = (one.costs.waf, of(&smaller, &one.scheme).costs.waf);

@@ -1,6 +1,6 @@
 //! Everything that defines a drive and its state before the first host command.
 
-pub use device::config::{CodecTiming, ENTRIES_MAX, Ecc, Errors, LadderPolicy, Scheduler};
+pub use device::config::{CodecTiming, ENTRIES_MAX, Ecc, Errors, ReadRetry, Scheduler};
 
 use crate::rules::SafetyRule;
 use ftl::FtlError;

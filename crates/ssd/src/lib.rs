@@ -31,8 +31,8 @@ pub use boot::precondition::HistoryProgress;
 pub use boot::warm_up::WarmUp;
 pub use config::SetupError;
 pub use config::{
-    Age, Buffer, BufferKind, CodecTiming, Controller, Drive, ENTRIES_MAX, Ecc, Errors, Faults, LadderPolicy, Pace, PayloadKind,
-    Power, Precondition, Refresh, RefreshPolicy, Scheduler, Setup, Slc, SlcFold, SlcFull, SlcMode, shape,
+    Age, Buffer, BufferKind, CodecTiming, Controller, Drive, ENTRIES_MAX, Ecc, Errors, Faults, Pace, PayloadKind, Power,
+    Precondition, ReadRetry, Refresh, RefreshPolicy, Scheduler, Setup, Slc, SlcFold, SlcFull, SlcMode, shape,
 };
 pub use core::limits::Recycled;
 pub use device::batches::Mark;

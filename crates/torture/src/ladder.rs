@@ -4,7 +4,7 @@
 
 use crate::drive::{pick, shaped};
 use ssd::nand::{PageKind, ProgramUnit};
-use ssd::{Age, CodecTiming, Drive, Ecc, Errors, LadderPolicy, PayloadKind, Refresh, RefreshPolicy, Setup};
+use ssd::{Age, CodecTiming, Drive, Ecc, Errors, PayloadKind, ReadRetry, Refresh, RefreshPolicy, Setup};
 use vocab::{Bytes, Nanos, PeCycles, Stream};
 
 const HOUR: u64 = 3_600_000_000_000;
@@ -32,13 +32,13 @@ pub(super) fn age(setup: &mut Setup, draws: &mut Stream) {
     let policy = *pick(&["ldpc", "ldpc", "ldpc-adaptive"], draws);
     let rate = if beyond { "0.928" } else { *pick(&["0.901", "0.889"], draws) };
     let options = if policy == "ldpc" { [("rate".to_owned(), rate.to_owned())].into() } else { Default::default() };
-    let ladders = [LadderPolicy::Table, LadderPolicy::Tracked, LadderPolicy::Predicted];
+    let ladders = [ReadRetry::Table, ReadRetry::Tracked, ReadRetry::Predicted];
     setup.ecc = Ecc {
         policy: policy.into(),
         options,
         codeword: (*pick(&["1KiB", "2KiB", "4KiB"], draws)).into(),
         codec: *pick(&[CodecTiming::Instant, CodecTiming::Flares], draws),
-        ladder: *pick(&ladders, draws),
+        read_retry: *pick(&ladders, draws),
         // Few retries leave the rest to soft reads, which the codes that `ldpc-adaptive` picks do not always bear.
         retries: if policy == "ldpc" && draws.chance(0.5) { 6 } else { Ecc::default().retries },
         soft_bits: if beyond { 2 + draws.below(2) as u32 } else { 3 },

@@ -2,7 +2,7 @@
 
 use crate::common::{COMMAND, ERASE, READ, TRANSFER, Tiny, erase, page, program, read, take_up};
 use flashkeep_device::command::Verb;
-use flashkeep_device::config::{CodecTiming, Ecc, Errors, LadderPolicy, Scheduler};
+use flashkeep_device::config::{CodecTiming, Ecc, Errors, ReadRetry, Scheduler};
 use flashkeep_device::ecc::{EccSetup, PageEcc, Rewrites};
 use flashkeep_device::facts::Step;
 use flashkeep_device::sense::{Compares, Verdict};
@@ -15,7 +15,7 @@ const HOUR: u64 = 3_600_000_000_000;
 const DECODER: usize = 2;
 
 /// The tiny device with LDPC of one rate and room for it, its blocks at so many cycles.
-fn device(ladder: LadderPolicy, rate: &str, pe: u32, codec: CodecTiming) -> Tiny {
+fn device(ladder: ReadRetry, rate: &str, pe: u32, codec: CodecTiming) -> Tiny {
     let mut device = crate::common::device(Scheduler::ReadFirst);
     let (ecc, errors) = setup(ladder, rate, codec);
     let mut geometry = *device.grid.geometry();
@@ -30,9 +30,9 @@ fn device(ladder: LadderPolicy, rate: &str, pe: u32, codec: CodecTiming) -> Tiny
     device
 }
 
-fn setup(ladder: LadderPolicy, rate: &str, codec: CodecTiming) -> (Ecc, Errors) {
+fn setup(ladder: ReadRetry, rate: &str, codec: CodecTiming) -> (Ecc, Errors) {
     let options = BTreeMap::from([("rate".to_owned(), rate.to_owned())]);
-    let ecc = Ecc { policy: "ldpc".into(), options, codec, ladder, ..Ecc::default() };
+    let ecc = Ecc { policy: "ldpc".into(), options, codec, read_retry: ladder, ..Ecc::default() };
     (ecc, Errors { model: "tlc-128l".into(), ..Errors::default() })
 }
 
@@ -90,7 +90,7 @@ fn run(device: &mut Tiny) -> Ended {
 }
 
 /// Block 0 of die 0 holds three pages, one of each kind, of this age.
-fn aged(ladder: LadderPolicy, rate: &str, pe: u32, hours: u64, codec: CodecTiming) -> Tiny {
+fn aged(ladder: ReadRetry, rate: &str, pe: u32, hours: u64, codec: CodecTiming) -> Tiny {
     let mut device = device(ladder, rate, pe, codec);
     for number in 0..3 {
         let ppn = page(&device, 0, 0, number);
@@ -108,7 +108,7 @@ const ONCE: u64 = COMMAND + READ + TRANSFER;
 /// the decoder, a read of k retries takes k reads more, and the best reference makes it come back.
 #[test]
 fn each_retry_is_a_read_of_its_die() {
-    let mut device = aged(LadderPolicy::Table, "0.889", 3000, 8760, CodecTiming::Instant);
+    let mut device = aged(ReadRetry::Table, "0.889", 3000, 8760, CodecTiming::Instant);
     let start = device.now.0;
     let ppn = page(&device, 0, 0, 1);
     read(&mut device, ppn, 1);
@@ -129,8 +129,8 @@ fn each_retry_is_a_read_of_its_die() {
 #[test]
 fn soft_reads_follow_the_table() {
     for (soft_bits, ended_on, clean) in [(3, Step::Soft2 as usize, true), (1, Step::ALL.len(), false)] {
-        let mut device = aged(LadderPolicy::Table, "0.928", 7000, 8760, CodecTiming::Instant);
-        let (mut ecc, errors) = setup(LadderPolicy::Table, "0.928", CodecTiming::Instant);
+        let mut device = aged(ReadRetry::Table, "0.928", 7000, 8760, CodecTiming::Instant);
+        let (mut ecc, errors) = setup(ReadRetry::Table, "0.928", CodecTiming::Instant);
         ecc.soft_bits = soft_bits;
         let mut geometry = *device.grid.geometry();
         geometry.oob_size = Bytes(1024);
@@ -151,7 +151,7 @@ fn soft_reads_follow_the_table() {
 /// Catches an erase that takes what is still being read, and a die that waits for itself.
 #[test]
 fn an_erase_waits_for_a_page_that_is_read_again_and_reads_of_others_do_not() {
-    let mut device = aged(LadderPolicy::Table, "0.889", 3000, 8760, CodecTiming::Flares);
+    let mut device = aged(ReadRetry::Table, "0.889", 3000, 8760, CodecTiming::Flares);
     let start = device.now.0;
     let (old, other) = (page(&device, 0, 0, 1), page(&device, 1, 0, 0));
     read(&mut device, old, 1);
@@ -176,14 +176,14 @@ fn tracked_references_are_remembered_until_an_erase_or_a_power_cut() {
         run(device);
         *device.folds.ladder.retries.keys().next().unwrap()
     };
-    let mut device = aged(LadderPolicy::Tracked, "0.889", 3000, 8760, CodecTiming::Instant);
+    let mut device = aged(ReadRetry::Tracked, "0.889", 3000, 8760, CodecTiming::Instant);
     let [csb, msb] = [1, 2].map(|number| page(&device, 0, 0, number));
     let first = retries(&mut device, csb);
     assert!(first > 5, "{first}");
     // The entry that was just good enough may be just too weak the next time: errors are drawn anew.
     assert!([csb, msb, csb].into_iter().all(|ppn| retries(&mut device, ppn) <= 1));
     let geometry = *device.grid.geometry();
-    let (ecc, errors) = setup(LadderPolicy::Tracked, "0.889", CodecTiming::Instant);
+    let (ecc, errors) = setup(ReadRetry::Tracked, "0.889", CodecTiming::Instant);
     let setup =
         EccSetup { ecc: &ecc, errors: &errors, geometry: &geometry, sensed: 1, slc: (1, 1.0), rewrites: Rewrites::default() };
     device.ecc.as_mut().unwrap().restart(&setup, &Streams::new(6));
@@ -223,8 +223,8 @@ fn a_prediction_saves_retries_as_far_as_it_is_right() {
         }
         all
     };
-    let table = retries(LadderPolicy::Table, 0.0);
-    let [exact, rough] = [0.0, 1.0].map(|sigma| retries(LadderPolicy::Predicted, sigma));
+    let table = retries(ReadRetry::Table, 0.0);
+    let [exact, rough] = [0.0, 1.0].map(|sigma| retries(ReadRetry::Predicted, sigma));
     assert_eq!(exact, 0);
     assert!(0 < rough && rough < table, "{rough} retries, by the table {table}");
 }
@@ -233,7 +233,7 @@ fn a_prediction_saves_retries_as_far_as_it_is_right() {
 #[test]
 fn a_busy_device_climbs_and_its_waits_add_up() {
     for seed in 0..20 {
-        let mut device = aged(LadderPolicy::Table, "0.901", 3000, 8760, CodecTiming::Flares);
+        let mut device = aged(ReadRetry::Table, "0.901", 3000, 8760, CodecTiming::Flares);
         let mut draws = Streams::new(seed).stream("test/ladder");
         let mut submitted = 0;
         for round in 0..20 {
@@ -260,7 +260,7 @@ fn a_busy_device_climbs_and_its_waits_add_up() {
 
 #[test]
 fn without_a_ladder_a_page_is_read_once() {
-    let mut device = aged(LadderPolicy::None, "0.889", 3000, 8760, CodecTiming::Instant);
+    let mut device = aged(ReadRetry::None, "0.889", 3000, 8760, CodecTiming::Instant);
     let ppn = page(&device, 0, 0, 1);
     let id = read(&mut device, ppn, 1);
     let command = device.commands[id];

@@ -41,13 +41,17 @@ pub(crate) fn resolve_paths(document: &mut Document, directory: &Path) {
 
 /// Puts the preset under the drive's fields; returns the preset where it is complete in itself, and what of its file has no
 /// counterpart.
-pub(super) fn expand_drive(document: &mut Document) -> Result<(Option<DriveSpec>, Vec<String>), Problem> {
+pub(super) fn expand_drive(
+    document: &mut Document,
+    hints: &mut Vec<String>,
+) -> Result<(Option<DriveSpec>, Vec<String>), Problem> {
     let preset = document.text("drive.preset")?.unwrap_or(drives::DEFAULT_DRIVE).to_owned();
     let (mut base, notes) = drives::load(&preset).map_err(|problem| document.locate(problem))?;
     if preset != "none" {
         let label = Path::new(&preset).file_stem().map_or(preset.clone(), |stem| stem.to_string_lossy().into());
         base.default_text("name", &label)?;
     }
+    hints.extend(crate::renamed::bring_up(&mut base)?);
     drives::take_usual(&preset, &mut base, document)?;
     crate::off::unset(&mut base, "drive.")?;
     let complete = base.read().ok();

@@ -68,7 +68,7 @@ fn an_empty_file_is_the_default_experiment() {
     assert_eq!(experiment, Experiment::with(&Overrides::default()).unwrap());
     assert_eq!(experiment.schemes, ["none", "raid5", "ds-raid", "mds-groups"]);
     assert_eq!((experiment.trace.source.as_str(), experiment.drive.name.as_str()), ("pgbench", "tlc"));
-    assert_eq!((experiment.seed, experiment.capacity.spare), (1, 0.28));
+    assert_eq!((experiment.seed, experiment.capacity.over_provisioning.of_raw()), (1, 0.28));
 }
 
 #[test]
@@ -352,13 +352,13 @@ fn set_reads_toml_values_and_plain_texts() {
         "drive.timing.page.0.program=\"1ms\"",
         "drive.timing.transfer.per-page=9us",
         "wear.dynamic=false",
-        "capacity.spare=3e-1",
+        "capacity.over_provisioning=3e-1",
     ])
     .unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(experiment.capacity.size, Size::User(Bytes(4 << 30)));
     assert_eq!(experiment.drive.timing.transfer, ssd::nand::Transfer::PerPage(Nanos(9000)));
     assert!(!experiment.wear.dynamic);
-    assert_eq!(experiment.capacity.spare, 0.3);
+    assert_eq!(experiment.capacity.over_provisioning, crate::OverProvisioning::OfUser(0.3));
 }
 
 #[test]

@@ -345,7 +345,7 @@ impl Lived<'_> {
             refreshed,
             by_cause: written.stretch.programs.map(|pages| pages as f64 / host_pages),
             worn_blocks: age.wearing.worn(),
-            spare: 1.0 - user / good,
+            over_provisioning: good / user - 1.0,
             data_days: odds.age_s / 86_400.0,
             rber: [odds.rber.0, odds.rber.1, odds.worst_rber],
             unreadable: odds.unreadable,

@@ -193,8 +193,8 @@ pub struct Epoch {
     pub by_cause: [f64; Cause::ALL.len()],
     /// Blocks that have worn out.
     pub worn_blocks: u32,
-    /// Share of the raw flash beyond the user capacity that good blocks still are.
-    pub spare: f64,
+    /// Flash of good blocks beyond the user capacity, as a share of that.
+    pub over_provisioning: f64,
     /// Mean age of data in days.
     pub data_days: f64,
     /// Mean raw bit error rate with the default references, in the best read of the ladder, and the worst page's in that.

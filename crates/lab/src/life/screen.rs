@@ -137,7 +137,7 @@ impl Life {
         row(&mut rows, "P/E cycles, mean", &|one| both(&|epoch| short(epoch.pe[0].round()), one));
         row(&mut rows, "write amplification", &|one| both(&|epoch| short(epoch.waf), one));
         row(&mut rows, "worn-out blocks", &|one| percent(f64::from(one.last().worn_blocks) / f64::from(one.blocks)));
-        row(&mut rows, "spare, of good blocks", &|one| both(&|epoch| percent(epoch.spare), one));
+        row(&mut rows, "over-provisioning, of good blocks", &|one| both(&|epoch| percent(epoch.over_provisioning), one));
         if self.experiment.errors.model != "none" {
             row(&mut rows, "RBER, best references", &|one| both(&|epoch| format!("{:.1e}", epoch.rber[1]), one));
             row(&mut rows, "UBER in use", &|one| both(&|epoch| probability(epoch.uber), one));

@@ -32,7 +32,9 @@ const COLUMNS: &[Of] = &[
     (column("programs_refresh", "programs of refresh", "by host page"), |_, e, _| Cell::Rate(e.refreshed)),
     (column("worn_blocks", "worn-out blocks", ""), |_, e, _| Cell::Count(e.worn_blocks.into())),
     (column("worn_share", "worn-out blocks", "share"), |one, e, _| Cell::Rate(f64::from(e.worn_blocks) / f64::from(one.blocks))),
-    (column("spare", "spare", "share of good blocks"), |_, e, _| Cell::Rate(e.spare)),
+    (column("over_provisioning", "over-provisioning", "of good blocks, share of user capacity"), |_, e, _| {
+        Cell::Rate(e.over_provisioning)
+    }),
     (column("data_days", "mean age of data", "days"), |_, e, _| Cell::Rate(e.data_days)),
     (column("rber_default", "RBER, default references", ""), |_, e, _| Cell::Rate(e.rber[0])),
     (column("rber_best", "RBER, best references", ""), |_, e, _| Cell::Rate(e.rber[1])),
@@ -61,7 +63,7 @@ const SHOWN: [&str; 11] = [
     "pe_mean",
     "waf",
     "worn_blocks",
-    "spare",
+    "over_provisioning",
     "rber_best",
     "uber",
     "uber_off",

@@ -7,7 +7,7 @@ use crate::compare::Bench;
 fn tiny(schemes: &str, endurance: u32, rest: &str) -> Experiment {
     let text = format!(
         "schemes = [{schemes}]\n{rest}\n[trace]\nsource = \"uniform\"\n[generate]\nrequests = 2000\nrange = \"100%\"\nread_fraction = 0.2\n\
-         [capacity]\nsize = \"drive\"\nspare = 0.4\n\
+         [capacity]\nsize = \"drive\"\nover_provisioning = \"40% of raw\"\n\
          [drive]\npreset = \"tlc\"\nendurance = {endurance}\ngeometry.pages_per_block = 96\ngeometry.blocks_per_plane = 32\n"
     );
     Experiment::parse("life.toml", &text).unwrap_or_else(|e| panic!("{e}"))

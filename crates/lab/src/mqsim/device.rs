@@ -2,6 +2,7 @@
 
 use super::{element, fields, parse, without_late_declaration};
 use crate::document::{Document, Foreign};
+use crate::over_provisioning::OverProvisioning;
 use crate::parameters::{Fields, Writing};
 use crate::problem::Problem;
 
@@ -170,7 +171,12 @@ fn suspension(writing: &mut Writing<'_>, flash: &Fields<'_>) -> Result<(), Probl
 fn usual(writing: &mut Writing<'_>, device: &Fields<'_>) -> Result<(), Problem> {
     writing.set(device, "", "usual.capacity.size", "\"drive\"")?;
     let spare = device.share_or("Overprovisioning_Ratio", 0.07)?;
-    writing.set(device, "Overprovisioning_Ratio", "usual.capacity.spare", &format!("{spare:?}"))?;
+    writing.set(
+        device,
+        "Overprovisioning_Ratio",
+        "usual.capacity.over_provisioning",
+        &OverProvisioning::OfRaw(spare).to_toml(),
+    )?;
     let caches = [("SIMPLE", true), ("ADVANCED", true), ("TURNED_OFF", false)];
     if device.choice("Caching_Mechanism", &caches)?.unwrap_or(true) {
         let bytes = device.number_or("Data_Cache_Capacity", (1, 1 << 40), 512 << 20)?;

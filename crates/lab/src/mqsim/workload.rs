@@ -145,7 +145,7 @@ fn spots(fields: &Fields<'_>) -> Result<Vec<Spot>, Problem> {
 /// Bytes of the address space of each flow: flows on the same planes share what these hold.
 fn shares(experiment: &Experiment, spots: &[Vec<Spot>], notes: &mut Vec<String>) -> Vec<u64> {
     let geometry = &experiment.drive.geometry;
-    let user = geometry.raw_size().0 as f64 * (1.0 - experiment.capacity.spare);
+    let user = geometry.raw_size().0 as f64 * (1.0 - experiment.capacity.over_provisioning.of_raw());
     let all = (u64::from(geometry.dies()) * u64::from(geometry.planes)) as f64;
     let mut crowd = BTreeMap::<Spot, u32>::new();
     spots.iter().flatten().for_each(|spot| *crowd.entry(*spot).or_default() += 1);

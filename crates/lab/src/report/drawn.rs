@@ -142,7 +142,7 @@ pub fn headline(comparison: &Comparison, command: &str) -> String {
     let mark = if apart.is_empty() { String::new() } else { format!("; ! not comparable: {}", apart.join(", ")) };
     let equal = match comparison.experiment.capacity.fairness {
         Fairness::EqualRaw => "raw flash",
-        Fairness::EqualOp => "spare",
+        Fairness::EqualOp => "over-provisioning",
     };
     let over = comparison
         .seeds

@@ -2,6 +2,7 @@
 
 use super::{COUNT, Kind, OOB_PARTS, TIME, WATT, energy, finished, set_all, set_pages, size, time};
 use crate::document::{Document, Foreign};
+use crate::over_provisioning::OverProvisioning;
 use crate::parameters::{Field, Fields, Writing};
 use crate::problem::Problem;
 use std::collections::BTreeMap;
@@ -221,17 +222,17 @@ fn timing(writing: &mut Writing<'_>, device: &Fields<'_>) -> Result<(), Problem>
 /// The rest of the drive besides its flash: settings of the experiment, where that says nothing else.
 fn usual(writing: &mut Writing<'_>, device: &Fields<'_>, raw: u64) -> Result<(), Problem> {
     let beyond = device.number_or("op_pcent", (0, 10_000), 0)? as f64 / 100.0;
-    let (from, spare) = if beyond > 0.0 {
-        ("op_pcent", beyond / (1.0 + beyond))
+    let (from, over) = if beyond > 0.0 {
+        ("op_pcent", OverProvisioning::OfUser(beyond))
     } else {
         let megabytes = device.number_or("devsz_mb", (1, 1 << 32), 1024)?;
-        ("devsz_mb", 1.0 - (megabytes << 20) as f64 / raw as f64)
+        ("devsz_mb", OverProvisioning::OfRaw(1.0 - (megabytes << 20) as f64 / raw as f64))
     };
-    if spare <= 0.0 {
+    if over.of_raw() <= 0.0 {
         return Err(device.bad(from, &format!("less than the flash, which is {}", vocab::Bytes(raw))));
     }
     writing.set(device, "", "usual.capacity.size", "\"drive\"")?;
-    writing.set(device, from, "usual.capacity.spare", &format!("{spare:?}"))?;
+    writing.set(device, from, "usual.capacity.over_provisioning", &over.to_toml())?;
     let page = device.number_or("secsz", COUNT, 512)? * device.number_or("secs_per_pg", COUNT, 8)?;
     match device.number_or("buffer_size", (0, 1 << 30), 0)? * page {
         0 => writing.set(device, "buffer_size", "usual.buffer.kind", "\"off\"")?,

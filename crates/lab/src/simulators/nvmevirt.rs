@@ -3,6 +3,7 @@
 use super::macros::{Macros, Number};
 use super::{COUNT, Kind, TIME, WATT, energy, finished, set_all, set_pages, size, time};
 use crate::document::{Document, Foreign};
+use crate::over_provisioning::OverProvisioning;
 use crate::parameters::{Field, Fields, Writing};
 use crate::problem::{Problem, printable};
 
@@ -212,7 +213,12 @@ fn usual(writing: &mut Writing<'_>, fields: &Fields<'_>) -> Result<(), Problem> 
     let beyond = fields.share_or("OP_AREA_PERCENT", 0.07)?;
     if beyond > 0.0 {
         writing.set(fields, "", "usual.capacity.size", "\"drive\"")?;
-        writing.set(fields, "OP_AREA_PERCENT", "usual.capacity.spare", &format!("{:?}", beyond / (1.0 + beyond)))?;
+        writing.set(
+            fields,
+            "OP_AREA_PERCENT",
+            "usual.capacity.over_provisioning",
+            &OverProvisioning::OfUser(beyond).to_toml(),
+        )?;
     }
     let buffer = match fields.number_or("GLOBAL_WB_SIZE", (0, 1 << 40), 0)? {
         0 => ("ZONE_WB_SIZE", fields.number_or("ZONE_WB_SIZE", (0, 1 << 40), 0)?),

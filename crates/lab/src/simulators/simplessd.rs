@@ -2,6 +2,7 @@
 
 use super::{COUNT, Kind, OOB_PARTS, energy, finished, set_all, set_pages, size, time};
 use crate::document::{Document, Foreign};
+use crate::over_provisioning::OverProvisioning;
 use crate::parameters::{Field, Fields, Writing, whole};
 use crate::problem::{Problem, printable};
 use std::collections::BTreeMap;
@@ -167,7 +168,7 @@ fn usual(writing: &mut Writing<'_>, ftl: &Fields<'_>, icl: &Fields<'_>) -> Resul
     ftl.choice("MappingMode", &[("0", ())])?;
     writing.set(ftl, "", "usual.capacity.size", "\"drive\"")?;
     let spare = ftl.share_or("OverProvisioningRatio", 0.25)?;
-    writing.set(ftl, "OverProvisioningRatio", "usual.capacity.spare", &format!("{spare:?}"))?;
+    writing.set(ftl, "OverProvisioningRatio", "usual.capacity.over_provisioning", &OverProvisioning::OfRaw(spare).to_toml())?;
     let policies = [("0", "greedy"), ("1", "cost-benefit"), ("2", "random"), ("3", "d-choices")];
     let policy = ftl.choice("EvictPolicy", &policies)?.unwrap_or("greedy");
     writing.set(ftl, "EvictPolicy", "usual.gc.policy", &format!("\"{policy}\""))?;

@@ -53,7 +53,7 @@ impl Rebuild {
     fn of(outcome: &Outcome) -> Option<Self> {
         let (r, geometry) = (&outcome.result, &outcome.planned.drive.geometry);
         let programs = r.flash.programs.get(Cause::Rebuild.name()).copied().unwrap_or(0);
-        let user_slots_of_a_die = f64::from(geometry.slots()) * (1.0 - outcome.planned.spare_raw) / f64::from(geometry.dies());
+        let user_slots_of_a_die = f64::from(geometry.slots()) * (1.0 - outcome.planned.op_of_raw) / f64::from(geometry.dies());
         let slots = programs as f64 * f64::from(geometry.slots_per_page());
         Some(Self { seconds: r.redundancy.rebuild_s?, programs, of_a_die: slots / user_slots_of_a_die })
     }

@@ -2,21 +2,21 @@
 
 use crate::common::{MIX, drive, read_all, run, seeds, setup, workload};
 use flashkeep_ssd as ssd;
-use ssd::{Age, Ecc, Errors, LadderPolicy, Pace, PayloadKind, Precondition, RunResult, Session, Setup};
+use ssd::{Age, Ecc, Errors, Pace, PayloadKind, Precondition, ReadRetry, RunResult, Session, Setup};
 use vocab::{Bytes, Nanos, PeCycles};
 
 const HOUR: u64 = 3_600_000_000_000;
 
 /// A filled drive at 7000 cycles, pages of which differ by a third from each other; a soft read of 2 bits bears
 /// about 1e-2 at rate 0.928, so that after a year a few pages in a hundred are beyond all steps.
-fn aged(scheme: &str, payload: PayloadKind, ladder: LadderPolicy, hours: u64) -> Setup {
+fn aged(scheme: &str, payload: PayloadKind, ladder: ReadRetry, hours: u64) -> Setup {
     let mut setup = setup(scheme, drive(4, 16, 24, 1), 0.6);
     setup.drive.geometry.oob_size = Bytes(512);
     let precondition = Precondition { fill: 1.0, ..setup.precondition };
     let age = Age { pe_cycles: PeCycles(7000), retention: Nanos(hours * HOUR), ..Age::default() };
     let errors = Errors { model: "tlc-128l".into(), page_sigma: 0.3, ..Errors::default() };
     let options = [("rate".to_owned(), "0.928".to_owned())].into();
-    let ecc = Ecc { policy: "ldpc".into(), options, ladder, soft_bits: 2, ..Ecc::default() };
+    let ecc = Ecc { policy: "ldpc".into(), options, read_retry: ladder, soft_bits: 2, ..Ecc::default() };
     Setup { payload, age, errors, ecc, precondition, ..setup }
 }
 
@@ -31,7 +31,7 @@ fn what_no_step_brings_back_parity_does() {
     for scheme in ["raid5", "ds-raid"] {
         for payload in [PayloadKind::Tag, PayloadKind::Page] {
             let name = format!("{scheme}, {payload:?}");
-            let setup = aged(scheme, payload, LadderPolicy::Table, 8760);
+            let setup = aged(scheme, payload, ReadRetry::Table, 8760);
             let mut session = Session::new(&setup).unwrap_or_else(|e| panic!("{name}: {e}"));
             let all: Vec<_> = read_all(setup.user_slots).collect();
             let result = run(&mut session, &all, Pace::Closed { depth: 4 });
@@ -41,7 +41,7 @@ fn what_no_step_brings_back_parity_does() {
             assert!(result.redundancy.rebuilt_reads > 0, "{name}: {steps:?}");
             assert!(result.host.media_errors <= u64::from(setup.user_slots) / 50, "{name}: {}", result.host.media_errors);
 
-            let bare = aged(scheme, payload, LadderPolicy::None, 8760);
+            let bare = aged(scheme, payload, ReadRetry::None, 8760);
             let mut session = Session::new(&bare).unwrap_or_else(|e| panic!("{name}: {e}"));
             let result = run(&mut session, &all, Pace::Closed { depth: 4 });
             assert_eq!(result.oracle.mismatches, 0, "{name}");
@@ -55,7 +55,7 @@ fn what_no_step_brings_back_parity_does() {
 fn better_references_save_retries_whatever_pages_carry() {
     for seed in seeds(2) {
         let mut means = Vec::new();
-        for ladder in [LadderPolicy::Table, LadderPolicy::Tracked, LadderPolicy::Predicted] {
+        for ladder in [ReadRetry::Table, ReadRetry::Tracked, ReadRetry::Predicted] {
             let found = [PayloadKind::Tag, PayloadKind::Page].map(|payload| {
                 let setup = Setup { seed, ..aged("ds-raid", payload, ladder, 1000) };
                 let mut session = Session::new(&setup).unwrap_or_else(|e| panic!("{e}"));
@@ -79,7 +79,7 @@ fn better_references_save_retries_whatever_pages_carry() {
 #[test]
 fn the_decoder_corrects_what_the_curve_lets_decode() {
     for (payload, rate) in [(PayloadKind::Tag, "0.901"), (PayloadKind::Page, "0.901"), (PayloadKind::Page, "0.928")] {
-        let mut setup = aged("none", payload, LadderPolicy::Predicted, 100);
+        let mut setup = aged("none", payload, ReadRetry::Predicted, 100);
         setup.age.pe_cycles = PeCycles(3000);
         setup.ecc.options = [("rate".to_owned(), rate.to_owned())].into();
         setup.errors.page_sigma = 0.0;

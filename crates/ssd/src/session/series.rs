@@ -140,7 +140,7 @@ impl RunSeries {
             let steps = Step::ALL.map(|(_, name)| name).into_iter().chain(["parity"]);
             for (which, step) in steps.enumerate() {
                 columns.push(
-                    self.column(format!("ladder_reads_per_s_{step}"), |bin| Some(bin.counts.ladder[which] as f64 / width_s)),
+                    self.column(format!("retry_reads_per_s_{step}"), |bin| Some(bin.counts.ladder[which] as f64 / width_s)),
                 );
             }
         }
