@@ -209,9 +209,9 @@ class Result(Framed):
 #: What a notebook shows of each scheme.
 _SHOWN = (
     ("mean latency, us", "latency_us_mean"),
-    ("99 % answered within, us", "latency_us_p99"),
+    ("p99 latency, us", "latency_us_p99"),
     ("write amplification", "waf"),
-    ("life, TB written", "tbw_tb"),
+    ("endurance, DWPD over 5 years", "dwpd"),
     ("energy, J", "energy_j"),
 )
 

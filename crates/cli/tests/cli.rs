@@ -56,7 +56,7 @@ fn a_run_prints_a_table_and_leaves_a_report() {
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let text = stdout(&output);
     for part in [
-        "survives the loss of",
+        "survives the failure of",
         "requests/s",
         "p99.99",
         "flash page programs",

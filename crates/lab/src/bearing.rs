@@ -34,7 +34,7 @@ pub(crate) fn caution(outcome: &Outcome, user_slots: u32) -> Option<Caution> {
     }
     let lacking = lacking(outcome, user_slots);
     let text = format!(
-        "the run of `{}` does not bear figures of its flash: {}. Nothing is said of its life, energy or write amplification against others; a \
+        "the run of `{}` does not bear figures of its flash: {}. Nothing is said of its endurance, energy or write amplification against others; a \
          longer workload bears them (`--loops 10`, more `generate.requests`)",
         outcome.label,
         lacking.join("; ")

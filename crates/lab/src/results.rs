@@ -237,7 +237,7 @@ impl Outcome {
         put("completed_late_share", json!(crate::caution::late_share(&self.result)));
         put("tbw_tb", json!(costs.tbw_tb));
         put("endurance_years", json!(costs.endurance_years));
-        put("usable_share", json!(costs.usable_share));
+        put("dwpd", json!(costs.dwpd));
         put("not_comparable", json!(verdict.reason()));
         put("dominated_by", json!(verdict.dominated_by));
     }

@@ -135,7 +135,7 @@ const KEYS: &[&str] = &[
     "completed_late_share",
     "tbw_tb",
     "endurance_years",
-    "usable_share",
+    "dwpd",
     "not_comparable",
     "dominated_by",
 ];

@@ -11,9 +11,6 @@ use vocab::Bytes;
 /// Samples that lie beyond a percentile at least, if it is to be shown.
 const BEYOND: f64 = 50.0;
 
-/// Days of five years, over which drive writes per day are counted.
-const DAYS: f64 = 5.0 * 365.0;
-
 /// A percentile: its words, the share of samples beyond it, and its value.
 type Percentile = (&'static str, f64, fn(&Latency) -> f64);
 
@@ -76,7 +73,7 @@ impl<'a> Screen<'a> {
         self.heading("protection");
         self.words("die failures survived", |one| one.survives.dies.to_string());
         self.words("power loss", |one| one.survives.power_cuts.short().into());
-        self.words("capacity overhead", |one| tenths(1.0 - one.costs.usable_share));
+        self.words("capacity overhead", |one| tenths(one.costs.capacity_overhead));
         if self.comparison.verdict.schemes.iter().any(|one| one.costs.rebuild.is_some()) {
             self.words("rebuild, pages written", |one| {
                 let told = one
@@ -119,12 +116,11 @@ impl<'a> Screen<'a> {
         self.heading("cost");
         if self.comparison.verdict.schemes.iter().all(bears) {
             self.figure("write amplification", Quantity::Plain, |o| o.result.flash.waf);
-            let user = self.comparison.user_capacity() as f64;
-            let life: Vec<Option<f64>> = self.comparison.verdict.schemes.iter().map(|one| one.costs.tbw_tb).collect();
+            let endurance: Vec<Option<f64>> = self.comparison.verdict.schemes.iter().map(|one| one.costs.dwpd).collect();
             let labels: Vec<&str> = self.comparison.outcomes.iter().map(|o| o.label.as_str()).collect();
             let dwpd = |o: &Outcome| {
                 let at = labels.iter().position(|label| *label == o.label)?;
-                Some(life[at]? * 1e12 / user / DAYS)
+                endurance[at]
             };
             self.figure("endurance, DWPD over 5 years", Quantity::Plain, dwpd);
         } else {

@@ -223,7 +223,7 @@ impl Comparison {
         rows.each("over-provisioning after parity", |o| {
             figure(Quantity::Share, crate::over_provisioning::of_user(o.planned.op_after_parity_of_raw))
         });
-        rows.each("dies busy", |o| figure(Quantity::Share, o.result.flash.die_utilisation));
+        rows.each("die utilisation", |o| figure(Quantity::Share, o.result.flash.die_utilisation));
         rows.each("reads checked", |o| count(o.result.oracle.checked_reads));
         rows.each("mismatches", |o| count(o.result.oracle.mismatches));
         if rows.any(|o| o.result.redundancy.rebuilt_reads + o.result.host.media_errors > 0) {
@@ -245,20 +245,22 @@ impl Comparison {
             rows.each("  folded", |o| count(o.result.slc.folded_pages));
         }
         if rows.any(|o| o.result.ecc.codewords > 0) {
-            rows.each("bits corrected a codeword", |o| figure(Quantity::Plain, o.result.corrected_per_codeword()));
+            rows.each("bits corrected per codeword", |o| figure(Quantity::Plain, o.result.corrected_per_codeword()));
             rows.each("unreadable pages", |o| count(o.result.ecc.unreadable_pages));
             rows.each("decoding a read", |o| figure(Quantity::Micros, o.result.ecc.decode_us_mean));
-            rows.each("t or parity rows, mean", |o| figure(Quantity::Plain, o.result.mean_t()));
+            rows.each("ECC strength (t or LDPC parity rows), mean", |o| figure(Quantity::Plain, o.result.mean_t()));
             rows.each("units refreshed", |o| count(o.result.ecc.refreshed_units));
         }
         if rows.any(|o| o.result.ladder.all_reads() > 0) {
-            rows.each("retries a page read, mean", |o| figure(Quantity::Plain, o.result.ladder.retries_mean().unwrap_or(0.0)));
+            rows.each("read retries per page read, mean", |o| {
+                figure(Quantity::Plain, o.result.ladder.retries_mean().unwrap_or(0.0))
+            });
             let steps = [
-                ("  decoded at once", "hard"),
-                ("  with other references", "retry"),
-                ("  with 2 bits a cell", "soft_2_bit"),
-                ("  with 3 bits a cell", "soft_3_bit"),
-                ("  left to parity", "parity"),
+                ("  decoded by hard decision", "hard"),
+                ("  by read retry", "retry"),
+                ("  by 2-bit soft decision", "soft_2_bit"),
+                ("  by 3-bit soft decision", "soft_3_bit"),
+                ("  by parity, or not at all", "parity"),
             ];
             for (label, step) in steps {
                 rows.each(label, |o| count(o.result.ladder.reads.get(step).copied().unwrap_or(0)));
@@ -320,7 +322,7 @@ impl Comparison {
             rows.push(Row { label: label.into(), cells: verdict.schemes.iter().map(cell).collect() });
         };
         each("verdict", &|v| self.marked(&v.scheme));
-        each("survives the loss of", &|v| v.survives.losses());
+        each("survives the failure of", &|v| v.survives.losses());
         for (index, measure) in MEASURES.iter().enumerate() {
             each(&verdict.title(measure), &|v| {
                 let is_base = verdict.baseline.as_ref() == Some(&v.scheme);

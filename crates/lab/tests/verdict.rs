@@ -73,7 +73,7 @@ fn a_young_da_raid5_is_said_to_survive_nothing_and_to_be_young() {
     let comparison = run(&settings);
     let young = of(&comparison, "da-raid5");
     assert_eq!((young.survives.dies, young.survives.life.map(|life| life.stage)), (0, Some(1)));
-    assert!(young.sentence.contains("survives no loss as it stands") && young.sentence.contains("life stage 1 of 3"));
+    assert!(young.sentence.contains("survives no loss now") && young.sentence.contains("life stage 1 of 3"));
     assert!(comparison.verdict.answer[0].contains("only `raid5` survives"), "{:?}", comparison.verdict.answer);
     let reckoned = "Its life is reckoned at the costs of this stage";
     assert!(young.sentence.contains(reckoned), "{}", young.sentence);
@@ -207,7 +207,7 @@ fn a_gap_of_six_days_is_named_and_can_be_clipped() {
     let clipped = replayed(&trace, &["trace.format=spc", "trace.max_gap=10s"]);
     assert!(!warned(&clipped), "{:?}", clipped.warnings());
     let told = |comparison: &Comparison| {
-        comparison.verdict.answer.iter().any(|one| one.contains("life at this load are those of waiting"))
+        comparison.verdict.answer.iter().any(|one| one.contains("endurance at this load are those of waiting"))
     };
     assert!(told(&plain) && !told(&clipped), "{:?}", plain.verdict.answer);
     assert!(clipped.notes.iter().any(|note| note.contains("one gap between requests is clipped")), "{:?}", clipped.notes);
@@ -299,7 +299,7 @@ fn a_run_that_does_not_bear_figures_of_flash_is_said_to_and_nothing_is_concluded
     assert_eq!((raid5.flash.programs.values().sum::<u64>(), raid5.flash.waf), (0, Some(0.0)), "all is in the buffer");
     assert!(raid5.flash.buffered_pages > 0 && ds_raid.costs.tbw_tb.is_none());
     let answer = comparison.verdict.answer.join(" ");
-    for word in ["energy", "lives", "Dominated"] {
+    for word in ["energy", "endurance", "Dominated"] {
         assert!(!answer.contains(word), "{answer}");
     }
     assert!(ds_raid.sentence.contains("too short") && !ds_raid.sentence.contains("energy 0"), "{}", ds_raid.sentence);

@@ -136,7 +136,7 @@ fn unbroken(ratio: Ratio) -> String {
 }
 
 /// The costs of which pairs are shown.
-const PAIRED: [(&str, &str); 3] = [("latency_us_mean", "mean latency"), ("tbw_tb", "life"), ("energy_j", "energy")];
+const PAIRED: [(&str, &str); 3] = [("latency_us_mean", "mean latency"), ("tbw_tb", "endurance"), ("energy_j", "energy")];
 
 #[cfg(test)]
 mod tests {

@@ -160,7 +160,7 @@ fn table(verdict: &Verdict, colours: &[(String, &'static str)]) -> String {
     );
     for (index, (one, (label, colour))) in verdict.schemes.iter().zip(colours).enumerate() {
         let facts = [
-            ("survives the loss of", one.survives.losses()),
+            ("survives the failure of", one.survives.losses()),
             ("survives power cuts", one.survives.power_cuts.words().to_owned()),
         ];
         let mut facts: Vec<(String, String)> = facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();

@@ -60,7 +60,7 @@ pub(crate) const COMPARED: [&str; 16] = [
     "waf",
     "tbw_tb",
     "endurance_years",
-    "usable_share",
+    "dwpd",
     "energy_j",
 ];
 

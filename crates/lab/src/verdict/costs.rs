@@ -6,6 +6,9 @@ use crate::quantity::{Quantity, YEAR_S};
 use crate::seeds::Interval;
 use vocab::{Bytes, Cause};
 
+/// Days that DWPD is over: five years.
+const DWPD_DAYS: f64 = 5.0 * 365.0;
+
 /// What a scheme costs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Costs {
@@ -24,10 +27,12 @@ pub struct Costs {
     pub tbw_tb: Option<f64>,
     /// How long that lasts at this load, in years.
     pub endurance_years: Option<f64>,
-    /// Bytes of flash that were replayed on: a life is theirs.
+    /// Drive writes per day over five years that it amounts to.
+    pub dwpd: Option<f64>,
+    /// Bytes of flash that were replayed on: TBW is theirs.
     pub flash_bytes: u64,
-    /// Share of raw flash that redundancy leaves.
-    pub usable_share: f64,
+    /// Share of raw flash that redundancy takes.
+    pub capacity_overhead: f64,
     /// Energy of flash and codecs in joules.
     pub energy_j: f64,
     /// What page programs were for: causes with their share, greatest first.
@@ -72,6 +77,7 @@ impl Costs {
         // Pages that were not written cost nothing: what others cost is not known.
         let all_written = r.host.write_errors == 0 && r.host.read_only_s.is_none();
         let life = r.flash.waf.filter(|waf| *waf > 0.0 && all_written).map(|waf| good * (cycles - used).max(0.0) / waf);
+        let user_bytes = flash_bytes as f64 * (1.0 - outcome.planned.op_of_raw);
         let written_per_s = r.host.write_pages as f64 * slot / r.replay.simulated_s;
         Self {
             latency_us_mean: answered.then_some(r.host.latency_us.mean),
@@ -81,8 +87,9 @@ impl Costs {
             waf: r.flash.waf,
             tbw_tb: life.map(|bytes| bytes / 1e12),
             endurance_years: life.map(|bytes| bytes / written_per_s / YEAR_S).filter(|years| years.is_finite()),
+            dwpd: life.map(|bytes| bytes / user_bytes / DWPD_DAYS),
             flash_bytes,
-            usable_share: 1.0 - outcome.planned.capacity_overhead,
+            capacity_overhead: outcome.planned.capacity_overhead,
             energy_j: outcome.energy_j(),
             programs_for: programs_for(outcome),
             rebuild: Rebuild::of(outcome),
@@ -113,8 +120,9 @@ impl Costs {
             waf: mean(|costs| costs.waf),
             tbw_tb: mean(|costs| costs.tbw_tb),
             endurance_years: mean(|costs| costs.endurance_years),
+            dwpd: mean(|costs| costs.dwpd),
             flash_bytes: all.first().map_or(0, |costs| costs.flash_bytes),
-            usable_share: mean(|costs| Some(costs.usable_share)).unwrap_or_default(),
+            capacity_overhead: mean(|costs| Some(costs.capacity_overhead)).unwrap_or_default(),
             energy_j: mean(|costs| Some(costs.energy_j)).unwrap_or_default(),
             programs_for,
             rebuild: None,
@@ -179,7 +187,7 @@ pub struct Measure {
 impl Measure {
     /// Whether it is made of what was programmed and erased.
     fn is_of_flash(&self) -> bool {
-        ["waf", "tbw_tb", "endurance_years", "energy_j"].contains(&self.key)
+        ["waf", "tbw_tb", "dwpd", "endurance_years", "energy_j"].contains(&self.key)
     }
 
     /// Its value where something may be concluded from it.
@@ -194,13 +202,13 @@ impl Measure {
         !(costs.unborne && self.is_of_flash())
     }
 
-    /// What reports call it where schemes were replayed on so much flash, in bytes: a life is that of a small drive, and says so.
+    /// What reports call it where schemes were replayed on so much flash, in bytes: endurance is that of a small drive, and says so.
     #[must_use]
     pub fn title_of(&self, least: u64, most: u64) -> String {
-        let Some(what) = self.title.strip_prefix("life, ") else { return self.title.into() };
+        let Some(what) = self.title.strip_prefix("endurance of the flash, ") else { return self.title.into() };
         let most = mib(Bytes(most));
         let sizes = if mib(Bytes(least)) == most { most } else { format!("{:.0} to {most}", least as f64 / f64::from(1 << 20)) };
-        format!("life of {sizes}, {what}")
+        format!("endurance of {sizes}, {what}")
     }
 }
 
@@ -248,26 +256,34 @@ pub const MEASURES: &[Measure] = &[
     },
     Measure {
         key: "tbw_tb",
-        title: "life, written",
+        title: "endurance of the flash, TBW",
         better: Better::More,
         decides: true,
         of: |costs| costs.tbw_tb,
         quantity: Quantity::Terabytes,
     },
     Measure {
+        key: "dwpd",
+        title: "endurance, DWPD over 5 years",
+        better: Better::More,
+        decides: false,
+        of: |costs| costs.dwpd,
+        quantity: Quantity::Plain,
+    },
+    Measure {
         key: "endurance_years",
-        title: "life, at this load",
+        title: "endurance of the flash, at this load",
         better: Better::More,
         decides: false,
         of: |costs| costs.endurance_years,
         quantity: Quantity::Years,
     },
     Measure {
-        key: "usable_share",
-        title: "flash left by redundancy",
-        better: Better::More,
+        key: "capacity_overhead",
+        title: "capacity overhead",
+        better: Better::Less,
         decides: true,
-        of: |costs| Some(costs.usable_share),
+        of: |costs| Some(costs.capacity_overhead),
         quantity: Quantity::Share,
     },
     Measure {

@@ -1,4 +1,4 @@
-//! The verdict of a comparison: what each scheme survives as it stands, what it costs against the baseline, and which to
+//! The verdict of a comparison: the failures that each scheme survives, what it costs against the baseline, and which to
 //! take. It is made once, from the results; terminal, HTML, JSON and Python show it.
 
 mod costs;
@@ -21,7 +21,7 @@ pub(crate) use words::programs_for;
 pub struct SchemeVerdict {
     /// The scheme, as the experiment names it.
     pub scheme: String,
-    /// What it survives as it stands.
+    /// The failures that it survives at the end of its run.
     pub survives: Survives,
     /// What it costs.
     pub costs: Costs,

@@ -162,7 +162,7 @@ fn in_turn(seeds: &Seeds, schemes: &[SchemeVerdict]) -> Vec<String> {
 }
 
 /// What is told of a pair: a cost, and what it is called.
-const TOLD: [(&str, &str); 3] = [("latency_us_mean", "mean latency"), ("tbw_tb", "life"), ("energy_j", "energy")];
+const TOLD: [(&str, &str); 3] = [("latency_us_mean", "mean latency"), ("tbw_tb", "endurance"), ("energy_j", "energy")];
 
 /// What one scheme is shown to be against another, and what is not shown.
 fn against(seeds: &Seeds, schemes: &[SchemeVerdict], one: usize, other: usize) -> String {
@@ -195,9 +195,9 @@ fn phrase(key: &str, ratio: Ratio) -> (String, &'static str) {
     if low >= 2.0 {
         let times = ratio_span(low, high);
         return match key {
-            "latency_us_mean" => (format!("takes {times} x as long to answer"), "as"),
-            "tbw_tb" => (format!("lives {times} x as long"), "as"),
-            _ => (format!("takes {times} x the energy"), "of"),
+            "latency_us_mean" => (format!("has {times} x the mean latency"), "of"),
+            "tbw_tb" => (format!("has {times} x the endurance"), "of"),
+            _ => (format!("uses {times} x the energy"), "of"),
         };
     }
     let is_less = high < 1.0;
@@ -210,12 +210,12 @@ fn phrase(key: &str, ratio: Ratio) -> (String, &'static str) {
         None => percent,
     };
     let verb = match (key, is_less) {
-        ("latency_us_mean", true) => format!("answers {percent} % sooner"),
-        ("latency_us_mean", false) => format!("answers {percent} % later"),
-        ("tbw_tb", true) => format!("lives {percent} % shorter"),
-        ("tbw_tb", false) => format!("lives {percent} % longer"),
-        (_, true) => format!("takes {percent} % less energy"),
-        (_, false) => format!("takes {percent} % more energy"),
+        ("latency_us_mean", true) => format!("has {percent} % lower mean latency"),
+        ("latency_us_mean", false) => format!("has {percent} % higher mean latency"),
+        ("tbw_tb", true) => format!("has {percent} % less endurance"),
+        ("tbw_tb", false) => format!("has {percent} % more endurance"),
+        (_, true) => format!("uses {percent} % less energy"),
+        (_, false) => format!("uses {percent} % more energy"),
     };
     (verb, "than")
 }
@@ -250,7 +250,7 @@ mod tests {
         let bench = crate::Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} };
         let mut seeds = crate::compare(&experiment, &bench).unwrap_or_else(|e| panic!("{e}")).seeds.expect("repeated");
         let answer = Verdict::over(&seeds).answer.join(" ");
-        assert!(!answer.contains("energy") && !answer.contains("lives"), "200 requests: {answer}");
+        assert!(!answer.contains("energy") && !answer.contains("endurance"), "200 requests: {answer}");
         seeds.bear();
         for scheme in [1, 2] {
             seeds.set(scheme, "latency_us_mean", &[500.0, 520.0, 540.0]);
@@ -287,7 +287,7 @@ mod tests {
         let verdict = Verdict::over(&seeds);
         let answer = &verdict.answer;
         assert!(
-            answer[0].contains("`ds-raid` answers fastest (") && answer[0].contains("`raid5` takes the least energy ("),
+            answer[0].contains("`ds-raid` is best in mean latency (") && answer[0].contains("`raid5` is best in energy ("),
             "{answer:?}"
         );
         assert!(!answer[0].contains("longest"), "{answer:?}");
@@ -313,11 +313,11 @@ mod tests {
         assert_eq!(told("latency_us_mean", 0.69, 0.72), "answers 28 to 31 % sooner");
         assert_eq!(told("latency_us_mean", 1.05, 1.08), "answers 5 to 8 % later");
         assert_eq!(told("latency_us_mean", 3.12, 3.28), "takes 3.12 to 3.28 x as long to answer");
-        assert_eq!(told("tbw_tb", 0.919, 0.948), "lives 5 to 8 % shorter");
-        assert_eq!(told("tbw_tb", 2.0, 2.3), "lives 2.00 to 2.30 x as long");
+        assert_eq!(told("tbw_tb", 0.919, 0.948), "has 5 to 8 % less endurance");
+        assert_eq!(told("tbw_tb", 2.0, 2.3), "has 2.00 to 2.30 x the endurance");
         assert_eq!(told("energy_j", 1.052, 1.057), "takes 5.2 to 5.7 % more energy");
         assert_eq!(told("energy_j", 1.000_02, 1.000_3), "takes up to 0.03 % more energy");
-        assert_eq!(told("tbw_tb", 0.999_99, 0.999_999), "lives less than 0.01 % shorter");
+        assert_eq!(told("tbw_tb", 0.999_99, 0.999_999), "has less than 0.01 % less endurance");
         assert_eq!(told("energy_j", 0.5, 0.6), "takes 40 to 50 % less energy");
         assert_eq!(ratio(0.97, 1.04).percent(), "-3 to +4 %");
     }

@@ -1,4 +1,4 @@
-//! What a scheme survives as it stands at the end of its run: what it promises, held against where each page lies.
+//! The failures that a scheme survives at the end of its run: its promise, checked against where each page lies.
 
 use crate::compare::Outcome;
 use crate::experiment::Experiment;
@@ -54,7 +54,7 @@ impl PowerCuts {
     }
 }
 
-/// What a scheme survives as it stands.
+/// The failures that a scheme survives at the end of its run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Survives {
     /// Dies, or as many blocks or pages, that may be lost next, all at a time, without loss of data.
@@ -138,19 +138,18 @@ impl Survives {
         }
         let losses = match (self.dies, self.life, self.dead_dies) {
             (0, Some(life @ Life { stage: 1, .. }), 0) => {
-                format!("survives no loss as it stands, not even of a page: {}, it keeps no parity", self.age(&life))
+                format!("survives no loss now, not even of a page: {}, it keeps no parity", self.age(&life))
             }
             (0, Some(life), 0) => format!(
-                "survives no lost die as it stands: {}, {} of its stripes have parity and {} of its pages would be lost with their die",
+                "survives no die failure now: {}, {} of its stripes have parity and {} of its pages would be lost with their die",
                 self.age(&life),
                 percent(life.parity_share()),
                 percent(self.exposed_share)
             ),
             (0, _, dead) if dead > 0 => format!("survives no further loss: {}", self.after_loss(dead)),
-            (0, ..) if self.exposed_share < 1.0 => format!(
-                "survives no lost die as it stands: {} of its pages would be lost with their die",
-                percent(self.exposed_share)
-            ),
+            (0, ..) if self.exposed_share < 1.0 => {
+                format!("survives no die failure now: {} of its pages would be lost with their die", percent(self.exposed_share))
+            }
             (0, ..) if self.code_groups > 0 => {
                 format!(
                     "promises to survive no loss; its code gives lost pages of {} code groups only",
@@ -160,9 +159,9 @@ impl Survives {
             (0, ..) => "survives no loss, not even of a page".into(),
             (1, life, _) => {
                 let age = life.map(|life| format!(" ({})", self.age(&life))).unwrap_or_default();
-                format!("survives the loss of any one die, block or page{age}")
+                format!("survives the failure of any one die, block or page{age}")
             }
-            (dies, ..) => format!("survives the loss of any {dies} dies, blocks or pages at a time"),
+            (dies, ..) => format!("survives the failure of any {dies} dies, blocks or pages at a time"),
         };
         let after = match (self.dies, self.dead_dies) {
             (1.., 1..) => format!(", after the loss of {}", dead_dies(self.dead_dies)),

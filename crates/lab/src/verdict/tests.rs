@@ -20,7 +20,7 @@ fn scheme(name: &str, dies: u32, [latency, life, energy]: [f64; 3]) -> SchemeVer
             latency_us_mean: Some(latency),
             tbw_tb: Some(life),
             energy_j: energy,
-            usable_share: 1.0,
+            capacity_overhead: 0.0,
             ..Costs::default()
         },
         ratios: vec![None; MEASURES.len()],
@@ -77,17 +77,13 @@ fn what_cannot_be_compared_is_no_baseline_dominates_nothing_and_wins_nothing() {
     assert_eq!(verdict.baseline.as_deref(), Some("slow"));
     assert_eq!(verdict.schemes[2].dominated_by, None);
     assert!(verdict.schemes[1].ratios.iter().all(Option::is_none), "no ratio of what cannot be compared");
-    assert_eq!(verdict.answer[0], "Of the schemes that can be compared, only `slow` survives the loss of a die.");
+    assert_eq!(verdict.answer[0], "Only `slow` survives a die failure, among the schemes that can be compared.");
     assert!(verdict.answer.contains(&"Not comparable, and not ranked: `none` (saturated) and `fast` (read-only).".into()));
     assert!(verdict.schemes[1].sentence.ends_with("Its costs cannot be compared: read-only."), "{}", verdict.schemes[1].sentence);
     // The same run, when it can be compared, wins and dominates.
     let verdict = Verdict::judge(vec![scheme("none", 0, [1.0, 9.0, 1.0]), fast(), slow()]);
     assert_eq!((verdict.baseline.as_deref(), verdict.schemes[2].dominated_by.as_deref()), (Some("none"), Some("fast")));
-    assert!(
-        verdict.answer[0].contains("`fast` answers fastest, lives longest and takes the least energy"),
-        "{:?}",
-        verdict.answer
-    );
+    assert!(verdict.answer[0].contains("`fast` is best in mean latency, endurance and energy"), "{:?}", verdict.answer);
     let none = Verdict::judge(vec![apart(fast(), "saturated")]);
     assert_eq!((none.baseline, none.answer[0].as_str()), (None, "No scheme can be compared with another."));
 }
@@ -100,9 +96,9 @@ fn the_best_of_each_cost_is_named_among_those_that_survive() {
     assert_eq!(
         verdict.answer,
         [
-            "Of the schemes that survive the loss of a die (`quick`, `lasting`), `quick` answers fastest (2.00 x the mean latency, \
-             0.33 x the life of `none`); `lasting` lives longest and takes the least energy (4.00 x the mean latency, 0.67 x the \
-             life of `none`).",
+            "Among the schemes that survive a die failure (`quick`, `lasting`), `quick` is best in mean latency (2.00 x the mean \
+             latency, 0.33 x the endurance of `none`); `lasting` is best in endurance and energy (4.00 x the mean \
+             latency, 0.67 x the endurance of `none`).",
             "`none` has no protection against a die failure.",
         ]
     );
@@ -165,9 +161,12 @@ fn a_life_says_of_how_much_flash_it_is() {
     };
     let (_, life) = costs::measure("endurance_years");
     let equal = Verdict::judge(vec![of("none", 972), of("raid5", 972)]);
-    assert_eq!(equal.title(life), "life of 972 MiB, at this load");
+    assert_eq!(equal.title(life), "endurance of 972 MiB, at this load");
     assert!(equal.schemes[0].sentence.contains("life 1.00 TB written, of 972 MiB of flash"), "{}", equal.schemes[0].sentence);
-    assert_eq!(Verdict::judge(vec![of("none", 972), of("raid5", 1104)]).title(life), "life of 972 to 1104 MiB, at this load");
+    assert_eq!(
+        Verdict::judge(vec![of("none", 972), of("raid5", 1104)]).title(life),
+        "endurance of 972 to 1104 MiB, at this load"
+    );
     assert_eq!(equal.title(costs::measure("waf").1), "write amplification");
 }
 
@@ -182,12 +181,10 @@ fn what_is_survived_is_said_with_stage_age_and_losses() {
         change(&mut survives);
         survives.words()
     };
-    assert_eq!(words(&|_| {}), "survives the loss of any one die, block or page; power cuts lose nothing");
-    assert!(words(&|s| s.dies = 2).starts_with("survives the loss of any 2 dies, blocks or pages at a time;"));
+    assert_eq!(words(&|_| {}), "survives the failure of any one die, block or page; power cuts lose nothing");
+    assert!(words(&|s| s.dies = 2).starts_with("survives the failure of any 2 dies, blocks or pages at a time;"));
     let young = words(&|s| (s.dies, s.life, s.exposed_share) = (0, Some(life(1, None)), 1.0));
-    assert!(
-        young.starts_with("survives no loss as it stands, not even of a page: in life stage 1 of 3, at 3 of 3000 P/E cycles")
-    );
+    assert!(young.starts_with("survives no loss now, not even of a page: in life stage 1 of 3, at 3 of 3000 P/E cycles"));
     let older = words(&|s| (s.dies, s.life, s.exposed_share) = (0, Some(life(2, Some(2.5))), 0.75));
     assert!(
         older.contains("in life stage 2 of 3 (since 2.5 s after the first request), at 3 of 3000 P/E cycles, 25 % of its stripes have parity and 75 % of its pages"),

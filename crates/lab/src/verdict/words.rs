@@ -8,7 +8,7 @@ use crate::table::grouped;
 
 /// What is said of costs in a sentence: the key of the measure, and its words.
 const TOLD: [(&str, &str); 4] =
-    [("latency_us_mean", "mean latency"), ("waf", "write amplification"), ("tbw_tb", "life"), ("energy_j", "energy")];
+    [("latency_us_mean", "mean latency"), ("waf", "write amplification"), ("tbw_tb", "endurance"), ("energy_j", "energy")];
 
 /// A sentence or two on one scheme.
 pub(super) fn sentence(verdict: &SchemeVerdict, baseline: Option<&str>) -> String {
@@ -25,10 +25,10 @@ pub(super) fn sentence(verdict: &SchemeVerdict, baseline: Option<&str>) -> Strin
     };
     let dominated = verdict.dominated_by.as_ref().map(|better| {
         format!(
-            " It is dominated by `{better}`, which survives no less and is no worse in mean latency, life, capacity overhead or energy."
+            " It is dominated by `{better}`, which survives no less and is no worse in mean latency, endurance, capacity overhead or energy."
         )
     });
-    let short = if verdict.costs.unborne { " Its run is too short for life, energy and write amplification." } else { "" };
+    let short = if verdict.costs.unborne { " Its run is too short for endurance, energy and write amplification." } else { "" };
     let dominated = dominated.unwrap_or_default();
     format!("{survives}{against}{}{}{dominated}{short}{}", stage(verdict), rebuild(verdict), late(verdict))
 }
@@ -49,11 +49,11 @@ fn rebuild(verdict: &SchemeVerdict) -> String {
     )
 }
 
-/// That a life is reckoned as if its present stage lasted, where it does not.
+/// That endurance is computed as if the present stage lasted, where it does not.
 fn stage(verdict: &SchemeVerdict) -> &'static str {
     match (verdict.survives.life, verdict.costs.tbw_tb) {
         (Some(life), Some(_)) if life.stage < 3 && !verdict.costs.unborne => {
-            " Its life is reckoned at the costs of this stage; later ones write more parity."
+            " Its endurance assumes the current stage; later stages write more parity."
         }
         _ => "",
     }
@@ -87,8 +87,8 @@ pub(super) fn stalls(schemes: &[SchemeVerdict]) -> Option<String> {
 /// That figures by time are those of a gap, where there is such a caution.
 pub(super) fn gap(cautions: &[Caution]) -> Option<String> {
     cautions.iter().any(|caution| caution.kind == "gap").then(|| {
-        "One gap takes much of the time of this workload: requests/s, MB/s and life at this load are those of waiting; \
-         `--set trace.max_gap=10s` clips it."
+        "One gap takes much of the time of this workload: requests/s, MB/s and endurance at this load are those of \
+         waiting; `--set trace.max_gap=10s` clips it."
             .into()
     })
 }
@@ -116,16 +116,16 @@ fn told(verdict: &SchemeVerdict, key: &str, name: &str, is_baseline: bool) -> Op
 /// Whether a scheme is shown to be better than another in a cost that both have.
 pub(super) type IsShown<'a> = dyn Fn(&SchemeVerdict, &SchemeVerdict, &Measure) -> bool + 'a;
 
-/// What is asked first: which scheme. By the costs that decide, among the schemes that survive the loss of a die.
+/// Which scheme to take: by the costs that decide, among the schemes that survive a die failure.
 pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>, is_shown: &IsShown<'_>, seeded: Seeded) -> Vec<String> {
     let mut answer = Vec::new();
     let comparable = || schemes.iter().filter(|verdict| verdict.is_comparable());
     let survivors: Vec<&SchemeVerdict> = comparable().filter(|verdict| verdict.survives.dies > 0).collect();
     match survivors.as_slice() {
         [] if comparable().next().is_none() => answer.push("No scheme can be compared with another.".into()),
-        [] => answer.push("As they stand, none of the schemes that can be compared survives the loss of a die.".into()),
+        [] => answer.push("None of the schemes that can be compared survives a die failure.".into()),
         [only] => answer.push(format!(
-            "Of the schemes that can be compared, only `{}` survives the loss of a die{}.",
+            "Only `{}` survives a die failure, among the schemes that can be compared{}.",
             only.scheme,
             price(only, baseline)
         )),
@@ -162,8 +162,7 @@ pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>, is_shown
 
 /// The best by each cost that decides, schemes that win several times named once.
 fn winners(several: &[&SchemeVerdict], baseline: Option<&str>, is_shown: &IsShown<'_>) -> String {
-    const PRAISE: [(&str, &str); 3] =
-        [("latency_us_mean", "answers fastest"), ("tbw_tb", "lives longest"), ("energy_j", "takes the least energy")];
+    const PRAISE: [(&str, &str); 3] = [("latency_us_mean", "mean latency"), ("tbw_tb", "endurance"), ("energy_j", "energy")];
     let mut praised: Vec<(&SchemeVerdict, Vec<&str>)> = Vec::new();
     for (key, praise) in PRAISE {
         let (_, measure) = measure(key);
@@ -182,22 +181,22 @@ fn winners(several: &[&SchemeVerdict], baseline: Option<&str>, is_shown: &IsShow
     }
     let names: Vec<String> = several.iter().map(|verdict| format!("`{}`", verdict.scheme)).collect();
     if praised.is_empty() {
-        let best = "none is shown to answer fastest, to live longest or to take the least energy";
-        return format!("Of the schemes that survive the loss of a die ({}), {best}.", names.join(", "));
+        let best = "none is shown to be best in mean latency, endurance or energy";
+        return format!("Among the schemes that survive a die failure ({}), {best}.", names.join(", "));
     }
     let told: Vec<String> = praised
         .iter()
         .map(|(verdict, praises)| {
             let praises: Vec<String> = praises.iter().map(|praise| (*praise).to_owned()).collect();
-            format!("`{}` {}{}", verdict.scheme, listed(&praises), price(verdict, baseline))
+            format!("`{}` is best in {}{}", verdict.scheme, listed(&praises), price(verdict, baseline))
         })
         .collect();
-    format!("Of the schemes that survive the loss of a die ({}), {}.", names.join(", "), told.join("; "))
+    format!("Among the schemes that survive a die failure ({}), {}.", names.join(", "), told.join("; "))
 }
 
 /// Costs in which several schemes share the lead, in a sentence.
 fn alike(several: &[&SchemeVerdict], is_shown: &IsShown<'_>) -> Option<String> {
-    const COSTS: [(&str, &str); 3] = [("latency_us_mean", "mean latency"), ("tbw_tb", "life"), ("energy_j", "energy")];
+    const COSTS: [(&str, &str); 3] = [("latency_us_mean", "mean latency"), ("tbw_tb", "endurance"), ("energy_j", "energy")];
     let mut told: Vec<(Vec<String>, Vec<String>)> = Vec::new();
     for (key, noun) in COSTS {
         let (_, measure) = measure(key);
@@ -220,7 +219,8 @@ fn alike(several: &[&SchemeVerdict], is_shown: &IsShown<'_>) -> Option<String> {
 fn price(verdict: &SchemeVerdict, baseline: Option<&str>) -> String {
     let Some(baseline) = baseline.filter(|baseline| *baseline != verdict.scheme) else { return String::new() };
     let ratio = |key: &str, name: &str| Some(format!("{} the {name}", verdict.times(measure(key).0)?));
-    let told: Vec<String> = [ratio("latency_us_mean", "mean latency"), ratio("tbw_tb", "life")].into_iter().flatten().collect();
+    let told: Vec<String> =
+        [ratio("latency_us_mean", "mean latency"), ratio("tbw_tb", "endurance")].into_iter().flatten().collect();
     if told.is_empty() { String::new() } else { format!(" ({} of `{baseline}`)", told.join(", ")) }
 }
 
