@@ -18,10 +18,13 @@ pub fn threads(text: &str) -> Result<NonZeroUsize, String> {
     valid.ok_or_else(|| format!("valid is 1 to {THREADS_MAX}"))
 }
 
-/// Compare schemes that keep data safe on flash: latency, traffic, wear, energy.
+/// Measure what protecting data inside an SSD costs, and test whether the protection works
 #[derive(Debug, Parser)]
 #[command(name = "flashkeep", version, about, arg_required_else_help = true)]
 pub struct Cli {
+    /// Print no progress and no notes
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -30,22 +33,22 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Replay a workload over several schemes
+    /// Replay a workload under several schemes on the same drive
     Compare {
-        /// A bundled trace, the path of a trace, `-` for standard input, or a generator [default: pgbench]
+        /// A bundled trace, the path of a trace or of an experiment file (.toml), `-`, or a generator [default: pgbench]
         #[arg(index = 1)]
         trace: Option<OsString>,
-        /// The same as an option
-        #[arg(long = "trace", value_name = "TRACE", conflicts_with = "trace")]
+        /// The trace, as an option
+        #[arg(long = "trace", value_name = "TRACE", conflicts_with = "trace", hide_short_help = true)]
         trace_option: Option<OsString>,
-        /// Or options of fio behind `--`: compare -- --rw=randwrite --bs=4k --iodepth=32
+        /// Options of fio after `--`: compare -- --rw=randwrite --bs=4k --iodepth=32
         #[arg(index = 2, last = true, value_name = "OPTION OF FIO", conflicts_with_all = ["trace", "trace_option"])]
         fio: Vec<OsString>,
         /// Options.
         #[command(flatten)]
         options: Options,
     },
-    /// Run an experiment file; options override it
+    /// Run an experiment file; options override its settings
     Run {
         /// Experiment file (TOML)
         experiment: PathBuf,
@@ -56,13 +59,13 @@ pub enum Command {
         #[command(flatten)]
         options: Options,
     },
-    /// Write a workload as a recording that other programs read: fio, MQSim, blkparse, CSV
+    /// Convert a trace or workload to fio, MQSim, blkparse or CSV
     Convert(ConvertOptions),
-    /// What is in a trace: kinds, sizes, rates over time, footprint, hot data, reuse, gaps; which formats fit
+    /// Characterise a trace and detect its format
     Inspect(InspectOptions),
-    /// Simulate a drive from its first write to its end: wear, worn-out blocks, latency, UBER and loss at each age, and what ends it
+    /// Simulate a drive from its first write to its end of life
     Life(Box<LifeOptions>),
-    /// Run an experiment over a grid of settings, on all cores; goes on where it was stopped
+    /// Run an experiment over a grid of settings; an interrupted sweep resumes
     Sweep {
         /// Grid file (TOML): an experiment with [[sweep.axes]]
         grid: PathBuf,
@@ -82,7 +85,7 @@ pub enum Command {
         #[arg(long, value_name = "N", value_parser = threads)]
         threads: Option<NonZeroUsize>,
     },
-    /// What codes must correct, how long data last, what stripes lose: formulas, no simulation
+    /// Analytical models: required ECC strength, retention, read limits, data-loss probability
     Reliability {
         /// The study; without it, studies are listed
         study: Option<String>,
@@ -99,7 +102,7 @@ pub enum Command {
         #[arg(long, value_name = "FILE.html")]
         plot: Option<PathBuf>,
     },
-    /// Run the figures of a paper again, beside what it states
+    /// Reproduce the figures of a paper beside its published numbers
     Figures {
         /// The paper: a folder of experiments; without it, all of them. `bounds`: what each preset attains beside its physical bounds
         paper: Option<String>,
@@ -125,13 +128,13 @@ pub enum Command {
         #[arg(long, value_name = "N", value_parser = threads)]
         threads: Option<NonZeroUsize>,
     },
-    /// Random drives under power cuts and faults, each checked against the engine's oracle
+    /// Test the schemes on random drives under power cuts and faults
     Torture(TortureOptions),
-    /// Serve a drive as a block device over NBD, with nbdkit
+    /// Serve a simulated drive as a block device over NBD
     Serve(ServeOptions),
-    /// Replay a recording of a served drive, cut the power at many instants, and run a check of your own on what is left
+    /// Test crash consistency: replay recorded I/O, cut power at many points, run your check on each image
     Crash(CrashOptions),
-    /// Tell a served drive what is to happen to it: status, kill die 3, cut-power, temperature 55C, age 90d, ...; `help` lists all
+    /// Query a served drive or inject faults into it; `ctl DIR help` lists the commands
     Ctl {
         /// The drive's directory, or its control socket
         socket: PathBuf,
@@ -139,10 +142,12 @@ pub enum Command {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
-    /// List what is known: schemes, drives, traces and more
+    /// List schemes, drives, traces, formats, ECC policies and error models
     List {
         /// What to list; without it, the lists are listed
         what: Option<String>,
+        /// An entry of the list, such as a scheme, with its options
+        name: Option<String>,
         /// List only the schemes that run on this drive: a preset or a drive file
         #[arg(long, value_name = "NAME|FILE")]
         drive: Option<String>,
@@ -150,7 +155,7 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Every setting with meaning, kind, bounds and default; with KEY those at it and below
+    /// Print settings with type, bounds and default
     Settings {
         /// A setting such as gc.policy, or a section such as gc
         key: Option<String>,
@@ -164,12 +169,12 @@ pub enum Command {
         #[arg(long)]
         schema: bool,
     },
-    /// Print the completions of a shell, for example `flashkeep completions bash > /etc/bash_completion.d/flashkeep`
+    /// Print shell completions, for example `flashkeep completions bash > /etc/bash_completion.d/flashkeep`
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Write a man page for the program and for each command
+    /// Write man pages into a directory
     Man {
         /// Directory of the pages
         directory: PathBuf,
@@ -222,28 +227,28 @@ pub struct WorkloadOptions {
 /// A part of a workload.
 #[derive(Debug, Args)]
 pub struct PickOptions {
-    /// One device alone, by its number in the order of appearance, from 0
+    /// Requests of one device, numbered from 0 in order of appearance
     #[arg(long, value_name = "N")]
     pub device: Option<String>,
-    /// Requests from this time on, counted from the first of all, such as 90s
+    /// Requests from this time on, counted from the first request, such as 90s
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
     /// Requests before this time
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
-    /// Requests that are left out at the start
+    /// Skip the first N requests
     #[arg(long, value_name = "N")]
     pub skip: Option<String>,
-    /// Requests after which it ends
+    /// End after N requests
     #[arg(long, value_name = "N")]
     pub first: Option<String>,
-    /// A recording that follows the first; several follow each other (repeatable)
+    /// Append a recording to the first (repeatable)
     #[arg(long, value_name = "TRACE")]
     pub then: Vec<OsString>,
-    /// A recording beside the first, merged with it by time (repeatable)
+    /// Merge a recording with the first by time (repeatable)
     #[arg(long, value_name = "TRACE")]
     pub beside: Vec<OsString>,
-    /// Parameters of a foreign file that its own program does not know are an error
+    /// Refuse parameters of a foreign file that its own program does not know; exit with 3 if a scheme is not comparable
     #[arg(long)]
     pub strict: bool,
 }
@@ -314,67 +319,70 @@ pub struct Options {
     #[arg(long, value_name = "NAME|FILE")]
     pub drive: Option<OsString>,
     /// Directory of the report: index.html, results.json, experiment.toml
-    #[arg(long, value_name = "DIR", default_value = "report")]
+    #[arg(short = 'o', long, alias = "output", value_name = "DIR", default_value = "report")]
     pub report: PathBuf,
     /// Replace files in --report that Flashkeep did not write
     #[arg(long)]
     pub force: bool,
-    /// Print all tables, notes and sentences instead of the first screen
+    /// Print all tables and notes instead of the first screen
     #[arg(long, conflicts_with = "json")]
     pub full: bool,
-    /// Print where the time of reads and writes goes on the first screen
+    /// Add a latency breakdown to the first screen
     #[arg(long, conflicts_with_all = ["json", "full"])]
     pub explain: bool,
     /// One JSON document on stdout instead of the table
     #[arg(long)]
     pub json: bool,
-    /// Also draw latency, write amplification and energy as one static picture; of several flows what each gets
+    /// Print the plan (drives, work, memory) and simulate nothing
+    #[arg(long, conflicts_with_all = ["json", "full", "explain"])]
+    pub dry_run: bool,
+    /// Draw latency, write amplification and energy as one static picture
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
-    /// Also write every request with its waits as a Parquet file
+    /// Write a request log: each request with its latency breakdown
     #[arg(long, value_name = "FILE.parquet")]
     pub log: Option<PathBuf>,
-    /// Also write what happened when: a row for each scheme and bin of time
+    /// Write a time series: one row per scheme and interval
     #[arg(long, value_name = "FILE.parquet")]
     pub series: Option<PathBuf>,
     /// Seed of all random streams
     #[arg(long)]
     pub seed: Option<String>,
-    /// Repeat with so many seeds, that of --seed and those that follow it: means with 95 % confidence intervals [default: 1]
-    #[arg(long, value_name = "N")]
+    /// Repeat with N consecutive seeds and report 95 % confidence intervals [default: 1]
+    #[arg(long, alias = "repeats", value_name = "N")]
     pub seeds: Option<String>,
-    /// Run each flow of a workload of several alone on the same drive, too: slowdown and fairness
+    /// Run each flow alone as well: slowdown and fairness
     #[arg(long)]
     pub alone: bool,
-    /// What pages carry: none, tag or page
+    /// Payload of pages: none, tag or page
     #[arg(long)]
     pub payload: Option<String>,
-    /// Any setting of the experiment, for example gc.policy=fifo (repeatable)
+    /// Change any setting, for example gc.policy=fifo (repeatable)
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Policy of page ECC
+    /// Page ECC policy
     #[arg(long, value_name = "NAME")]
     pub ecc: Option<String>,
-    /// Model of bit errors
-    #[arg(long, value_name = "NAME")]
+    /// Bit error model
+    #[arg(long = "error-model", alias = "errors", value_name = "NAME")]
     pub errors: Option<String>,
-    /// Times the workload is repeated
+    /// Repeat the workload N times
     #[arg(long, value_name = "N")]
     pub loops: Option<String>,
-    /// How requests arrive: auto, half-busy, recorded, scaled=FACTOR or closed=QUEUE_DEPTH
+    /// Arrival clock: auto, half-busy, recorded, scaled=FACTOR or closed=QUEUE_DEPTH
     #[arg(long, value_name = "HOW")]
     pub arrival: Option<String>,
-    /// Requests that are unanswered at a time, instead of times: --arrival closed=N
+    /// Queue depth: keep N requests outstanding, as --arrival closed=N
     #[arg(long, value_name = "N", conflicts_with_all = ["arrival", "rate"])]
     pub iodepth: Option<String>,
-    /// Requests a second of a generator, at random times (a Poisson process)
+    /// Requests per second of a generator, as a Poisson process
     #[arg(long, value_name = "IOPS", conflicts_with = "arrival")]
     pub rate: Option<String>,
-    /// Share of reads among the requests of a generator, such as 0.7 or 70%
+    /// Share of reads of a generator, such as 0.7 or 70%
     #[arg(long, value_name = "SHARE")]
     pub read_share: Option<String>,
-    /// What the host may store: auto, drive or a size such as 4GiB
-    #[arg(long, value_name = "SIZE")]
+    /// User capacity: auto, drive or a size such as 4GiB
+    #[arg(long, alias = "size", value_name = "SIZE")]
     pub capacity: Option<String>,
     /// Trace format
     #[arg(long, value_name = "NAME")]
@@ -385,8 +393,8 @@ pub struct Options {
     /// The part of the workload that is taken.
     #[command(flatten)]
     pub pick: PickOptions,
-    /// Runs (of schemes, under seeds) at the same time [default: all cores]
-    #[arg(long, value_name = "N", value_parser = threads)]
+    /// Simulations that run in parallel [default: all cores]
+    #[arg(short = 'j', long, alias = "jobs", value_name = "N", value_parser = threads)]
     pub threads: Option<NonZeroUsize>,
 }
 
@@ -428,22 +436,22 @@ impl Options {
 /// What a drive is.
 #[derive(Debug, Args)]
 pub struct NewDrive {
-    /// Of a new drive: the scheme [default: ds-raid]
+    /// New drive: scheme [default: ds-raid]
     #[arg(long, value_name = "NAME")]
     pub scheme: Option<String>,
-    /// Of a new drive: preset, or a drive file ending in .toml
-    #[arg(long = "model", value_name = "NAME|FILE")]
+    /// New drive: preset, or a drive file ending in .toml
+    #[arg(long = "drive", alias = "model", value_name = "NAME|FILE")]
     pub model: Option<OsString>,
-    /// Of a new drive: what the host may store [default: 1GiB]
-    #[arg(long, value_name = "SIZE")]
+    /// New drive: user capacity [default: 1GiB]
+    #[arg(long, alias = "capacity", value_name = "SIZE")]
     pub size: Option<String>,
-    /// Of a new drive: policy of page ECC
+    /// New drive: page ECC policy
     #[arg(long, value_name = "NAME")]
     pub ecc: Option<String>,
-    /// Of a new drive: model of bit errors
-    #[arg(long, value_name = "NAME")]
+    /// New drive: bit error model
+    #[arg(long = "error-model", alias = "errors", value_name = "NAME")]
     pub errors: Option<String>,
-    /// Of a new drive: any setting of the experiment, for example buffer.kind=volatile (repeatable)
+    /// New drive: any setting, for example buffer.kind=volatile (repeatable)
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 }
@@ -451,21 +459,22 @@ pub struct NewDrive {
 /// Options of `serve`.
 #[derive(Debug, Args)]
 pub struct ServeOptions {
-    /// Directory of the drive; made if it is not there and something says what the drive is
+    /// Drive directory, created if it does not exist and --create or an option of a new drive is given
+    #[arg(value_name = "DIR")]
     pub drive: PathBuf,
-    /// Make the drive, from an experiment file (TOML) if one is named
+    /// Create the drive, from an experiment file (TOML) if one is named
     #[arg(long, value_name = "EXPERIMENT.toml", num_args = 0..=1)]
     pub create: Option<Option<PathBuf>>,
     /// What a new drive is.
     #[command(flatten)]
     pub new: NewDrive,
-    /// Of a new drive: written full before, as the experiment says; else it is empty
+    /// New drive: precondition it as the experiment says; otherwise it is empty
     #[arg(long)]
     pub filled: bool,
-    /// Keep the drive in memory: faster, takes every fault, and is lost with the process
+    /// Keep the drive in memory: faster, supports every fault, lost with the process
     #[arg(long)]
     pub memory: bool,
-    /// Make the drive, the usual one unless options say what it is, and do not serve it
+    /// Create the drive and do not serve it
     #[arg(long)]
     pub only_create: bool,
     /// Unix socket of NBD clients [default: DRIVE/nbd.sock]
@@ -477,29 +486,29 @@ pub struct ServeOptions {
     /// Control socket [default: DRIVE/control.sock]
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
-    /// What happens to the drive at which request or time: docs/serve.md says how it is written
+    /// Schedule of faults and commands by request or time (docs/serve.md)
     #[arg(long, value_name = "FILE.toml")]
     pub schedule: Option<PathBuf>,
-    /// A page on this port of 127.0.0.1 [default: 9345] that shows how the drive is and has buttons for faults
+    /// Serve a live dashboard with fault injection on this port of 127.0.0.1 [default: 9345]
     #[arg(long, value_name = "PORT", num_args = 0..=1, value_parser = clap::value_parser!(u16).range(1..))]
     pub dashboard: Option<Option<u16>>,
-    /// The clock: none (answers as soon as they are computed), still (the same, and no time passes but that of requests), real
-    /// (latencies of the modelled drive), or a factor: 10x
-    #[arg(long, value_name = "HOW", default_value = "none")]
+    /// Pace: none (as fast as computed), still (the same, and only requests take time), real (latencies of the modelled drive), or a
+    /// factor: 10x
+    #[arg(long, alias = "pace", value_name = "HOW", default_value = "none")]
     pub time: String,
-    /// Flushes do not wait for the machine's disk: a killed process loses nothing, a machine that fails may
+    /// Skip fdatasync: safe against a killed process, not against a host crash
     #[arg(long, conflicts_with = "memory")]
     pub no_sync: bool,
-    /// The data of a drive in files aged while nobody served it, as long as that was on the wall clock
+    /// Age stored data by the wall-clock time since the drive was last served
     #[arg(long, conflicts_with = "memory")]
     pub age_while_closed: bool,
-    /// This open descriptor gets the line `ready` when clients can connect, and is closed then
+    /// Write `ready` to this file descriptor when clients can connect, then close it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..))]
     pub ready_fd: Option<u32>,
-    /// The plugin of nbdkit [default: beside this program]
+    /// Plugin for nbdkit [default: next to this program]
     #[arg(long, value_name = "FILE")]
     pub plugin: Option<PathBuf>,
-    /// More arguments of nbdkit, filters for example
+    /// Arguments passed to nbdkit, such as filters
     #[arg(last = true)]
     pub nbdkit: Vec<String>,
 }
@@ -507,13 +516,13 @@ pub struct ServeOptions {
 /// Options of `torture`.
 #[derive(Debug, Args)]
 pub struct TortureOptions {
-    /// Minutes to go on
+    /// Duration in minutes
     #[arg(long, value_name = "M", default_value = "1")]
     pub minutes: f64,
-    /// Run so many scenarios, however long it takes
+    /// Run N scenarios, however long they take
     #[arg(long, value_name = "N", conflicts_with = "minutes")]
     pub scenarios: Option<u64>,
-    /// Run this scenario alone, as a campaign would
+    /// Run one scenario, as a campaign would
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["minutes", "scenarios", "exhaustive"])]
     pub scenario: Option<u64>,
     /// Seed of all scenarios
@@ -523,20 +532,20 @@ pub struct TortureOptions {
     #[arg(long, visible_alias = "schemes", value_name = "A,B,C", value_delimiter = ',')]
     pub scheme: Vec<String>,
     /// Kinds of faults, separated by commas
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    #[arg(long, alias = "faults", value_name = "A,B,C", value_delimiter = ',')]
     pub fault: Vec<String>,
     /// How faults come together: `together`, any kinds on one drive; `wide`, the same on drives of 33 to 128 dies; `gathered`,
     /// the same on drives that program several pages together; `ladder`, that with LDPC codes and a ladder of reads; `slc`, on drives
     /// with an SLC cache; `flows`, requests of two flows with clocks of their own; or `apart`, one kind of fault for each drive
     #[arg(long, value_name = "NAME", default_value = "together", conflicts_with = "exhaustive")]
     pub draws: String,
-    /// Lose more than the schemes promise to survive: pages may be lost then, none may be wrong
+    /// Exceed each scheme's fault tolerance: loss is allowed, silent corruption is not
     #[arg(long)]
     pub beyond_promise: bool,
-    /// Let the drives break a rule that keeps data safe: torture must notice
+    /// Break a rule that keeps data safe: torture must detect it
     #[arg(long, value_name = "RULE", conflicts_with = "exhaustive")]
     pub without: Option<String>,
-    /// Count violations instead of ending with the first
+    /// Count violations instead of stopping at the first
     #[arg(long)]
     pub keep_going: bool,
     /// Cut the power of a small drive at every event, with every fate of each command under way
@@ -545,14 +554,14 @@ pub struct TortureOptions {
     /// With --exhaustive: power cuts in a row, the later ones during recovery
     #[arg(long, value_name = "N", default_value_t = 1, requires = "exhaustive", value_parser = clap::value_parser!(u32).range(1..=DEPTH_MAX))]
     pub depth: u32,
-    /// Keep the campaign in this directory, in pieces: it goes on where it was stopped, also on several machines
+    /// Keep the campaign in this directory: it resumes, and several machines can share it
     #[arg(long, visible_alias = "out", value_name = "DIR", requires = "scenarios", conflicts_with_all = ["minutes", "scenario", "exhaustive"])]
     pub into: Option<PathBuf>,
     /// With --into: scenarios of a piece, a multiple of 16
     #[arg(long, value_name = "N", default_value_t = torture::PIECE, requires = "into")]
     pub piece: u64,
-    /// Scenarios that run at the same time [default: all cores]
-    #[arg(long, value_name = "N", value_parser = threads)]
+    /// Scenarios that run in parallel [default: all cores]
+    #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
     pub threads: Option<NonZeroUsize>,
 }
 
@@ -599,33 +608,104 @@ fn fault_kinds() -> String {
     torture::FAULT_KINDS.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
 }
 
+/// Headings of the help of `compare`, with the options below each; the rest is below "Options".
+const HEADINGS: [(&str, &[&str]); 4] = [
+    (
+        "Workload",
+        &[
+            "trace_option",
+            "loops",
+            "arrival",
+            "iodepth",
+            "rate",
+            "read_share",
+            "format",
+            "columns",
+            "device",
+            "since",
+            "until",
+            "skip",
+            "first",
+            "then",
+            "beside",
+            "alone",
+        ],
+    ),
+    ("Drive and schemes", &["schemes", "drive", "capacity", "ecc", "errors", "payload", "set"]),
+    ("Repetition", &["seed", "seeds", "threads", "strict"]),
+    ("Output", &["report", "force", "full", "explain", "json", "plot", "log", "series", "dry_run"]),
+];
+
+/// Names the entries of a registry in the long help of an option.
+fn listing(command: clap::Command, option: &'static str, list: &str) -> clap::Command {
+    let known = names(list);
+    command.mut_arg(option, |a| {
+        let short = a.get_help().map(ToString::to_string).unwrap_or_default();
+        a.long_help(format!("{short}: {known}"))
+    })
+}
+
 fn with_names(command: clap::Command) -> clap::Command {
-    command
-        .mut_arg("schemes", |a| a.help(format!("Schemes, separated by commas: {}", names("schemes"))))
-        .mut_arg("drive", |a| a.help(format!("Drive file ending in .toml, or: {}", names("drives"))))
-        .mut_arg("payload", |a| a.help(format!("What pages carry: {}", names("payloads"))))
-        .mut_arg("ecc", |a| a.help(format!("Policy of page ECC: {}", names("ecc"))))
-        .mut_arg("errors", |a| a.help(format!("Model of bit errors: {}", names("errors"))))
-        .mut_arg("format", |a| a.help(format!("Trace format: auto, {}", names("formats"))))
-        .mut_arg("trace", |a| a.help(trace_help()))
+    let named = [("schemes", "schemes"), ("drive", "drives"), ("payload", "payloads"), ("ecc", "ecc"), ("errors", "errors")];
+    let command = named.into_iter().fold(command, |command, (option, list)| listing(command, option, list));
+    let headed = |command: clap::Command, (heading, options): (&'static str, &'static [&'static str])| {
+        options.iter().fold(command, |command, option| command.mut_arg(option, |a| a.help_heading(heading)))
+    };
+    HEADINGS.into_iter().fold(with_formats(command), headed)
 }
 
 fn with_formats(command: clap::Command) -> clap::Command {
-    command
-        .mut_arg("trace", |a| a.help(trace_help()))
-        .mut_arg("format", |a| a.help(format!("Trace format: auto, {}", names("formats"))))
+    listing(command, "format", "formats").mut_arg("trace", |a| a.long_help(trace_help()))
 }
 
 fn trace_help() -> String {
     let (traces, generators) = (names("traces"), names("generators"));
-    format!("Path of a trace, `-` for standard input, a bundled trace ({traces}) or a generator ({generators})")
+    format!(
+        "Path of a trace or experiment file (.toml), `-` for standard input, a bundled trace ({traces}) or a generator ({generators})"
+    )
+}
+
+/// Commands by what they are for, as the help of the program lists them.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Compare", &["compare", "run", "sweep", "life", "inspect", "convert"]),
+    ("Test", &["torture", "crash"]),
+    ("Serve", &["serve", "ctl"]),
+    ("Models and papers", &["reliability", "figures"]),
+    ("Reference", &["list", "settings", "completions", "man", "help"]),
+];
+
+/// Command lines to begin with.
+const EXAMPLES: &str = "\
+Examples:
+  flashkeep compare                                        a recorded PostgreSQL benchmark under four schemes
+  flashkeep compare my.trace --schemes all --drive qlc     your own trace
+  flashkeep serve disk --scheme ds-raid --dashboard        a block device whose dies you can kill
+  flashkeep crash --run './prog {disk}' --check './verify {image}'
+
+Documents: README.md and docs/ of the source. `flashkeep COMMAND --help` lists all options of a command.
+";
+
+/// The help of the program: commands in groups.
+fn grouped(command: clap::Command) -> clap::Command {
+    let about = |name: &str| match name {
+        "help" => "Print this help or that of a command".to_owned(),
+        _ => command.find_subcommand(name).and_then(clap::Command::get_about).map(ToString::to_string).unwrap_or_default(),
+    };
+    let lines = |(heading, names): &(&str, &[&str])| {
+        let lines: String = names.iter().map(|name| format!("  {name:<11}  {}\n", about(name))).collect();
+        format!("{heading}:\n{lines}\n")
+    };
+    let groups: String = GROUPS.iter().map(lines).collect();
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}\n\n{EXAMPLES}"
+    ))
 }
 
 /// All commands with their options, whose help has the names of the registries.
 #[must_use]
 pub fn command() -> clap::Command {
     let lists: Vec<&str> = lab::LISTS.iter().map(|list| list.name).collect();
-    Cli::command()
+    grouped(Cli::command())
         .mut_subcommand("compare", with_names)
         .mut_subcommand("run", with_names)
         .mut_subcommand("reliability", |c| {
@@ -651,4 +731,19 @@ pub fn command() -> clap::Command {
 pub fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
     let words = [OsString::from("flashkeep")].into_iter().chain(words);
     Cli::from_arg_matches(&command().try_get_matches_from(words)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_is_in_one_group_of_the_help() {
+        let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let command = command();
+        for name in command.get_subcommands().map(clap::Command::get_name).filter(|name| *name != "help") {
+            assert_eq!(grouped.iter().filter(|known| **known == name).count(), 1, "{name}");
+        }
+        assert_eq!(grouped.len(), command.get_subcommands().filter(|one| one.get_name() != "help").count() + 1);
+    }
 }

@@ -40,8 +40,8 @@ pub struct CrashOptions {
     /// in FLASHKEEP_MARKS, one a line, and the last in FLASHKEEP_MARK. With --mount also sqlite:PATH or postgres:PATH
     #[arg(long, value_name = "COMMAND", required_unless_present_any = ["to_log_writes", "to_recording"])]
     pub check: Option<String>,
-    /// A drive of ours in place of the strictest one that a program may meet: its directory
-    #[arg(long, value_name = "DRIVE")]
+    /// Directory of a drive to test on, instead of the strictest drive that a program may meet
+    #[arg(long = "dir", value_name = "DIR")]
     pub drive: Option<PathBuf>,
     /// Or what it is; --size alone is that of the strict drive.
     #[command(flatten)]
@@ -187,7 +187,8 @@ fn convert(options: &CrashOptions, recording: &Recording, out: &Path) -> Result<
 /// The drive that is asked for: one of ours by name, else the strict one.
 fn drive(options: &CrashOptions) -> Result<DriveKind, Problem> {
     let NewDrive { scheme, model, size, ecc, errors, set } = &options.new;
-    if let Some(drive) = &options.drive {
+    let named = model.as_ref().map(Path::new).filter(|path| path.is_dir());
+    if let Some(drive) = options.drive.as_deref().or(named) {
         return Ok(DriveKind::Of(Box::new(DriveDirectory::at(drive).setup().map_err(problem)?)));
     }
     let is_named = scheme.is_some() || model.is_some() || ecc.is_some() || errors.is_some() || !set.is_empty();

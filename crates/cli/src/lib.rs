@@ -1,4 +1,4 @@
-//! Flashkeep on the command line. Exit codes: 0 done, 1 a check failed, 2 bad input.
+//! Flashkeep on the command line. Exit codes: 0 done, 1 a check failed, 2 bad input, 3 with `--strict` a scheme is not comparable.
 //!
 //! The program is [`command_line`] and nothing else; so is the command that the Python package installs.
 
@@ -31,6 +31,8 @@ use std::time::Instant;
 const CHECK_FAILED: u8 = 1;
 /// The input cannot be used.
 const BAD_INPUT: u8 = 2;
+/// With `--strict`: a scheme of the comparison is not comparable with the others.
+const NOT_COMPARABLE: u8 = 3;
 
 /// What was typed behind the name of the program.
 static TYPED: OnceLock<Vec<String>> = OnceLock::new();
@@ -53,6 +55,7 @@ pub fn command_line(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(if said.use_stderr() { BAD_INPUT } else { 0 });
         }
     };
+    QUIET.store(cli.quiet, Relaxed);
     match run(cli) {
         Ok(_) if OUTPUT_FAILED.load(Relaxed) => ExitCode::from(BAD_INPUT),
         Ok(code) => code,
@@ -63,11 +66,31 @@ pub fn command_line(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// Whether progress and notes are left out.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Whether progress and notes are left out.
+fn is_quiet() -> bool {
+    QUIET.load(Relaxed)
+}
+
+/// A note on standard error, unless it is to be quiet.
+fn note(text: &str) {
+    if !is_quiet() {
+        say(&format!("note: {text}"));
+    }
+}
+
 fn run(cli: Cli) -> Result<ExitCode, Problem> {
     match cli.command {
         Command::Compare { trace, trace_option, fio, options } => {
             let source = trace.or(trace_option).or_else(|| args::fio_source(&fio));
-            compare(&Experiment::with(&options.overrides(source.as_deref()))?, &options)
+            let file = source.as_deref().map(Path::new).filter(|path| path.extension().is_some_and(|ending| ending == "toml"));
+            let experiment = match file {
+                Some(file) => Experiment::load(file, &options.overrides(None))?,
+                None => Experiment::with(&options.overrides(source.as_deref()))?,
+            };
+            compare(&experiment, &options)
         }
         Command::Convert(options) => convert::run(&options),
         Command::Inspect(options) => inspect::run(&options),
@@ -77,7 +100,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Run { experiment, trace, options } => {
             compare(&Experiment::load(&experiment, &options.overrides(trace.as_deref()))?, &options)
         }
-        Command::Reliability { study: None, json, .. } => list(Some("studies"), json),
+        Command::Reliability { study: None, json, .. } => list(Some("studies"), None, json),
         Command::Reliability { study: Some(study), options, json, csv, plot } => {
             if let Some(file) = &plot {
                 lab::check_ending("--plot", file, &["html"])?;
@@ -104,8 +127,8 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Crash(options) => crash::run(&options),
         Command::Serve(options) => serve::run(&options),
         Command::Ctl { socket, command } => ctl::run(&socket, &command),
-        Command::List { what, drive: Some(drive), json } => list_on(what.as_deref(), &drive, json),
-        Command::List { what, drive: None, json } => list(what.as_deref(), json),
+        Command::List { what, name: None, drive: Some(drive), json } => list_on(what.as_deref(), &drive, json),
+        Command::List { what, name, json, .. } => list(what.as_deref(), name.as_deref(), json),
     }
 }
 
@@ -113,7 +136,11 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
     if options.pick.strict {
         lab::refuse_unknown(experiment)?;
     }
-    experiment.hints.iter().for_each(|hint| say(&format!("note: {hint}")));
+    experiment.hints.iter().for_each(|hint| note(hint));
+    if options.dry_run {
+        print(&lab::dry_run(experiment, threads(options.threads))?);
+        return Ok(ExitCode::SUCCESS);
+    }
     // Before hours of simulation rather than after them.
     lab::report_directory(&options.report, options.force)?;
     for (option, file, ending) in
@@ -122,10 +149,7 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
         file.as_deref().map_or(Ok(()), |file| lab::check_ending(option, file, &[ending]))?;
     }
     if lab::replaces_another(experiment, &options.report) {
-        say(&format!(
-            "note: the report of another experiment in {} is replaced; `--report DIR` keeps it",
-            options.report.display()
-        ));
+        note(&format!("overwriting the report of another experiment in {}; `--report DIR` keeps both", options.report.display()));
     }
     warn_of_canaries(experiment.schemes.iter().map(String::as_str));
     let comparison = simulate(experiment, options)?;
@@ -145,7 +169,7 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
         let text = if options.full { comparison.to_table() } else { comparison.to_screen(options.explain) };
         print(&format!("{text}report: {}\n", index.display()));
     }
-    Ok(verdict(&comparison, &options.report))
+    Ok(verdict(&comparison, options))
 }
 
 /// Warns of schemes that lose data on purpose.
@@ -180,11 +204,12 @@ fn threads(given: Option<NonZeroUsize>) -> usize {
     given.or_else(|| std::thread::available_parallelism().ok()).map_or(1, Into::into)
 }
 
-fn verdict(comparison: &Comparison, report: &Path) -> ExitCode {
+fn verdict(comparison: &Comparison, options: &Options) -> ExitCode {
     if comparison.passed() {
-        return ExitCode::SUCCESS;
+        let is_apart = options.pick.strict && !comparison.verdict.is_comparable();
+        return if is_apart { ExitCode::from(NOT_COMPARABLE) } else { ExitCode::SUCCESS };
     }
-    let again = report.join("experiment.toml");
+    let again = options.report.join("experiment.toml");
     say(&format!("check failed: wrong data was returned; repeat with: flashkeep run {}", again.display()));
     ExitCode::from(CHECK_FAILED)
 }
@@ -210,7 +235,17 @@ fn settings(key: Option<&str>, json: bool, markdown: bool, schema: bool) -> Resu
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(what: Option<&str>, json: bool) -> Result<ExitCode, Problem> {
+fn list(what: Option<&str>, name: Option<&str>, json: bool) -> Result<ExitCode, Problem> {
+    if let (Some(what), Some(name)) = (what, name) {
+        let entries = (lab::list(what)?.entries)();
+        let known: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+        if !known.contains(&name) {
+            return Err(Problem::unknown("", &format!("entry of {what}"), name, &known));
+        }
+        let one: Vec<_> = entries.into_iter().filter(|entry| entry.name == name).collect();
+        print(&if json { pretty(&entries_json(one)) } else { entries_text(one) });
+        return Ok(ExitCode::SUCCESS);
+    }
     let text = match (what, json) {
         (None, false) => {
             let line = |list: &lab::List| format!("{:<11} {}\n", list.name, list.about);
@@ -220,7 +255,12 @@ fn list(what: Option<&str>, json: bool) -> Result<ExitCode, Problem> {
             let lists = lab::LISTS.iter().map(|list| (list.name.to_owned(), entries_json((list.entries)())));
             pretty(&lists.collect::<serde_json::Map<_, _>>().into())
         }
-        (Some(name), false) => entries_text((lab::list(name)?.entries)()),
+        (Some(name), false) => {
+            let entries = (lab::list(name)?.entries)();
+            let more = entries.iter().any(|entry| !entry.details.is_empty());
+            let hint = if more { format!("\n`flashkeep list {name} NAME` has the options of one.\n") } else { String::new() };
+            entries_text(entries.into_iter().map(|entry| lab::Listed { details: Vec::new(), ..entry }).collect()) + &hint
+        }
         (Some(name), true) => pretty(&entries_json((lab::list(name)?.entries)())),
     };
     print(&text);

@@ -30,7 +30,7 @@ pub struct LifeOptions {
     /// The part of it that is taken.
     #[command(flatten)]
     pick: PickOptions,
-    /// Any setting of the experiment, for example capacity.spare=0.2 (repeatable)
+    /// Change any setting, for example capacity.over_provisioning=0.2 (repeatable)
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Schemes, separated by commas
@@ -39,19 +39,19 @@ pub struct LifeOptions {
     /// Drive preset, or a drive file: .toml, or of MQSim, SimpleSSD, NVMeVirt or FEMU
     #[arg(long, value_name = "NAME|FILE")]
     drive: Option<OsString>,
-    /// What the host may store: auto, drive or a size such as 4GiB
-    #[arg(long, value_name = "SIZE")]
+    /// User capacity: auto, drive or a size such as 4GiB
+    #[arg(long, alias = "size", value_name = "SIZE")]
     capacity: Option<String>,
-    /// Policy of page ECC
+    /// Page ECC policy
     #[arg(long, value_name = "NAME")]
     ecc: Option<String>,
-    /// Model of bit errors
-    #[arg(long, value_name = "NAME")]
+    /// Bit error model
+    #[arg(long = "error-model", alias = "errors", value_name = "NAME")]
     errors: Option<String>,
     /// Seed of all random streams
     #[arg(long)]
     seed: Option<String>,
-    /// How requests of timed runs arrive: auto, half-busy, recorded, scaled=FACTOR or closed=QUEUE_DEPTH
+    /// Arrival clock of timed runs: auto, half-busy, recorded, scaled=FACTOR or closed=QUEUE_DEPTH
     #[arg(long, value_name = "HOW")]
     arrival: Option<String>,
     /// Drive writes of the host a day
@@ -107,7 +107,7 @@ pub struct LifeOptions {
     #[arg(long, value_name = "C", default_value_t = CELSIUS)]
     reference_celsius: f64,
     /// Directory of the report: index.html, ages.csv, results.json, experiment.toml
-    #[arg(long, value_name = "DIR", default_value = "report/life")]
+    #[arg(short = 'o', long, alias = "output", value_name = "DIR", default_value = "report/life")]
     report: PathBuf,
     /// Replace files in --report that Flashkeep did not write
     #[arg(long)]
@@ -121,8 +121,8 @@ pub struct LifeOptions {
     /// CSV on stdout: ends, and after an empty line ages
     #[arg(long)]
     csv: bool,
-    /// Lives at the same time [default: all cores]
-    #[arg(long, value_name = "N", value_parser = threads_of)]
+    /// Lives simulated in parallel [default: all cores]
+    #[arg(short = 'j', long, alias = "jobs", value_name = "N", value_parser = threads_of)]
     threads: Option<NonZeroUsize>,
 }
 

@@ -1,6 +1,6 @@
 //! Progress bars on stderr, one for each scheme, or one for all runs under several seeds; nothing where stderr is no terminal.
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::{HistoryProgress, Progress};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -93,7 +93,7 @@ impl Bars {
         let runs = Mutex::new(vec![State::Waiting; schemes.len() * seeds.max(1)]);
         let reached = Arc::new(Reached { names: schemes.to_vec(), runs });
         // MultiProgress draws on stderr and is silent where that is no terminal.
-        let all = MultiProgress::new();
+        let all = MultiProgress::with_draw_target(target());
         let spinner = style("{spinner} {msg}");
         let reading = all.add(ProgressBar::new_spinner().with_style(spinner.clone()));
         reading.enable_steady_tick(Duration::from_millis(200));
@@ -186,7 +186,8 @@ impl Count {
     /// A bar of so many `things`, shown once there is something to show.
     #[must_use]
     pub fn new(things: &str) -> Self {
-        let bar = ProgressBar::new(0).with_style(style("{bar:30} {human_pos}/{human_len} {prefix}, {eta} left"));
+        let bar = ProgressBar::with_draw_target(Some(0), target())
+            .with_style(style("{bar:30} {human_pos}/{human_len} {prefix}, {eta} left"));
         bar.set_prefix(things.to_owned());
         Self(bar)
     }
@@ -214,7 +215,7 @@ impl Ticker {
     /// A line for so many `things`.
     #[must_use]
     pub fn new(things: &str) -> Self {
-        let bar = ProgressBar::new_spinner().with_style(style("{spinner} {human_pos} {prefix}, {elapsed}"));
+        let bar = ProgressBar::with_draw_target(None, target()).with_style(style("{spinner} {human_pos} {prefix}, {elapsed}"));
         bar.set_prefix(things.to_owned());
         Self(bar)
     }
@@ -233,6 +234,11 @@ impl Ticker {
     pub fn clear(&self) {
         self.0.finish_and_clear();
     }
+}
+
+/// Where progress is drawn: standard error, unless it is to be quiet.
+fn target() -> ProgressDrawTarget {
+    if crate::is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }
 }
 
 fn style(template: &str) -> ProgressStyle {

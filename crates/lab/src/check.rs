@@ -21,6 +21,11 @@ pub(crate) fn scheme_names() -> Vec<&'static str> {
     SCHEMES.iter().map(|s| s.name).collect()
 }
 
+/// Names of the schemes that keep data safe: all but canaries.
+pub(crate) fn listed_schemes() -> Vec<String> {
+    SCHEMES.iter().filter(|one| !one.canary).map(|one| one.name.to_owned()).collect()
+}
+
 /// Names of all that goes beside a scheme.
 fn addition_names() -> Vec<&'static str> {
     ADDITIONS.iter().map(|entry| entry.name).collect()
@@ -198,14 +203,14 @@ fn schemes(experiment: &Experiment) -> Result<(), Problem> {
     let names = scheme_names();
     if experiment.schemes.is_empty() {
         let mut problem = Problem::new("schemes", "found none, at least one scheme is needed");
-        problem.known = names.iter().map(ToString::to_string).collect();
+        problem.known = listed_schemes();
         return Err(problem);
     }
     for (index, name) in experiment.schemes.iter().enumerate() {
         let field = format!("schemes.{index}");
         let (scheme, policy) = scheme_and_policy(name);
         if !names.contains(&scheme_of(scheme)) {
-            return Err(Problem::unknown(field, "scheme", scheme_of(scheme), &names));
+            return Err(Problem::unknown(field, "scheme", scheme_of(scheme), &listed_schemes()));
         }
         if let Some(addition) = additions(scheme).find(|addition| !addition_names().contains(addition)) {
             return Err(Problem::unknown(field, "addition to a scheme", addition, &addition_names()));
@@ -221,7 +226,7 @@ fn schemes(experiment: &Experiment) -> Result<(), Problem> {
     }
     for (name, options) in &experiment.scheme {
         let Some(known) = options_of(name) else {
-            return Err(Problem::unknown(format!("scheme.{name}"), "scheme", name, &names));
+            return Err(Problem::unknown(format!("scheme.{name}"), "scheme", name, &listed_schemes()));
         };
         let known: Vec<&str> = known.iter().map(|o| o.0).collect();
         known_options(&format!("scheme.{name}"), &format!("option of scheme {name}"), options, &known)?;

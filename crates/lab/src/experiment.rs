@@ -91,6 +91,9 @@ use trace_spec::LISTS;
 pub use trace_spec::{Addresses, Order, RangesSpec, TraceSpec};
 use vocab::{Bytes, Geometry, Nanos, PeCycles};
 
+/// In place of a list of schemes: all that run on the drive.
+const ALL_SCHEMES: &str = "all";
+
 /// Options by name.
 pub type Options = BTreeMap<String, OptionText>;
 
@@ -492,7 +495,11 @@ impl Experiment {
         let mut experiment: Self = document.read()?;
         crate::described::settle(&mut experiment);
         (experiment.gc.own, experiment.ecc.own) = (own.gc, own.ecc);
-        if !document.has("schemes") {
+        let is_all = experiment.schemes == [ALL_SCHEMES];
+        if is_all {
+            experiment.schemes = check::listed_schemes();
+        }
+        if is_all || !document.has("schemes") {
             experiment.leave_out();
         }
         experiment.left_out.extend(drive_notes);

@@ -93,6 +93,12 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Whether no scheme is marked as not comparable.
+    #[must_use]
+    pub fn is_comparable(&self) -> bool {
+        self.schemes.iter().all(SchemeVerdict::is_comparable)
+    }
+
     /// The verdict on these outcomes, of which `cautions` were found.
     pub(crate) fn of(experiment: &Experiment, outcomes: &[Outcome], cautions: &[Caution]) -> Self {
         let one = |outcome: &Outcome| {

@@ -1,0 +1,104 @@
+//! The plan of a comparison, without its simulation: workload, drives, work and memory.
+
+use crate::capacity::plan;
+use crate::compare::mib;
+use crate::experiment::Experiment;
+use crate::over_provisioning::of_user;
+use crate::problem::Problem;
+use crate::quantity::percent;
+use crate::table::{Row, aligned, grouped, wrapped};
+use crate::workload::Workload;
+use ssd::PayloadKind;
+use vocab::Bytes;
+
+/// Bytes of memory for each logical page of flash, without payload and with tags (`docs/performance.md`).
+const BYTES_A_SLOT: (f64, f64) = (10.0, 20.0);
+
+/// The plan as text, for a comparison of which so many runs go on at a time.
+///
+/// # Errors
+/// What the comparison itself would refuse before it simulates.
+pub fn dry_run(experiment: &Experiment, threads: usize) -> Result<String, Problem> {
+    let workload = Workload::open(experiment, &|_| {})?;
+    workload.check_space(experiment)?;
+    let plan = plan(experiment, workload.touched())?;
+    let (facts, drive) = (workload.facts(), &experiment.drive);
+    let mut out = wrapped(&format!(
+        "workload {}: {} requests ({} reads, {} writes, {} flushes) in {:.1} s, footprint {}",
+        facts.name,
+        grouped(facts.requests),
+        grouped(facts.reads),
+        grouped(facts.writes),
+        grouped(facts.flushes),
+        facts.duration_s,
+        mib(Bytes(facts.footprint_bytes))
+    ));
+    out.push_str(&wrapped(&format!("drive {}: {}", drive.name, drive.summary)));
+    let slot = drive.geometry.slot_size;
+    out.push_str(&format!("user capacity {}\n\n", mib(Bytes(u64::from(plan.user_slots) * slot.0))));
+    let mut rows = vec![Row { label: "scheme".into(), cells: experiment.schemes.clone() }];
+    let mut each = |label: &str, cell: &dyn Fn(&crate::capacity::PlannedDrive) -> String| {
+        rows.push(Row { label: label.into(), cells: plan.drives.iter().map(cell).collect() });
+    };
+    each("raw flash", &|one| mib(one.drive.geometry.raw_size()));
+    each("capacity overhead", &|one| percent(one.capacity_overhead));
+    each("over-provisioning after parity", &|one| percent(of_user(one.op_after_parity_of_raw)));
+    out.push_str(&aligned(&rows));
+    let slots: f64 = plan.drives.iter().map(|one| f64::from(one.drive.geometry.slots())).sum();
+    let count = experiment.schemes.len();
+    let a_slot = match experiment.payload {
+        PayloadKind::None => BYTES_A_SLOT.0,
+        PayloadKind::Tag => BYTES_A_SLOT.1,
+        PayloadKind::Page => BYTES_A_SLOT.1 + slot.0 as f64,
+    };
+    let pages =
+        slots + (facts.read_bytes + facts.written_bytes) as f64 / slot.0 as f64 * count as f64 * f64::from(experiment.seeds);
+    let preconditioned = slots * experiment.precondition.fill.min(1.0);
+    out.push('\n');
+    out.push_str(&wrapped(&format!(
+        "{} runs: {count} schemes under {} seed{}, {} in parallel; memory about {}; at least {} page operations, {} of them to \
+         precondition the drives, and more where GC runs",
+        count * experiment.seeds as usize,
+        experiment.seeds,
+        if experiment.seeds == 1 { "" } else { "s" },
+        threads.min(count * experiment.seeds as usize),
+        mib(Bytes((slots * a_slot) as u64)),
+        grouped(pages as u64),
+        grouped(preconditioned as u64)
+    )));
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(text: &str) -> String {
+        let experiment = Experiment::parse("test.toml", text).unwrap_or_else(|e| panic!("{e}"));
+        dry_run(&experiment, 2).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn a_plan_has_the_drives_that_the_run_has() {
+        let text = "schemes = [\"none\", \"raid5\"]\nseeds = 3\n[trace]\nsource = \"uniform\"\n[generate]\nrequests = 1000\nrange = \"64MiB\"\n\
+                    [drive]\npreset = \"mlc-2014\"\n";
+        let experiment = Experiment::parse("test.toml", text).expect("valid");
+        let comparison = crate::compare(&experiment, &crate::Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} })
+            .unwrap_or_else(|e| panic!("{e}"));
+        let told = planned(text);
+        let raw: Vec<String> = comparison.outcomes.iter().map(|o| mib(o.planned.drive.geometry.raw_size())).collect();
+        for part in
+            [&raw[0], &raw[1], "6 runs: 2 schemes under 3 seeds, 2 in parallel", "workload uniform: 1 000 requests", "12.5 %"]
+        {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_plan_refuses_as_the_run_does() {
+        let text = "[trace]\nsource = \"uniform\"\n[capacity]\nsize = \"64MiB\"\nover_provisioning = \"1% of raw\"\n[drive]\npreset = \"mlc-2014\"\n\
+                    [generate]\nrange = \"32MiB\"\n";
+        let experiment = Experiment::parse("test.toml", text).expect("valid");
+        assert_eq!(dry_run(&experiment, 1).expect_err("no room").field, "capacity.over_provisioning");
+    }
+}
