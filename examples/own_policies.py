@@ -26,7 +26,7 @@ def compare(policy, ecc) -> fk.Result:
             trace=fk.Workload(
                 generator="zipf", requests=4000, range="16MiB", read_fraction=0.3, arrivals={"poisson": "2ms"}
             ),
-            gc=fk.Collection(policy=policy),
+            gc=fk.Gc(policy=policy),
             ecc=fk.Ecc(policy=ecc, options={"fixed": {"t": 40}}),
             age=fk.Age(pe_cycles=1000, retention="30d"),
             errors=fk.Errors(model="flares"),

@@ -1,7 +1,7 @@
-"""A study: three schemes under five loads, three spares and five seeds. It draws write amplification and mean read
-over the load, for each spare, and tells what the schemes differ by, in a table.
+"""A study: three schemes under five loads, three shares of over-provisioning and five seeds. It draws write amplification and mean read
+over the load, for each share, and prints the differences of the schemes as a table.
 
-    python examples/study.py                     # small: 16 MiB, two loads, two spares, two seeds
+    python examples/study.py                     # small: 16 MiB, two loads, two shares, two seeds
     python examples/study.py --full --out docs   # docs/study.svg, and the table of docs/study.md on the screen
 
 Runs that were done are kept in report/study, and not done again.
@@ -15,12 +15,12 @@ from matplotlib import pyplot
 import flashkeep as fk
 from flashkeep import plots
 
-LOAD, SPARE = "load, requests/s", "capacity.spare"
+LOAD, OVER = "load, requests/s", "capacity.over_provisioning"
 #: What is compared, with its name in figure and table.
 COLUMNS = {"waf": "write amplification", "read_latency_us_mean": "mean read, us"}
 
 
-def grid(size: str, loads: list[int], spares: list[float], requests: int) -> fk.Grid:
+def grid(size: str, loads: list[int], shares: list[str], requests: int) -> fk.Grid:
     """The study as data; its `to_toml()` is the grid that `flashkeep sweep` takes."""
     return fk.Grid(
         experiment=fk.Experiment(
@@ -31,7 +31,7 @@ def grid(size: str, loads: list[int], spares: list[float], requests: int) -> fk.
             trace=fk.Workload(generator="zipf", requests=requests, range="100%", read_fraction=0.7, arrival="recorded"),
         ),
         axes=[
-            fk.Axis(key=SPARE, values=spares),
+            fk.Axis(key=OVER, values=shares),
             fk.Axis(
                 name=LOAD,
                 points={load: {"generate.arrivals": {"poisson": f"{1_000_000_000 // load}ns"}} for load in loads},
@@ -42,16 +42,16 @@ def grid(size: str, loads: list[int], spares: list[float], requests: int) -> fk.
 
 def draw(rows: fk.Frame, file: Path) -> None:
     """A panel for each spare and column; bars are 95 % confidence intervals over the seeds."""
-    spares = list(dict.fromkeys(rows[SPARE]))
+    shares = list(dict.fromkeys(rows[OVER]))
     figure, axes = pyplot.subplots(
-        len(COLUMNS), len(spares), sharex=True, sharey="row", squeeze=False, layout="constrained",
-        figsize=(1.5 + 3 * len(spares), 5.5),
+        len(COLUMNS), len(shares), sharex=True, sharey="row", squeeze=False, layout="constrained",
+        figsize=(1.5 + 3 * len(shares), 5.5),
     )  # fmt: skip
     for panels, (column, name) in zip(axes, COLUMNS.items()):
-        for ax, spare in zip(panels, spares):
-            plots.lines(rows.filter(**{SPARE: spare}), x=LOAD, y=column, by="scheme", ax=ax)
+        for ax, share in zip(panels, shares):
+            plots.lines(rows.filter(**{OVER: share}), x=LOAD, y=column, by="scheme", ax=ax)
             ax.set(
-                title=f"spare {spare}" if column == "waf" else "", xlabel="", ylabel="" if ax is not panels[0] else name
+                title=f"over-provisioning {share}" if column == "waf" else "", xlabel="", ylabel="" if ax is not panels[0] else name
             )
             if ax is not axes[0][0]:
                 ax.get_legend().remove()
@@ -67,7 +67,7 @@ def table(rows: fk.Frame) -> str:
     amplification that still changed under some seed has a `!`."""
     names = list(COLUMNS.values())
     heads = [
-        "spare",
+        "over-provisioning",
         LOAD,
         "scheme",
         *names,
@@ -76,7 +76,7 @@ def table(rows: fk.Frame) -> str:
     ]
     lines = [heads, ["---"] * len(heads)]
     for at, scheme in enumerate(rows["scheme"]):
-        cells = [str(rows[SPARE][at]), str(rows[LOAD][at]), f"`{scheme}`"]
+        cells = [str(rows[OVER][at]), str(rows[LOAD][at]), f"`{scheme}`"]
         for column in COLUMNS:
             mean, low = rows[column][at], rows[f"{column}_low"][at]
             unsteady = column == "waf" and "does not bear figures of its flash" in (rows["warnings"][at] or "")
@@ -94,9 +94,9 @@ def main() -> None:
     options.add_argument("--out", type=Path, default=Path("report/study"))
     given = options.parse_args()
     if given.full:
-        study, seeds = grid("128MiB", [500, 1000, 2000, 3000, 4000], [0.28, 0.4, 0.5], 400_000), 5
+        study, seeds = grid("128MiB", [500, 1000, 2000, 3000, 4000], ["28% of raw", "40% of raw", "50% of raw"], 400_000), 5
     else:
-        study, seeds = grid("16MiB", [500, 1000], [0.4, 0.5], 1000), 2
+        study, seeds = grid("16MiB", [500, 1000], ["40% of raw", "50% of raw"], 1000), 2
     rows = fk.sweep(study, seeds=seeds, directory="report/study", progress=given.full)
     draw(rows, given.out / "study.svg")
     print(table(rows), end="")

@@ -1,4 +1,4 @@
-"""Who runs pieces of work: threads, processes, an executor or a cluster of somebody else.
+"""Who runs pieces of work: threads, processes, an executor or a cluster of someone else.
 
 A piece gives parts, texts by number. Nothing that was handed in is lost when a worker dies, and a piece whose worker died
 goes to another one.
@@ -23,7 +23,7 @@ Done = tuple[list[tuple[int, str]], Union[BadInput, None]]
 #: A piece of work: a function that gives Done, and what it is called with.
 Piece = tuple[Any, ...]
 
-#: Cuts what is left to do into pieces, for so many workers.
+#: Cuts what is left to do into pieces, for this many workers.
 Cut = Callable[[list[int], int], Iterable[Piece]]
 
 
@@ -40,7 +40,7 @@ def finished(todo: list[int], shared: Cut, apart: Cut, executor: Any, workers: i
         try:
             yield from _submitted(pool, shared(todo, workers))
         except (KeyboardInterrupt, GeneratorExit):
-            # What threads have begun ends by itself, and nobody is made to wait for it.
+            # What threads have begun ends by itself, and no one is made to wait for it.
             waits = False
             raise
         finally:
@@ -111,7 +111,7 @@ def _submitted(executor: Executor, work: Iterable[Piece]) -> Iterator[tuple[int,
 
 
 def _given(executor: Any) -> tuple[Executor, int]:
-    """An executor of somebody else, and how many workers it has, if it says so."""
+    """An executor of someone else, and how many workers it has, if it says so."""
     if hasattr(executor, "get_executor"):
         # A client of dask.distributed; it sends the work of a dead worker to another one.
         return executor.get_executor(pure=False, retries=_DEATHS), sum(executor.ncores().values()) or 1

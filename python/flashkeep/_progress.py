@@ -28,7 +28,7 @@ def bar(progress: Progress, unit: str) -> Iterator[Tell | None]:
 
 
 def say(tell: Tell | None, done: int, total: int) -> None:
-    """Tells, if somebody wants to hear."""
+    """Tells, if someone wants to hear."""
     if tell is not None:
         tell(done, total)
 

@@ -129,11 +129,11 @@ class Disk:
         self._disk.age(time)
 
     def idle(self, time: str) -> None:
-        """Nobody asks anything for so long: GC, refresh and scrub go on."""
+        """No one asks anything for so long: GC, refresh and scrub go on."""
         self._disk.idle(time)
 
     def wear(self, cycles: int) -> None:
-        """Every block has so many P/E cycles more."""
+        """Every block has this many P/E cycles more."""
         self._disk.wear(cycles)
 
     def silent(self, chance: float) -> None:

@@ -24,7 +24,7 @@ class PageEcc:
     program:    is called with the number of a page and the P/E cycles of its block when the page is programmed; gives t,
                 the bits that each codeword is to correct.
     strongest:  the greatest t that it gives: this code must fit beside each page.
-    read:       hears of each page that was read (:class:`PageRead`); true where the page must be written anew.
+    read:       hears of each page that was read (:class:`PageRead`); true where the page must be written again.
     """
 
     program: Callable[[int, int], int]

@@ -204,16 +204,17 @@ class Flows:
 @documented("capacity")
 @dataclass(frozen=True, kw_only=True)
 class Capacity:
-    """User capacity and spare."""
+    """User capacity and over-provisioning."""
 
     size: Size | None = None
-    spare: float | None = None
+    #: A share of the user capacity such as 0.07, or of raw flash: "28% of raw".
+    over_provisioning: float | str | None = None
     fairness: str | None = None
 
 
 @documented("gc")
 @dataclass(frozen=True, kw_only=True)
-class Collection:
+class Gc:
     """Garbage collection (``names("gc")``). ``policy`` may be a function of yours (:mod:`flashkeep.policies`)."""
 
     policy: str | Collect | None = None
@@ -343,7 +344,7 @@ class Experiment:
     trace: Trace | Workload | Flows | None = None
     drive: Drive | None = None
     capacity: Capacity | None = None
-    gc: Collection | None = None
+    gc: Gc | None = None
     wear: Wear | None = None
     buffer: Buffer | None = None
     precondition: Precondition | None = None

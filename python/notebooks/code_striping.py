@@ -43,7 +43,7 @@ def _(fk):
         return {
             "scheme.code-zones.code_zones": number,
             "drive.geometry.blocks_per_plane": blocks_per_plane,
-            "capacity.spare": spare,
+            "capacity.over_provisioning": f"{100 * spare}% of raw",
         }
 
     grid = fk.Grid(

@@ -44,7 +44,7 @@ def _(fk):
             ),
             drive=fk.Drive(preset="mlc-da"),
             buffer=fk.Buffer(kind="off"),  # as in the paper
-            capacity=fk.Capacity(spare=0.5),  # as experiments/da-raid5: little is collected
+            capacity=fk.Capacity(over_provisioning=1.0),  # as experiments/da-raid5: little is collected
         ),
         axes=[
             fk.Axis(

@@ -22,7 +22,7 @@ def _(mo):
     Kim et al., "DS-RAID: Efficient Parity Update Scheme for SSDs", 2011, Fig. 3. RAID-5 reads before it can write parity;
     DS-RAID writes pages where they come, with parity of the row they fall on, and reads nothing. For random writes of 12 KiB
     the paper finds half of the latency time and 60 % fewer extra writes (parity, garbage collection); it says neither
-    how full its drive is nor how much of it is spare. Both depend on that, so here the spare is varied.
+    how full its drive is nor how much over-provisioning it has. Both depend on that, so here over-provisioning is varied.
     """)
     return
 
@@ -38,7 +38,7 @@ def _(fk):
             drive=fk.Drive(preset="ds-raid"),
             buffer=fk.Buffer(kind="off"),  # as in the paper
         ),
-        axes=[fk.Axis(key="capacity.spare", name="spare", values=[0.3, 0.4, 0.5, 0.6, 0.7])],
+        axes=[fk.Axis(key="capacity.over_provisioning", name="over-provisioning", values=[0.43, 0.67, 1.0, 1.5, 2.33])],
     )
     rows = fk.sweep(grid)
     return (rows,)
@@ -52,16 +52,16 @@ def _(rows):
     latency = rows["write_latency_us_mean"]
     extra = [programs - host for programs, host in zip(rows["flash_programs"], rows["flash_programs_host"])]
     ratios = [
-        {"spare": spare, "figure": figure, "ds-raid / raid5": ours / theirs}
+        {"over-provisioning": share, "figure": figure, "ds-raid / raid5": ours / theirs}
         for figure, values in (("latency", latency), ("extra writes", extra))
-        for spare, ours, theirs in zip(of("raid5", rows["spare"]), of("ds-raid", values), of("raid5", values))
+        for share, ours, theirs in zip(of("raid5", rows["over-provisioning"]), of("ds-raid", values), of("raid5", values))
     ]
     return (ratios,)
 
 
 @app.cell
 def _(plots, ratios):
-    ax = plots.lines(ratios, x="spare", y="ds-raid / raid5", by="figure")
+    ax = plots.lines(ratios, x="over-provisioning", y="ds-raid / raid5", by="figure")
     ax.axhline(0.5, linestyle=":", color="grey")
     ax.annotate("latency in the paper", (0.3, 0.5), va="bottom")
     ax.axhline(0.4, linestyle=":", color="grey")

@@ -54,7 +54,7 @@ def _(chosen, plots):
     ax_chosen = plots.lines(chosen, x="pe_cycles", y="p_required")
     plots.lines(chosen, x="pe_cycles", y="p_mean", ax=ax_chosen)
     ax_chosen.set_xscale("log")
-    ax_chosen.set_ylabel("capability: required, and chosen in the mean")
+    ax_chosen.set_ylabel("capability: required, and chosen on average")
     ax_chosen
     return
 
@@ -69,7 +69,7 @@ def _(fk):
             ),
             drive=fk.Drive(preset="mlc-fl", geometry=fk.Geometry(blocks_per_plane=256)),
             buffer=fk.Buffer(kind="off"),  # as in the paper
-            capacity=fk.Capacity(spare=0.5),
+            capacity=fk.Capacity(over_provisioning=1.0),
             errors=fk.Errors(model="flares"),
             ecc=fk.Ecc(codec="flares-worst", options={"fixed": {"t": 50}}),
         ),

@@ -59,7 +59,7 @@ def _(fk):
             trace=fk.Workload(generator="sequential", range="64MiB", arrival="closed=2"),
             drive=fk.Drive(preset="greenan"),
             buffer=fk.Buffer(kind="off"),  # as in the paper
-            capacity=fk.Capacity(spare=0.5),
+            capacity=fk.Capacity(over_provisioning=1.0),
             precondition=fk.Precondition(fill=0.0, converge_within=0),
         ),
         axes=[fk.Axis(name="code", points=codes), fk.Axis(name="pages", points=pages)],

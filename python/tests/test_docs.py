@@ -1,4 +1,4 @@
-"""The examples in docs/python.md, README.md, docs/tour.md and examples run as they stand."""
+"""The examples in docs/python.md, README.md, docs/tour.md and examples run as they are."""
 
 import re
 import shutil
@@ -53,11 +53,11 @@ def test_the_study_tells_what_its_runs_gave(examples):
     heads, *lines = cells(printed)
     assert "<svg" in (examples.parent / "report/study/study.svg").read_text(encoding="utf-8")
     rows = polars.read_parquet("report/study/repetitions.parquet")
-    assert len(lines) == 12 and len(rows) == 24, "two spares, two loads, three schemes, two seeds"
-    for spare, load, scheme, waf, read, _, ratio, _ in lines:
+    assert len(lines) == 12 and len(rows) == 24, "two shares, two loads, three schemes, two seeds"
+    for share, load, scheme, waf, read, _, ratio, _ in lines:
 
         def of(name, column):
-            is_point = (polars.col("capacity.spare") == float(spare)) & (polars.col("load, requests/s") == int(load))
+            is_point = (polars.col("capacity.over_provisioning") == share) & (polars.col("load, requests/s") == int(load))
             return rows.filter(is_point & (polars.col("scheme") == name))[column].to_list()
 
         for told, column in [(waf, "waf"), (read, "read_latency_us_mean")]:
@@ -73,10 +73,10 @@ def test_the_study_tells_what_its_runs_gave(examples):
             assert (low * high) ** 0.5 == pytest.approx(middle, rel=0.02)
     # The page has the same table of the full study, and its figure.
     page = (ROOT / "docs/study.md").read_text(encoding="utf-8")
-    full = cells(re.search(r"^\| spare .*?(?=\n\n)", page, re.DOTALL | re.MULTILINE)[0])
+    full = cells(re.search(r"^\| over-provisioning .*?(?=\n\n)", page, re.DOTALL | re.MULTILINE)[0])
     assert full[0] == heads and "](study.svg)" in page and (ROOT / "docs/study.svg").is_file()
     points = {tuple(line[:3]) for line in full[1:]}
-    assert len(full) - 1 == len(points) == 5 * 3 * 3, "five loads, three spares, three schemes"
+    assert len(full) - 1 == len(points) == 5 * 3 * 3, "five loads, three shares, three schemes"
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ SECTIONS = {
     fk.Geometry: "drive.geometry",
     fk.Energy: "drive.energy",
     fk.Capacity: "capacity",
-    fk.Collection: "gc",
+    fk.Gc: "gc",
     fk.Wear: "wear",
     fk.Buffer: "buffer",
     fk.Precondition: "precondition",

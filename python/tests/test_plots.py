@@ -71,14 +71,14 @@ def test_lines_are_drawn_for_frames_and_for_studies(small):
 
 
 def test_lines_of_a_grid_with_seeds_are_means_with_intervals(small):
-    axes = [fk.Axis(key="capacity.spare", values=[0.3, 0.5]), fk.Axis(key="seed", values=[1, 2, 3])]
+    axes = [fk.Axis(key="capacity.over_provisioning", values=[0.3, 0.5]), fk.Axis(key="seed", values=[1, 2, 3])]
     frame = fk.sweep(fk.Grid(experiment=small, axes=axes))
     assert len(frame) == 12, "every run keeps its rows"
-    ax = plots.lines(frame, x="capacity.spare", y="waf", by="scheme")
+    ax = plots.lines(frame, x="capacity.over_provisioning", y="waf", by="scheme")
     for scheme, drawn in zip(["none", "raid5"], ax.containers):
         line, _, (bars,) = drawn.lines
         for place, spare in enumerate([0.3, 0.5]):
-            rows = zip(frame["scheme"], frame["capacity.spare"], frame["waf"])
+            rows = zip(frame["scheme"], frame["capacity.over_provisioning"], frame["waf"])
             values = [waf for name, at, waf in rows if (name, at) == (scheme, spare)]
             half = 4.302653 * stdev(values) / 3**0.5
             assert line.get_ydata()[place] == pytest.approx(mean(values))
@@ -87,7 +87,7 @@ def test_lines_of_a_grid_with_seeds_are_means_with_intervals(small):
     # The same where the sweep repeats its runs: the intervals are in the rows.
     frame = fk.sweep(fk.Grid(experiment=small, axes=axes[:1]), seeds=3)
     for scheme, drawn in zip(
-        ["none", "raid5"], plots.lines(frame, x="capacity.spare", y="waf", by="scheme").containers
+        ["none", "raid5"], plots.lines(frame, x="capacity.over_provisioning", y="waf", by="scheme").containers
     ):
         rows = frame.filter(scheme=scheme)
         line, _, (bars,) = drawn.lines
@@ -97,12 +97,12 @@ def test_lines_of_a_grid_with_seeds_are_means_with_intervals(small):
 
 
 def test_lines_with_several_values_in_a_place_are_refused_and_facets_draw_them(small):
-    axes = [fk.Axis(key="capacity.spare", values=[0.3, 0.5]), fk.Axis(key="generate.read_fraction", values=[0.2, 0.5])]
+    axes = [fk.Axis(key="capacity.over_provisioning", values=[0.3, 0.5]), fk.Axis(key="generate.read_fraction", values=[0.2, 0.5])]
     frame = fk.sweep(fk.Grid(experiment=small, axes=axes))
-    with pytest.raises(ValueError, match="waf has 2 values where capacity.spare is 0.3 and scheme is none") as refused:
-        plots.lines(frame, x="capacity.spare", y="waf", by="scheme")
+    with pytest.raises(ValueError, match="waf has 2 values where capacity.over_provisioning is 0.3 and scheme is none") as refused:
+        plots.lines(frame, x="capacity.over_provisioning", y="waf", by="scheme")
     assert "facet='generate.read_fraction'" in str(refused.value)
-    drawn = plots.facets(frame, facet="generate.read_fraction", x="capacity.spare", y="waf", by="scheme")
+    drawn = plots.facets(frame, facet="generate.read_fraction", x="capacity.over_provisioning", y="waf", by="scheme")
     for fraction, ax in zip([0.2, 0.5], drawn):
         part = frame.filter(**{"generate.read_fraction": fraction})
         assert ax.get_title() == f"generate.read_fraction {fraction}"

@@ -26,11 +26,11 @@ def writes(small):
 
 @pytest.mark.parametrize("policy", [fifo, greedy])
 def test_a_gc_policy_of_python_decides_as_the_same_one_of_the_engine(writes, policy):
-    mine = fk.run(replace(writes, gc=fk.Collection(policy=policy)))
-    theirs = fk.run(replace(writes, gc=fk.Collection(policy=policy.__name__)))
+    mine = fk.run(replace(writes, gc=fk.Gc(policy=policy)))
+    theirs = fk.run(replace(writes, gc=fk.Gc(policy=policy.__name__)))
     assert mine["event_digest"] == theirs["event_digest"] and min(mine["flash_erases"]) > 0
     assert mine.document["experiment"]["gc"]["policy"] == f"python:{policy.__name__}"
-    laid_upon = replace(writes, gc=fk.Collection(policy=policy), settings={"gc.policy": "random"})
+    laid_upon = replace(writes, gc=fk.Gc(policy=policy), settings={"gc.policy": "random"})
     assert laid_upon.own_gc is None
 
 
@@ -56,7 +56,7 @@ def test_an_ecc_policy_of_python_decides_as_the_same_one_of_the_engine(writes):
 )
 def test_what_a_policy_raises_ends_the_run(writes, policy, raised, says):
     with pytest.raises(raised, match=says):
-        fk.run(replace(writes, gc=fk.Collection(policy=policy)))
+        fk.run(replace(writes, gc=fk.Gc(policy=policy)))
 
 
 def test_an_ecc_policy_beyond_its_strongest_code_is_refused(writes):
@@ -104,7 +104,7 @@ def test_what_a_policy_of_python_raises_ends_the_sweep_and_two_of_one_name_are_r
 
 
 def test_a_disk_has_no_policy_of_python(writes):
-    mine = replace(writes, gc=fk.Collection(policy=fifo))
+    mine = replace(writes, gc=fk.Gc(policy=fifo))
     with pytest.raises(fk.BadInput, match="python:fifo") as refused:
         fk.Disk(replace(mine, schemes=["none"]))
     assert refused.value.field == "gc.policy"

@@ -130,7 +130,7 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
             generator="uniform", requests=10, range="4MiB", max_gap="1h", keep_writes=0.5, mobile={"zones": 3},
             streams=2,
         ),
-        gc=fk.Collection(occupies_die=True, streams={"count": 2}),  # left out where it is not set
+        gc=fk.Gc(occupies_die=True, streams={"count": 2}),  # left out where it is not set
         faults=fk.Faults(dead_die=0, dead_die_every=8, wear_out=1e-9, silent=1e-9),  # left out where they are 0
         # Left out where they are as usual.
         drive=fk.Drive(controller={"read": "1us"}, slc={"blocks": 4}),
@@ -143,7 +143,7 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
     )
     effective = fk.run(experiment).document["experiment"]
     sections = {
-        "capacity": fk.Capacity, "gc": fk.Collection, "wear": fk.Wear, "buffer": fk.Buffer, "age": fk.Age,
+        "capacity": fk.Capacity, "gc": fk.Gc, "wear": fk.Wear, "buffer": fk.Buffer, "age": fk.Age,
         "precondition": fk.Precondition, "faults": fk.Faults, "errors": fk.Errors, "refresh": fk.Refresh,
         "ecc": fk.Ecc, "drive": fk.Drive, "trace": fk.Trace,
     }  # fmt: skip
@@ -249,7 +249,7 @@ def test_bad_input_names_its_place():
     with pytest.raises(fk.BadInput, match="wanted a list"):
         fk.Experiment(schemes="raid5").to_toml()
     with pytest.raises(fk.BadInput, match="finite"):
-        fk.Experiment(settings={"capacity.spare": float("nan")}).to_toml()
+        fk.Experiment(settings={"capacity.over_provisioning": float("nan")}).to_toml()
     with pytest.raises(fk.BadInput, match="absent.toml cannot be read"):
         fk.run("absent.toml")
 

@@ -72,7 +72,7 @@ pub enum Command {
         /// Directory of the results: results.parquet, runs/ [default: report/NAME OF THE GRID]
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
-        /// Repeat each run with so many seeds: means, their 95 % confidence intervals, differences from the first scheme
+        /// Repeat each run with this many seeds: means, their 95 % confidence intervals, differences from the first scheme
         #[arg(long, value_name = "N")]
         seeds: Option<u32>,
         /// Keep a time series of each run: DIR/series, and which is of which run in DIR/runs.csv

@@ -14,7 +14,7 @@ pub struct Bars {
     reached: Arc<Reached>,
 }
 
-/// How far each run got, for somebody who stops them.
+/// How far each run got, for someone who stops them.
 pub struct Reached {
     names: Vec<String>,
     runs: Mutex<Vec<State>>,
@@ -87,7 +87,7 @@ impl AllRuns {
 }
 
 impl Bars {
-    /// Bars for these schemes under so many seeds, shown once there is something to show.
+    /// Bars for these schemes under this many seeds, shown once there is something to show.
     #[must_use]
     pub fn new(schemes: &[String], seeds: usize) -> Self {
         let runs = Mutex::new(vec![State::Waiting; schemes.len() * seeds.max(1)]);
@@ -183,7 +183,7 @@ fn history_in_words(history: HistoryProgress) -> String {
 pub struct Count(ProgressBar);
 
 impl Count {
-    /// A bar of so many `things`, shown once there is something to show.
+    /// A bar of this many `things`, shown once there is something to show.
     #[must_use]
     pub fn new(things: &str) -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), target())
@@ -212,7 +212,7 @@ impl Count {
 pub struct Ticker(ProgressBar);
 
 impl Ticker {
-    /// A line for so many `things`.
+    /// A line for this many `things`.
     #[must_use]
     pub fn new(things: &str) -> Self {
         let bar = ProgressBar::with_draw_target(None, target()).with_style(style("{spinner} {human_pos} {prefix}, {elapsed}"));
@@ -220,7 +220,7 @@ impl Ticker {
         Self(bar)
     }
 
-    /// So many.
+    /// This many.
     pub fn set(&self, count: u64) {
         self.0.set_position(count);
     }

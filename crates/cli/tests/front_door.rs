@@ -135,7 +135,7 @@ fn ctrl_c_ends_a_campaign_with_the_totals_so_far() {
     assert!(stdout(&output).contains("scenarios, ") && stderr(&output).contains("stopped"), "{}", stdout(&output));
 }
 
-/// A campaign that gets SIGINT after so many seconds.
+/// A campaign that gets SIGINT after this many seconds.
 #[cfg(unix)]
 fn interrupted_after(here: &Path, seconds: u64) -> Output {
     let child = program(here, &["torture", "--minutes", "5", "--threads", "1", "--scheme", "none"])

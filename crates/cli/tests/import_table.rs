@@ -32,7 +32,7 @@ fn table(document: &str) -> Table {
     rows.collect()
 }
 
-/// The room of a package of ours; `None` for anybody else's.
+/// The room of a package of ours; `None` for anyone else's.
 fn room(package: &str) -> Option<String> {
     if package == "flashkeep" { Some("cli".into()) } else { package.strip_prefix("flashkeep-").map(str::to_owned) }
 }

@@ -391,7 +391,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("torture --fault fire", &["fire", "known"]),
     ("torture --minutes 0", &["--minutes: found 0"]),
     ("torture --without anything", &["anything"]),
-    ("figures nobody", &["folder experiments cannot be read"]),
+    ("figures no one", &["folder experiments cannot be read"]),
     ("nothing", &["nothing"]),
 ];
 

@@ -25,7 +25,7 @@ pub(crate) struct SensingAhead {
 }
 
 impl SensingAhead {
-    /// For so many dies, if they can do it at all.
+    /// For this many dies, if they can do it at all.
     pub fn new(timing: &Timing, dies: usize) -> Option<Box<Self>> {
         let planes = timing.unit.filter(|_| timing.independent_planes).map_or(1, |unit| unit.planes as usize);
         if timing.cache_read.is_none() && planes == 1 {
@@ -35,7 +35,7 @@ impl SensingAhead {
         Some(Box::new(Self { cache: timing.cache_read, planes, free, queued: Vec::new() }))
     }
 
-    /// So many dies.
+    /// This many dies.
     pub fn grow(&mut self, dies: usize) {
         self.free.resize(dies * self.planes, SimTime::ZERO);
     }

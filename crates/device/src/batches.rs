@@ -1,4 +1,4 @@
-//! A run cut into batches: what was asked and programmed while so many requests were answered. From batches follows how far a mean may be off,
+//! A run cut into batches: what was asked and programmed while this many requests were answered. From batches follows how far a mean may be off,
 //! and whether the run was alike from its beginning to its end.
 
 /// Counts since the run began.

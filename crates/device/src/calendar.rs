@@ -64,7 +64,7 @@ impl Calendar {
         self.set(resource, Event::from(at.0) << TIME | order | resource as Event);
     }
 
-    /// The earliest event. It stays until its resource is scheduled anew or cleared: a resource
+    /// The earliest event. It stays until its resource is scheduled again or cleared: a resource
     /// that goes on at once costs one path through the tree, not two.
     #[inline]
     pub fn next(&self) -> Option<(SimTime, usize)> {

@@ -20,7 +20,7 @@ pub enum Word {
     Failed,
     /// The decoder took it for corrected; its checksum does not.
     Miscorrected,
-    /// It is wrong and nobody noticed: one miscorrection in 2^32.
+    /// It is wrong and no one noticed: one miscorrection in 2^32.
     Undetected,
 }
 

@@ -60,7 +60,7 @@ pub enum ReadRetry {
     None,
     /// The default references first, every time.
     Table,
-    /// Those first with which a page of the block was read last. In RAM: an erase, or a power cut, and the block starts anew.
+    /// Those first with which a page of the block was read last. In RAM: an erase, or a power cut, and the block starts again.
     Tracked,
     /// Those first that wear and age of the page let expect, as an entry of the table.
     Predicted,

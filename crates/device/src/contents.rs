@@ -1,5 +1,5 @@
 //! What pages carry (decision D1): a tag or all their bytes. One code path serves both, because a byte-wise linear code
-//! treats a tag exactly as it treats a page. A drive without payload has tags that nobody makes up, keeps or checks.
+//! treats a tag exactly as it treats a page. A drive without payload has tags that no one makes up, keeps or checks.
 
 use crate::page_bytes::PageBytes;
 use coding::gf256::mul_add;
@@ -50,7 +50,7 @@ pub trait HostPayload: Payload {
     /// Adds `other` over GF(2).
     fn add(&mut self, other: &Self);
     /// As [`Self::add`], of a page that is in flash for as long as the sum is, so that the sum may share its bytes and add them up
-    /// when somebody looks at it.
+    /// when someone looks at it.
     fn add_member(&mut self, other: &Self) {
         self.add(other);
     }

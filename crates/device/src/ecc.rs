@@ -76,7 +76,7 @@ impl fmt::Display for EccError {
     }
 }
 
-/// Which pages the engine is told to write anew.
+/// Which pages the engine is told to write again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rewrites {
     /// Those of which the policy says that they soon cannot be read.
@@ -98,7 +98,7 @@ pub struct EccSetup<'a> {
     pub sensed: u32,
     /// Bits of a cell, and by how many times fewer errors pages have in SLC mode.
     pub slc: (u32, f64),
-    /// Which pages the engine is told to write anew.
+    /// Which pages the engine is told to write again.
     pub rewrites: Rewrites,
 }
 
@@ -161,7 +161,7 @@ pub struct PageEcc {
     pub(crate) luck: Stream,
     /// What is tried after a read that cannot be decoded.
     pub ladder: Ladder,
-    /// Which pages the engine is told to write anew.
+    /// Which pages the engine is told to write again.
     pub rewrites: Rewrites,
 }
 
@@ -284,7 +284,7 @@ impl PageEcc {
         Nanos(bytes * Self::BYTE + search * found / t)
     }
 
-    /// An LDPC codeword with so many errors: whether it fails, of those that fail less often than `luck` none, and the time that
+    /// An LDPC codeword with this many errors: whether it fails, of those that fail less often than `luck` none, and the time that
     /// the decoder takes; `None`: the code is BCH.
     pub(crate) fn decode_ldpc(&self, read: &WordRead, errors: u32, luck: f64) -> Option<(bool, Nanos)> {
         let curves = self.curves?;
@@ -315,7 +315,7 @@ impl PageEcc {
         self.curves.is_some()
     }
 
-    /// Time to encode so many logical pages. An encoder of quasi-cyclic LDPC codes keeps up with the bus.
+    /// Time to encode this many logical pages. An encoder of quasi-cyclic LDPC codes keeps up with the bus.
     pub fn encode_time(&self, slots: u32) -> Nanos {
         if self.timing == CodecTiming::Instant || self.is_ldpc() || self.policy.strongest().0 == 0 {
             return Nanos(0);

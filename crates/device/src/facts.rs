@@ -386,7 +386,7 @@ pub struct Folds {
     pub pages: [u64; 4],
     /// Pages of each stream; empty where streams are not told apart.
     pub streams: Vec<StreamFolds>,
-    /// Latencies in ns, by kind (reads, writes), where somebody asks for them.
+    /// Latencies in ns, by kind (reads, writes), where someone asks for them.
     pub latencies: Option<Box<[Histogram<u64>; 2]>>,
     /// Sum of latencies in ns, by kind: means are exact.
     pub latency_sum: [u128; 2],
@@ -418,7 +418,7 @@ pub struct Folds {
     pub refused: u64,
     /// Digest of all facts with their times.
     pub digest: u64,
-    /// The same by time, where somebody asks for it: nothing else depends on it.
+    /// The same by time, where someone asks for it: nothing else depends on it.
     pub(crate) series: Option<Box<Series>>,
     /// Each flow of requests, where there are several.
     pub flows: Vec<FlowFolds>,

@@ -50,7 +50,7 @@ pub struct Images<P> {
 }
 
 impl<P: Payload> Images<P> {
-    /// No images, of pages with so many slots.
+    /// No images, of pages with this many slots.
     pub fn new(slots: u32) -> Self {
         Self {
             slab: Slab::default(),

@@ -60,7 +60,7 @@ pub(crate) struct OpenWord {
 }
 
 impl OpenWord {
-    /// Errors among so many bits at another rate.
+    /// Errors among this many bits at another rate.
     pub fn errors(&self, bits: u32, rber: f64) -> u32 {
         let mean = f64::from(bits) * rber;
         (mean + self.deviates * (mean * (1.0 - rber)).sqrt()).round().clamp(0.0, f64::from(bits)) as u32
@@ -90,7 +90,7 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// A ladder by settings, over cells whose table has so many entries.
+    /// A ladder by settings, over cells whose table has this many entries.
     pub(crate) fn new(ecc: &Ecc, entries: u32, streams: &Streams) -> Result<Self, EccError> {
         if !(1..=3).contains(&ecc.soft_bits) {
             return Err(EccError::new(format!("ecc.soft_bits: found {}, valid are 1 to 3", ecc.soft_bits)));

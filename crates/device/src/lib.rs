@@ -96,7 +96,7 @@ pub struct Device<P: HostPayload, A: FlashArray<P>, O> {
     pub sequence: u64,
     /// Counters over what happened.
     pub folds: Folds,
-    /// Where the time of commands goes, where somebody asks.
+    /// Where the time of commands goes, where someone asks.
     pub stopwatch: Option<Box<Stopwatch>>,
 }
 

@@ -9,7 +9,7 @@ use vocab::SharedBytes;
 pub(crate) enum PageBytes {
     /// Its bytes.
     Bytes(SharedBytes),
-    /// Those of a parity, which nobody looks at unless a page is lost: they are added up then. `None`: the sum of no pages, all
+    /// Those of a parity, which no one looks at unless a page is lost: they are added up then. `None`: the sum of no pages, all
     /// zeros.
     Sum(Option<Arc<Sum>>),
 }
@@ -76,7 +76,7 @@ impl PageBytes {
         }
     }
 
-    /// As [`Self::add`], but they are added up when somebody looks at the sum. It keeps them until then.
+    /// As [`Self::add`], but they are added up when someone looks at the sum. It keeps them until then.
     pub fn collect(&mut self, theirs: &SharedBytes) {
         match self {
             Self::Sum(None) => *self = Self::Bytes(theirs.clone()),
@@ -103,7 +103,7 @@ mod tests {
         page.get().map(|bytes| bytes[0])
     }
 
-    /// Catches a term that is left out or added twice, and a copy that changes with what it was copied from, whether somebody has
+    /// Catches a term that is left out or added twice, and a copy that changes with what it was copied from, whether someone has
     /// looked at that or not.
     #[test]
     fn what_is_collected_is_what_is_added() {

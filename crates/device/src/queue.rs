@@ -54,7 +54,7 @@ pub(crate) enum InRegister {
     No,
     /// It was sensed, together with a page of another plane.
     OfPlanes,
-    /// It is of a page that was sensed for somebody before.
+    /// It is of a page that was sensed for someone before.
     OfPage,
 }
 

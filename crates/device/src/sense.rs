@@ -26,17 +26,17 @@ pub struct Sensed {
 pub enum Verdict {
     /// The contents are right.
     Clean,
-    /// Its program failed: nobody knows whether there is anything to be read.
+    /// Its program failed: no one knows whether there is anything to be read.
     Failed,
     /// The medium does not give it.
     Unanswered,
     /// Another page arrived than was asked for, or an erased one.
     Astray,
-    /// It was decoded: whether that succeeded, and whether it is to be written anew.
+    /// It was decoded: whether that succeeded, and whether it is to be written again.
     Decoded {
         /// Whether that succeeded.
         clean: bool,
-        /// Whether the page is to be written anew.
+        /// Whether the page is to be written again.
         rewrite: bool,
     },
 }
@@ -245,7 +245,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         Nanos(words.time.0 - before.0)
     }
 
-    /// Decodes a codeword with so many errors. Whether that fails.
+    /// Decodes a codeword with this many errors. Whether that fails.
     fn decode_word(
         &self,
         ecc: &mut PageEcc,
@@ -263,7 +263,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             return false;
         }
         let (failed, found) = if let Some((failed, time)) = ecc.decode_ldpc(read, errors, luck) {
-            // The curve decides whatever pages carry, so that this changes no event; the decoder is held against it.
+            // The curve decides whatever pages carry, so that this changes no event; the decoder is checked against it.
             words.time += time;
             if P::BYTES && !failed {
                 let positions = ecc.cells.positions(die, bits, errors);

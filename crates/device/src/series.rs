@@ -228,7 +228,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// A series that begins now, when nothing has been counted and so many requests are outstanding.
+    /// A series that begins now, when nothing has been counted and this many requests are outstanding.
     #[must_use]
     pub fn new(now: SimTime, dies: u32, outstanding: u32) -> Self {
         Self {

@@ -10,7 +10,7 @@ use vocab::{BlockAddr, DieId, Nanos};
 pub struct Slowness(Vec<f64>);
 
 impl Slowness {
-    /// From now on the array times of this die of so many are multiplied.
+    /// From now on the array times of this die of this many are multiplied.
     pub fn set(&mut self, die: DieId, factor: f64, dies: u32) {
         self.0.resize(dies as usize, 1.0);
         self.0[die.index()] = factor;

@@ -25,7 +25,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// So many dies without anything to do.
+    /// This many dies without anything to do.
     pub fn new(dies: usize) -> Self {
         Self {
             dies: vec![Die::default(); dies],

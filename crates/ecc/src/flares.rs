@@ -8,7 +8,7 @@
 //! retention nears what its present code bears raises the rewrite alarm.
 //!
 //! Differs (theory.md section 5, gaps 13 to 16, and what follows from pages being rewritten):
-//! - `overc` and `criticalc` belong to the page; `failc` starts anew with each window; p stays
+//! - `overc` and `criticalc` belong to the page; `failc` starts again with each window; p stays
 //!   within `p_min..=p_max`, and a measured rate below zero counts as zero.
 //! - With `floor = "model"`, the default, a window that measured little does not take p below
 //!   what the model alone asks for: the noise of 100 reads at the end of life is ten times the
@@ -293,7 +293,7 @@ impl Flares {
         *self.window(page) = Window { p_next, overc, criticalc, failc, measured: Some(measured), ..Window::default() };
     }
 
-    /// What of a window is worth a place in flash: overc and criticalc, which the paper does not keep with the page, start anew.
+    /// What of a window is worth a place in flash: overc and criticalc, which the paper does not keep with the page, start again.
     fn kept(&self, window: &Window) -> PartialProfile {
         let Window { p_next, failc, errc, reads, codewords, .. } = *window;
         let failc = u32::from(failc).min(self.settings.maxfail + 1) as u8;

@@ -1,8 +1,8 @@
-//! LDPC codes of pages: how likely a codeword with so many errors cannot be decoded, and how long decoding takes, by how
+//! LDPC codes of pages: how likely a codeword with this many errors cannot be decoded, and how long decoding takes, by how
 //! finely the cells are sensed.
 //!
 //! Source: the codes of [`coding::ldpc`] and their curves, measured with the decoder itself (`docs/ldpc.md`): words with exactly
-//! so many wrong bits, a probit line fitted to their losses, and the floor of what small sets lose. That page says down to which
+//! this many wrong bits, a probit line fitted to their losses, and the floor of what small sets lose. That page says down to which
 //! frame error rate they were measured. Time is a model of hardware, and not what the decoder takes in software.
 //!
 //! A [`Curve`] is what everything above asks. Where pages carry their bytes the decoder itself runs besides.
@@ -57,7 +57,7 @@ impl Curve {
         Some((low.0 + share * (high.0 - low.0), low.1 + share * (high.1 - low.1)))
     }
 
-    /// Probability that a codeword with so many errors, read of cells at this raw bit error rate, cannot be decoded.
+    /// Probability that a codeword with this many errors, read of cells at this raw bit error rate, cannot be decoded.
     #[must_use]
     pub fn failure(&self, errors: u32, rber: f64) -> f64 {
         if errors == 0 {
@@ -66,7 +66,7 @@ impl Curve {
         self.at(self.effective(errors.into(), rber)).map_or(1.0, |(failure, _)| failure)
     }
 
-    /// Iterations that it takes with so many errors, on average.
+    /// Iterations that it takes with this many errors, on average.
     #[must_use]
     pub fn iterations(&self, errors: u32, rber: f64, decoded: bool) -> f64 {
         if errors == 0 {
@@ -125,13 +125,13 @@ pub const RATES: [&str; 3] = ["0.928", "0.901", "0.889"];
 /// Sizes of codewords that there are codes of, in data bits.
 const DATA_BITS: [u32; 3] = [8192, 16_384, 32_768];
 
-/// Parity bits beside so many data bits.
+/// Parity bits beside this many data bits.
 #[must_use]
 pub fn parity_bits(data_bits: u32, rows: Capability) -> u32 {
     data_bits / 128 * u32::from(rows.0)
 }
 
-/// Whether there are codes of so many data bits.
+/// Whether there are codes of this many data bits.
 #[must_use]
 pub fn is_known(data_bits: u32) -> bool {
     DATA_BITS.contains(&data_bits)
@@ -142,7 +142,7 @@ fn row_of(rows: Capability) -> usize {
     ROWS.iter().position(|&known| known == rows).unwrap_or(0)
 }
 
-/// The code of so many data bits and rows of parity; `None`: there is none of that size.
+/// The code of this many data bits and rows of parity; `None`: there is none of that size.
 #[must_use]
 pub fn code(data_bits: u32, rows: Capability) -> Option<&'static Code> {
     is_known(data_bits)
@@ -158,7 +158,7 @@ pub struct LdpcCurves {
 }
 
 impl LdpcCurves {
-    /// Those measured for so many data bits; `None`: there are none.
+    /// Those measured for this many data bits; `None`: there are none.
     #[must_use]
     pub fn of(data_bits: u32) -> Option<&'static Self> {
         static CURVES: [OnceLock<Option<LdpcCurves>>; DATA_BITS.len()] = [const { OnceLock::new() }; DATA_BITS.len()];
@@ -177,7 +177,7 @@ impl LdpcCurves {
         &self.of_rows[row_of(rows)][stage as usize]
     }
 
-    /// Time of a decoder for a codeword after so many iterations.
+    /// Time of a decoder for a codeword after this many iterations.
     #[must_use]
     pub fn decode_time(&self, iterations: f64) -> Nanos {
         let (start, each) = TIME;

@@ -70,7 +70,7 @@ impl EccPolicy for Adaptive {
         self.last.1
     }
 
-    /// A page that its code bears no longer is to be written anew, with the code of its age.
+    /// A page that its code bears no longer is to be written again, with the code of its age.
     fn read(&mut self, _: Ppn, profile: &Profile, _: Decoded) -> Advice {
         let weaker = profile.capability < ROWS[2];
         let row = ROWS.iter().position(|&rows| rows == profile.capability).unwrap_or(0);

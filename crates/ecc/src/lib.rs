@@ -103,7 +103,7 @@ pub struct Decoded {
 pub enum Advice {
     /// It stays.
     Keep,
-    /// It must be written anew before it is lost (FLARES' alarm).
+    /// It must be written again before it is lost (FLARES' alarm).
     Rewrite,
 }
 
@@ -124,7 +124,7 @@ pub trait EccPolicy: Debug + Send + Sync {
     /// Power was cut: what is kept in RAM alone is gone.
     fn power_cut(&mut self) {}
 
-    /// Bits that the half kept in RAM takes, of a page of so many codewords; `None`: the policy keeps nothing there.
+    /// Bits that the half kept in RAM takes, of a page of this many codewords; `None`: the policy keeps nothing there.
     fn partial_bits(&self, _codewords: u32) -> Option<u32> {
         None
     }

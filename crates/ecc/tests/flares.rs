@@ -123,7 +123,7 @@ fn each_zone_does_what_the_algorithm_says() {
         read(&mut failing, 60, pe, 0);
     });
     assert_eq!(failing.p_next(PAGE), Some(Capability(50)), "p + 1, but no more than p_max");
-    // The counter starts anew: three failures a window never add up.
+    // The counter starts again: three failures a window never add up.
     let mut seldom = fresh();
     for _ in 0..5 {
         (0..3).for_each(|_| {

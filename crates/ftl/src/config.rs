@@ -102,7 +102,7 @@ impl Default for GcConfig {
 }
 
 impl GcConfig {
-    /// Whether a log of so many units can collect with it, `reserve` of them kept free.
+    /// Whether a log of this many units can collect with it, `reserve` of them kept free.
     pub(crate) fn check(&self, reserve: u32, units: u32) -> Result<(), FtlError> {
         let fail = |setting, reason| Err(FtlError { setting, reason });
         if self.free_blocks < 2 {

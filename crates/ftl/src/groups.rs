@@ -106,7 +106,7 @@ impl Ftl {
         (self.grid, self.valid) = (grid.clone(), valid);
     }
 
-    /// Records that the group is opened with this code and can hold so many slots.
+    /// Records that the group is opened with this code and can hold this many slots.
     pub fn open_group(&mut self, group: SuperblockId, code: u8, slots: u32) {
         let unit = &mut self.units[group.index()];
         (unit.code, unit.slots) = (code, slots);

@@ -580,7 +580,7 @@ impl Ftl {
         }
     }
 
-    /// Counts valid slots anew and compares every count that the map keeps; for tests and debug runs.
+    /// Counts valid slots again and compares every count that the map keeps; for tests and debug runs.
     ///
     /// # Panics
     /// If a count is wrong.

@@ -13,9 +13,9 @@ pub(crate) const SLC: usize = 2 * StreamId::COUNT_MAX;
 /// Which units a cache takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlcBlocks {
-    /// The first so many of each log, which are used for nothing else.
+    /// The first this many of each log, which are used for nothing else.
     Kept(u32),
-    /// Any free one, at most so many at a time, as long as the log has more free units than it has to have.
+    /// Any free one, at most this many at a time, as long as the log has more free units than it has to have.
     Any(u32),
 }
 
@@ -24,7 +24,7 @@ pub enum SlcBlocks {
 pub struct SlcSpace {
     /// Its units.
     pub blocks: SlcBlocks,
-    /// Bits that a cell stores in its usual mode: a unit in SLC mode has so many times fewer positions.
+    /// Bits that a cell stores in its usual mode: a unit in SLC mode has this many times fewer positions.
     pub bits: u32,
     /// Whether folding begins when the cache is full.
     pub folds_when_full: bool,
@@ -174,7 +174,7 @@ impl Ftl {
         self.units[unit as usize].slc
     }
 
-    /// From now on the host writes past the cache, and nothing is folded for want of room in it.
+    /// From now on the host writes past the cache, and nothing is folded for lack of room in it.
     pub fn bypass_slc(&mut self) {
         self.logs.iter_mut().for_each(|log| log.cache.is_off = true);
     }
@@ -209,7 +209,7 @@ impl Ftl {
         state.condemn_slc(units, shape)
     }
 
-    /// Counts units in SLC mode anew.
+    /// Counts units in SLC mode again.
     pub(crate) fn check_slc(&self) {
         for log in &self.logs {
             let units = &self.units[log.units(&self.shape)];

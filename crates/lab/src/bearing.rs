@@ -10,10 +10,10 @@ use crate::table::grouped;
 use ssd::{Mark, RunResult};
 use vocab::Cause;
 
-/// So many blocks of each die have to be programmed for the host. With fewer, the pages that fill the last ones are a good part of all.
+/// This many blocks of each die have to be programmed for the host. With fewer, the pages that fill the last ones are a good part of all.
 const PROGRAMMED_BLOCKS: u64 = 3;
 
-/// So many blocks of each die have to be erased: GC that is a victim ahead or behind is then an eighth of all at most.
+/// This many blocks of each die have to be erased: GC that is a victim ahead or behind is then an eighth of all at most.
 const ERASED_BLOCKS: u64 = 8;
 
 /// So much may the write amplification of one half of a run be off that of the other.

@@ -101,11 +101,11 @@ pub fn plan(experiment: &Experiment, touched: u64) -> Result<Plan, Problem> {
         Fit::Fits(plan) => return Ok(*plan),
         Fit::Short(user, short) => (user, short),
     };
-    let needs = short.into_iter().map(|one| (least_spare(experiment, touched, &one.label), one));
+    let needs = short.into_iter().map(|one| (least_over_provisioning(experiment, touched, &one.label), one));
     // What the scheme needs that lacks most is enough for all.
     let most = needs.max_by(|one, other| one.0.unwrap_or(f64::INFINITY).total_cmp(&other.0.unwrap_or(f64::INFINITY)));
-    let (spare, short) = most.expect("a scheme lacks room");
-    Err(too_little_spare(experiment, user, &short, spare))
+    let (least, short) = most.expect("a scheme lacks room");
+    Err(too_little(experiment, user, &short, least))
 }
 
 /// What planning comes to.
@@ -181,7 +181,7 @@ fn most_slots(experiment: &Experiment, drive: &Drive, choice: &SchemeChoice) -> 
     ssd::user_slots_max(drive, choice, &experiment.gc).map_err(|e| refused(choice, &e))
 }
 
-/// What is left of so many slots where blocks are bad from the factory, spread evenly: no drive keeps more.
+/// What is left of this many slots where blocks are bad from the factory, spread evenly: no drive keeps more.
 fn beside_bad_blocks(experiment: &Experiment, most: u32) -> u32 {
     (f64::from(most) * (1.0 - experiment.age.bad_blocks)) as u32
 }
@@ -255,13 +255,13 @@ pub(crate) fn caution(experiment: &Experiment, planned: &[&PlannedDrive]) -> Opt
     })
 }
 
-fn too_little_spare(experiment: &Experiment, user: u64, short: &Short, spare: Option<f64>) -> Problem {
+fn too_little(experiment: &Experiment, user: u64, short: &Short, least: Option<f64>) -> Problem {
     let Short { choice, planned, most, .. } = short;
     let geometry = &planned.drive.geometry;
     let slot = geometry.slot_size;
     let mut valid = vec![format!("capacity.size of at most {} on this much flash", Bytes(u64::from(*most) * slot.0))];
-    if let Some(spare) = spare {
-        valid.insert(0, format!("capacity.over_provisioning from {:.3} up", (of_user(spare) * 1e3).ceil() / 1e3));
+    if let Some(least) = least {
+        valid.insert(0, format!("capacity.over_provisioning from {least:.3} up"));
     }
     if experiment.capacity.fairness == Fairness::EqualRaw && planned.capacity_overhead > 0.0 {
         valid.push("capacity.fairness = \"equal-op\", which adds raw flash for redundancy".into());
@@ -295,15 +295,15 @@ fn wider(planned: &PlannedDrive, choice: &SchemeChoice) -> Option<String> {
     (has("m") && given("m") > Some(1)).then(|| format!("scheme.{name}.m below {}: less redundancy", given("m").unwrap_or(2)))
 }
 
-/// The least spare, to three digits, with which a scheme alone gets a drive for a workload that touches `touched` slots.
-fn least_spare(experiment: &Experiment, touched: u64, label: &str) -> Option<f64> {
+/// The least over-provisioning, to three digits, with which a scheme alone gets a drive for a workload that touches `touched` slots.
+fn least_over_provisioning(experiment: &Experiment, touched: u64, label: &str) -> Option<f64> {
     let holds = |thousandths: u32| {
         let capacity =
-            CapacitySpec { over_provisioning: OverProvisioning::OfRaw(f64::from(thousandths) / 1e3), ..experiment.capacity };
+            CapacitySpec { over_provisioning: OverProvisioning::OfUser(f64::from(thousandths) / 1e3), ..experiment.capacity };
         let alone = Experiment { capacity, schemes: vec![label.to_owned()], ..experiment.clone() };
         matches!(fit(&alone, touched), Ok(Fit::Fits(_)))
     };
-    let (mut short, mut enough) = ((experiment.capacity.over_provisioning.of_raw() * 1e3) as u32, 950);
+    let (mut short, mut enough) = ((experiment.capacity.over_provisioning.of_user() * 1e3) as u32, 19_000);
     if !holds(enough) {
         return None;
     }
@@ -364,36 +364,37 @@ mod tests {
     }
 
     #[test]
-    fn too_little_spare_for_redundancy_names_numbers_and_what_would_do() {
+    fn too_little_for_redundancy_names_numbers_and_what_would_do() {
         let problem = plan(&with("capacity.over_provisioning = \"10% of raw\""), 400_000).unwrap_err();
-        assert_eq!(problem.field, "capacity.spare");
-        for part in ["scheme `", "redundancy takes 12.5 %", "the host needs 400000", "capacity.spare from 0.1"] {
+        assert_eq!(problem.field, "capacity.over_provisioning");
+        for part in ["scheme `", "redundancy takes 12.5 %", "the host needs 400000", "capacity.over_provisioning from 0.1"] {
             assert!(problem.message.contains(part), "{part}: {problem}");
         }
     }
 
-    /// 64 MiB on eight dies of blocks of 512 KiB are 23 blocks a die, whose reserve is a spare of 0.3.
+    /// 64 MiB on eight dies of blocks of 512 KiB are 23 blocks a die, whose reserve is 0.3 of raw flash.
     const TINY: u64 = 16_384;
 
-    fn raid5(spare: f64, rest: &str) -> Experiment {
-        with(&format!("schemes = [\"raid5\"]\ncapacity.spare = {spare}\n{rest}"))
+    fn raid5(over: &str, rest: &str) -> Experiment {
+        with(&format!("schemes = [\"raid5\"]\ncapacity.over_provisioning = \"{over}\"\n{rest}"))
     }
 
     /// Fails if a drive has so few blocks that another spare comes of them, the same for each that is asked for.
     #[test]
     fn each_spare_that_is_asked_for_is_got_whatever_the_workload_touches() {
         for spare in [0.16, 0.20, 0.24, 0.28, 0.30, 0.55] {
-            let experiment = raid5(spare, "");
+            let experiment = raid5(&format!("{:.0}% of raw", spare * 100.0), "");
             let planned = plan(&experiment, TINY).unwrap_or_else(|e| panic!("{e}")).drives.remove(0);
             assert!((planned.op_of_raw - spare).abs() < 0.005 && planned.op_asked_of_raw == spare, "{planned:?}");
             assert!(caution(&experiment, &[&planned]).is_none());
         }
         // Who insists on a small drive is told.
-        let experiment = raid5(0.16, "capacity.size = \"64MiB\"");
+        let experiment = raid5("16% of raw", "capacity.size = \"64MiB\"");
         let planned = plan(&experiment, TINY).unwrap().drives.remove(0);
         let caution = caution(&experiment, &[&planned]).expect("23 blocks a die").text;
         assert!(
-            caution.contains("capacity.spare asks for 16 %, and the drive has 30 %: it has 23 blocks of 512KiB a die"),
+            caution
+                .contains("capacity.over_provisioning asks for 19 %, and the drive has 44 %: it has 23 blocks of 512KiB a die"),
             "{caution}"
         );
     }
@@ -401,12 +402,18 @@ mod tests {
     #[test]
     fn a_spare_that_is_said_to_do_does_and_one_less_does_not() {
         for rest in ["", "capacity.size = \"64MiB\"", "age.bad_blocks = 0.02"] {
-            let problem = plan(&raid5(0.05, rest), TINY).expect_err("parity takes an eighth");
-            let said =
-                problem.message.split("capacity.spare from ").nth(1).expect("a bound").split(' ').next().expect("a number");
+            let problem = plan(&raid5("5% of raw", rest), TINY).expect_err("parity takes an eighth");
+            let said = problem
+                .message
+                .split("capacity.over_provisioning from ")
+                .nth(1)
+                .expect("a bound")
+                .split(' ')
+                .next()
+                .expect("a number");
             let least: f64 = said.parse().unwrap_or_else(|e| panic!("{e}: {problem}"));
-            plan(&raid5(least, rest), TINY).unwrap_or_else(|e| panic!("{rest}: {e}"));
-            assert!(plan(&raid5(least - 0.001, rest), TINY).is_err(), "{rest}: {least}");
+            plan(&raid5(&least.to_string(), rest), TINY).unwrap_or_else(|e| panic!("{rest}: {e}"));
+            assert!(plan(&raid5(&(least - 0.001).to_string(), rest), TINY).is_err(), "{rest}: {least}");
         }
     }
 

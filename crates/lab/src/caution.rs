@@ -61,7 +61,7 @@ pub(crate) fn idle_dies(name: &str, run: &RunResult) -> Option<Caution> {
         not_comparable: None,
         kind: "idle dies",
         text: format!(
-            "the host waited for `{name}` while its dies were idle: busy {} of the time, and {} requests in the mean waited for room or \
+            "the host waited for `{name}` while its dies were idle: busy {} of the time, and {} requests on average waited for room or \
              for earlier updates. Its speed is that of a setting (buffer.size, the scheme's caches), not of the flash",
             percent(busy),
             short(held_up)
@@ -120,7 +120,7 @@ fn lost_work(name: &str, run: &RunResult) -> Vec<Caution> {
             host.write_errors > 0,
             "pages that could not be written",
             format!(
-                "`{name}` could not write {} pages for want of space; the work compared is not the same",
+                "`{name}` could not write {} pages for lack of space; the work compared is not the same",
                 grouped(host.write_errors)
             ),
         ),
@@ -128,7 +128,7 @@ fn lost_work(name: &str, run: &RunResult) -> Vec<Caution> {
             left > 0,
             "not rebuilt",
             format!(
-                "`{name}` could not rebuild all that was lost: {} strips or superblocks are left, for want of space, of a die to \
+                "`{name}` could not rebuild all that was lost: {} strips or superblocks are left, for lack of space, of a die to \
                  write to, or of pages to rebuild from. Another loss may take data; more room for a rebuild is a larger \
                  capacity.over_provisioning",
                 grouped(left)

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
     use vocab::Nanos;
 
-    /// Demand of so many seconds on each of 8 dies; channels hardly used.
+    /// Demand of this many seconds on each of 8 dies; channels hardly used.
     fn demand(least_s: f64) -> Demand {
         Demand { dies: Nanos((least_s * 8e9) as u64), channels: Nanos(1), decoders: Nanos(0), of_dies: 8, of_channels: 2 }
     }

@@ -1,4 +1,4 @@
-//! Drives for somebody who has data of his own: what of an experiment is one drive.
+//! Drives for someone who has data of his own: what of an experiment is one drive.
 
 use crate::capacity::{plan, refused};
 use crate::experiment::{Experiment, default_schemes};

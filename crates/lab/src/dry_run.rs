@@ -14,7 +14,7 @@ use vocab::Bytes;
 /// Bytes of memory for each logical page of flash, without payload and with tags (`docs/performance.md`).
 const BYTES_A_SLOT: (f64, f64) = (10.0, 20.0);
 
-/// The plan as text, for a comparison of which so many runs go on at a time.
+/// The plan as text, for a comparison of which this many runs go on at a time.
 ///
 /// # Errors
 /// What the comparison itself would refuse before it simulates.
@@ -88,7 +88,7 @@ mod tests {
         let told = planned(text);
         let raw: Vec<String> = comparison.outcomes.iter().map(|o| mib(o.planned.drive.geometry.raw_size())).collect();
         for part in
-            [&raw[0], &raw[1], "6 runs: 2 schemes under 3 seeds, 2 in parallel", "workload uniform: 1 000 requests", "12.5 %"]
+            [&raw[0], &raw[1], "6 runs: 2 schemes under 3 seeds, 2 in parallel", "workload uniform: 1 000 requests", "12 %"]
         {
             assert!(told.contains(part), "{part}: {told}");
         }

@@ -6,7 +6,7 @@
 //!
 //! ```toml
 //! seed = 1                      # of all random streams
-//! seeds = 1                     # repeat with so many seeds, `seed` and those that follow it: confidence intervals
+//! seeds = 1                     # repeat with this many seeds, `seed` and those that follow it: confidence intervals
 //! payload = "tag"               # none | tag | page: what pages carry; tag and page check reads
 //! schemes = ["none", "raid5", "ds-raid", "mds-groups"]
 //! scheduler = "read-first"      # fifo | read-first

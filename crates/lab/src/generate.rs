@@ -74,7 +74,7 @@ pub enum ArrivalsSpec {
 pub struct MobileSpec {
     /// Size of every read; a multiple of 512 bytes.
     pub read_size: Bytes,
-    /// Reads in a run, in the mean; 1 at least.
+    /// Reads in a run, on average; 1 at least.
     pub read_run: f64,
     /// Zones that reads go to.
     pub zones: u32,
@@ -82,7 +82,7 @@ pub struct MobileSpec {
     pub zone_size: Bytes,
     /// Popularity of zones: the rank is a Pareto variate of this shape, rounded down. Larger: fewer zones get most reads.
     pub zone_shape: f64,
-    /// Writes in a burst, in the mean; 1 at least.
+    /// Writes in a burst, on average; 1 at least.
     pub write_burst: f64,
     /// Share of the writes that go anywhere instead of to the hot places, 0 to 1.
     pub cold_writes: f64,
@@ -201,7 +201,7 @@ impl GenerateSpec {
         }
     }
 
-    /// The workload on so many slots of `slot_size`.
+    /// The workload on this many slots of `slot_size`.
     #[must_use]
     pub fn workload(&self, slot_size: Bytes, slots: u64) -> Workload {
         Workload {

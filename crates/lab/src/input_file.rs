@@ -55,7 +55,7 @@ fn tables(text: &str) -> usize {
 /// # Errors
 /// What the operating system says, another kind of file, a larger one, or a text that is none.
 pub fn read_text(path: &Path, most: Bytes) -> Result<String> {
-    // To open a pipe is to wait until somebody writes to it.
+    // To open a pipe is to wait until someone writes to it.
     check(&std::fs::metadata(path)?, most)?;
     let file = File::open(path)?;
     check(&file.metadata()?, most)?;

@@ -70,7 +70,7 @@ fn column(key: &'static str, name: &'static str, unit: &'static str) -> Column {
     Column { key, name, unit }
 }
 
-/// A table as it stands: all its columns beside each other.
+/// A table as it is: all its columns beside each other.
 fn plain(key: &'static str, title: &str, columns: Vec<Column>, rows: Vec<Vec<Cell>>) -> Table {
     let all = (0..columns.len()).collect();
     Table { key, columns, rows, layouts: vec![Layout::Plain { title: title.into(), part: None, columns: all }] }

@@ -65,7 +65,9 @@ impl std::str::FromStr for OverProvisioning {
             None => (text.trim(), false),
         };
         let share = match number.strip_suffix('%') {
-            Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+            // As the nearest number to the decimal, which a division is not.
+            Some(percent) if !percent.contains(['e', 'E']) => format!("{}e-2", percent.trim()).parse::<f64>(),
+            Some(_) => return Err(wanted()),
             None => number.parse::<f64>(),
         };
         let share = share.ok().filter(|share| share.is_finite()).ok_or_else(wanted)?;
@@ -78,12 +80,23 @@ impl std::fmt::Display for OverProvisioning {
         match self {
             OverProvisioning::OfUser(share) => write!(f, "{share:?}"),
             OverProvisioning::OfRaw(share) => {
-                // The shortest text that is read back as the same share.
-                let percent = format!("{:?}", (share * 1e14).round() / 1e12);
-                write!(f, "{}% of raw", percent.strip_suffix(".0").unwrap_or(&percent))
+                write!(f, "{}% of raw", percent(*share))
             }
         }
     }
+}
+
+/// The decimal of a share with its point two digits further to the right, so that it is read back as the same share.
+fn percent(share: f64) -> String {
+    let text = share.to_string();
+    let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
+    let part = format!("{part:0<2}");
+    let (two, rest) = part.split_at(2);
+    let digits = format!("{whole}{two}");
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits.as_str()), |digits| ("-", digits));
+    let whole = digits.trim_start_matches('0');
+    let whole = if whole.is_empty() { "0" } else { whole };
+    if rest.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{rest}") }
 }
 
 impl Serialize for OverProvisioning {

@@ -14,7 +14,7 @@ const MARKS: [(&str, &str); 3] = [
     ("results.json", "\"version\""),
 ];
 
-/// Makes sure that a report can be written to `directory`, and that no file of somebody else's is replaced by it, unless that is
+/// Makes sure that a report can be written to `directory`, and that no file of someone else's is replaced by it, unless that is
 /// wanted (`force`).
 ///
 /// # Errors

@@ -27,7 +27,7 @@ pub enum Warmup {
     Auto,
     /// Nothing.
     None,
-    /// So many requests, reads counted.
+    /// This many requests, reads counted.
     Requests(u64),
     /// So much time of the workload.
     Time(Nanos),
@@ -67,7 +67,7 @@ pub enum BufferSize {
 pub enum AddressRange {
     /// This much.
     Of(Bytes),
-    /// So many percent of what the host may store, above 0 and up to 100.
+    /// This many percent of what the host may store, above 0 and up to 100.
     Percent(f64),
 }
 

@@ -54,7 +54,7 @@ const KINDS: [Kind; 4] = [
     ("slowest_write_waits_us", "slowest 1 % of writes", |waits| &waits.slowest_writes),
 ];
 
-/// Mean of each wait in microseconds, by the keys of results; `null` where nobody asked.
+/// Mean of each wait in microseconds, by the keys of results; `null` where no one asked.
 pub(crate) fn keys(waits: Option<&WaitsResult>) -> impl Iterator<Item = (&'static str, Value)> + use<'_> {
     KINDS.into_iter().map(move |(key, _, of)| (key, json!(waits.map(|waits| &of(waits).mean_us))))
 }
@@ -70,7 +70,7 @@ pub(crate) fn stalled_share(waits: Option<&WaitsResult>) -> Option<f64> {
 /// Waits of a request that no die, channel or controller is at work for.
 const HELD_UP: [&str; 4] = ["buffer", "assembly", "space", "order"];
 
-/// Requests that at any time waited, in the mean, for room, for a page to fill or for an earlier update: by Little's law, the time
+/// Requests that at any time waited, on average, for room, for a page to fill or for an earlier update: by Little's law, the time
 /// that all requests waited so, over the time of the run.
 pub(crate) fn held_up(waits: &WaitsResult, simulated_s: f64) -> f64 {
     HELD_UP.iter().map(|wait| waited_us(waits, wait)).sum::<f64>() / 1e6 / simulated_s
@@ -82,20 +82,20 @@ fn waited_us(waits: &WaitsResult, wait: &str) -> f64 {
     of(&waits.reads) + of(&waits.writes)
 }
 
-/// The longest wait of a run's requests in words; `None` where nobody asked.
+/// The longest wait of a run's requests in words; `None` where no one asked.
 pub(crate) fn longest(waits: Option<&WaitsResult>) -> Option<&'static str> {
     let waits = waits?;
     WORDS.iter().max_by(|a, b| waited_us(waits, a.0).total_cmp(&waited_us(waits, b.0))).map(|(_, words)| *words)
 }
 
-/// What the slowest 1 % of a scheme's reads and writes wait for most, as a sentence; empty where nobody asked.
+/// What the slowest 1 % of a scheme's reads and writes wait for most, as a sentence; empty where no one asked.
 pub(crate) fn sentence(waits: Option<&WaitsResult>) -> String {
     let Some(waits) = waits else { return String::new() };
     let told = |what: &str, of: &ExplainedResult| {
         let (name, words) = WORDS.iter().max_by(|(one, _), (other, _)| share(of, one).total_cmp(&share(of, other)))?;
         let most = share(of, name);
         let took = micros(mean_us(of));
-        (most > 0.0).then(|| format!("the slowest 1 % of {what} take {took} in the mean, {} of it {words}", percent(most)))
+        (most > 0.0).then(|| format!("the slowest 1 % of {what} take {took} on average, {} of it {words}", percent(most)))
     };
     let told: Vec<String> =
         [told("writes", &waits.slowest_writes), told("reads", &waits.slowest_reads)].into_iter().flatten().collect();
@@ -107,7 +107,7 @@ pub(crate) fn sentence(waits: Option<&WaitsResult>) -> String {
     text
 }
 
-/// The waits of one scheme under several seeds, each mean the mean of those; `None` where nobody asked.
+/// The waits of one scheme under several seeds, each mean the mean of those; `None` where no one asked.
 pub(crate) fn over(runs: &[&Outcome]) -> Option<WaitsResult> {
     let all: Vec<&WaitsResult> = runs.iter().map(|run| run.result.waits.as_ref()).collect::<Option<_>>()?;
     let mean = |of: fn(&WaitsResult) -> &ExplainedResult| {
@@ -159,7 +159,7 @@ pub(crate) fn rows(runs: &[Vec<&Outcome>]) -> Vec<Row> {
 /// A wait below this share of the slowest reads is left out of the first screen.
 const WORTH_THE_SCREEN: f64 = 0.10;
 
-/// Rows on what the slowest 1 % of reads wait for, greatest first; none where nobody asked, or nothing was read.
+/// Rows on what the slowest 1 % of reads wait for, greatest first; none where no one asked, or nothing was read.
 pub(crate) fn slowest_reads(runs: &[Vec<&Outcome>]) -> Vec<Row> {
     let Some(waits) = runs.iter().map(|runs| over(runs)).collect::<Option<Vec<WaitsResult>>>() else { return Vec::new() };
     let slowest: Vec<&ExplainedResult> = waits.iter().map(|one| &one.slowest_reads).collect();
@@ -193,7 +193,7 @@ mod tests {
             slowest_writes: explained(&[("queue-gc", 6_100.0), ("programming", 2_000.0), ("parity", 1_900.0)]),
             ..WaitsResult::default()
         };
-        let expected = "The slowest 1 % of writes take 10.0 ms in the mean, 61 % of it queued behind garbage collection.";
+        let expected = "The slowest 1 % of writes take 10.0 ms on average, 61 % of it queued behind garbage collection.";
         assert_eq!(sentence(Some(&waits)), expected);
         assert_eq!(sentence(None), "");
         // 10 requests of 10 ms in 1000 of 0.2 ms.

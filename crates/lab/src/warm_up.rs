@@ -44,7 +44,7 @@ pub(crate) fn planned<'a>(
         let message = format!("found {time}, but the requests of the workload have no times; valid is a number of requests");
         return Err(Problem::new("warmup", message));
     }
-    // Loops of a recording differ by chance as halves of a run do, so they are held against the same bound.
+    // Loops of a recording differ by chance as halves of a run do, so they are checked against the same bound.
     let within = HALVES_APART;
     let until = if warmup == Warmup::Auto { WarmUp::UntilSteady { within, period: workload.period() } } else { WarmUp::All };
     let depth = match experiment.trace.arrival {

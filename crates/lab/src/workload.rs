@@ -72,7 +72,7 @@ pub struct TraceFacts {
     pub written_footprint_bytes: u64,
     /// Lines left out: requests of length 0 and commands with no counterpart.
     pub ignored_lines: u64,
-    /// Requests out of order by more than sorting mends, moved to the time before them.
+    /// Requests out of order by more than sorting fixes, moved to the time before them.
     pub clamped: u64,
     /// Longest time between two requests, as replayed, in seconds.
     pub longest_gap_s: f64,

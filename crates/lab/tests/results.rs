@@ -174,15 +174,15 @@ fn a_drive_that_wears_out_turns_read_only_and_says_so() {
 
 #[test]
 fn a_rebuild_that_finds_no_room_is_a_warning_and_a_number() {
-    let settings = |spare: f64| {
+    let settings = |percent: f64| {
         format!(
-            "capacity.spare = {spare}\n{}\n[drive.geometry]\nchannels = 1\ndies_per_channel = 4\n\
+            "capacity.over_provisioning = \"{percent}% of raw\"\n{}\n[drive.geometry]\nchannels = 1\ndies_per_channel = 4\n\
              pages_per_block = 32\n[faults]\ndead_die = 1\ndead_die_at_request = 500\n",
             SMALL.replace(r#""none", "raid5", "ds-raid""#, r#""none", "raid5", "ds-raid", "mds-groups""#)
         )
     };
-    let rebuilt = |spare: f64| -> Vec<bool> {
-        let comparison = run(&experiment(&settings(spare)), 2);
+    let rebuilt = |percent: f64| -> Vec<bool> {
+        let comparison = run(&experiment(&settings(percent)), 2);
         let complete = |outcome: &flashkeep_lab::Outcome| {
             let said = format!("`{}` could not rebuild all that was lost", outcome.choice.name);
             let warned = comparison.warnings().iter().any(|warning| warning.starts_with(&said));
@@ -195,12 +195,12 @@ fn a_rebuild_that_finds_no_room_is_a_warning_and_a_number() {
     };
     // Without redundancy there is nothing to rebuild from, full stripes have no die to go to. Of
     // four dies a row keeps three pages of data; of three, two: half of the flash.
-    assert_eq!(rebuilt(0.6), [false, false, true, true]);
-    assert_eq!(rebuilt(0.3), [false, false, false, false]);
+    assert_eq!(rebuilt(60.0), [false, false, true, true]);
+    assert_eq!(rebuilt(30.0), [false, false, false, false]);
 }
 
 /// The counts of a run, times what each operation takes, give the time that dies and channels were busy, and its energy. Catches
-/// counts of another time than that of the shares, bytes that a channel carried and nobody counted, and a pulse for each page of a unit.
+/// counts of another time than that of the shares, bytes that a channel carried and no one counted, and a pulse for each page of a unit.
 #[test]
 fn counts_times_and_energy_of_a_run_add_up() {
     let flat = |more: &str| {

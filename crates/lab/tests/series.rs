@@ -44,7 +44,7 @@ fn columns_are_those_of_the_documents_and_a_row_is_a_bin_of_a_scheme() {
     let rows = comparison.series_rows();
     assert_eq!(rows[0].keys().map(|column| documented(column)).collect::<BTreeSet<_>>(), names);
     let widths: BTreeSet<u64> = comparison.series.iter().map(|series| series.bin_s.to_bits()).collect();
-    assert_eq!(widths.len(), 1, "schemes can be held against each other bin by bin");
+    assert_eq!(widths.len(), 1, "schemes can be checked against each other bin by bin");
     assert_eq!(rows.len(), comparison.series.iter().map(|series| series.time_s.len()).sum::<usize>());
     assert!(rows.len() <= 2_048);
     let file = of_test("series.parquet");
@@ -109,7 +109,7 @@ fn a_burst_of_ten_times_the_mean_stands_out_where_it_was() {
         let arrived: Vec<f64> = column("write_requests_per_s").iter().map(|rate| rate.unwrap_or(0.0)).collect();
         let mean = 60_000.0 / (60.0 * comparison.clock.factor);
         let peak = arrived.iter().copied().fold(0.0, f64::max);
-        assert!(peak > 9.0 * mean && peak < 11.0 * mean, "{}: {peak}/s at most, {mean}/s in the mean", outcome.label);
+        assert!(peak > 9.0 * mean && peak < 11.0 * mean, "{}: {peak}/s at most, {mean}/s on average", outcome.label);
         for (bin, &rate) in arrived.iter().enumerate() {
             let is_edge = (series.time_s[bin] - from).abs().min((series.time_s[bin] - until).abs()) <= series.bin_s;
             assert!(is_edge || (rate > 5.0 * mean) == during(bin), "{}: {rate}/s at {} s", outcome.label, series.time_s[bin]);

@@ -75,7 +75,7 @@ fn a_young_da_raid5_is_said_to_survive_nothing_and_to_be_young() {
     assert_eq!((young.survives.dies, young.survives.life.map(|life| life.stage)), (0, Some(1)));
     assert!(young.sentence.contains("survives no loss now") && young.sentence.contains("life stage 1 of 3"));
     assert!(comparison.verdict.answer[0].contains("only `raid5` survives"), "{:?}", comparison.verdict.answer);
-    let reckoned = "Its life is reckoned at the costs of this stage";
+    let reckoned = "Its life is computed at the costs of this stage";
     assert!(young.sentence.contains(reckoned), "{}", young.sentence);
     // Old, in stage 3, it is protected, and costs what that costs.
     let old = run(&format!("{settings}[scheme.da-raid5]\nstage = 3\n"));
@@ -136,19 +136,19 @@ fn more_bad_blocks_than_the_spare_are_refused_before_the_run() {
         ran.fetch_or(began, std::sync::atomic::Ordering::Relaxed);
     };
     let problem = compare(&experiment, &Bench { threads: 1, clock: &|| 0.0, progress: &note }).expect_err("too many");
-    assert_eq!(problem.field, "capacity.spare");
-    for part in ["age.bad_blocks takes 25.0 %", "capacity.spare from 0.", "capacity.size of at most"] {
+    assert_eq!(problem.field, "capacity.over_provisioning");
+    for part in ["age.bad_blocks takes 25.0 %", "capacity.over_provisioning from 0.", "capacity.size of at most"] {
         assert!(problem.message.contains(part), "{part}: {problem}");
     }
     assert!(!ran.into_inner(), "before anything was prepared");
     // What is named as valid is.
     let spare: f64 = problem
         .message
-        .split("capacity.spare from ")
+        .split("capacity.over_provisioning from ")
         .nth(1)
         .and_then(|rest| rest.split(' ').next()?.parse().ok())
         .expect("a number");
-    let valid = Experiment::parse("test.toml", &format!("capacity.spare = {spare}\n{settings}")).expect("valid");
+    let valid = Experiment::parse("test.toml", &format!("capacity.over_provisioning = {spare}\n{settings}")).expect("valid");
     flashkeep_lab::plan(&valid, 65_536).unwrap_or_else(|e| panic!("{e}"));
 }
 

@@ -165,7 +165,7 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn gather_page(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
         self.program_page(program)
     }
-    /// Programs a page all of whose slots are written anew and that names no other page.
+    /// Programs a page all of whose slots are written again and that names no other page.
     fn program(&mut self, ppn: Ppn, tags: &[OobTag], payload: &[P], oob: Oob, now: SimTime) -> ProgramOutcome {
         self.program_page(&Program { ppn, tags, payload, updates: None, members: &[], oob, now })
     }
@@ -184,18 +184,18 @@ pub trait FlashArray<P: Payload>: Clone + Send {
         &[]
     }
     /// Recharges the cells of a programmed page to what they held (refresh in place): its
-    /// contents stay, its retention starts anew.
+    /// contents stay, its retention starts again.
     fn recharge(&mut self, ppn: Ppn, now: SimTime) -> ProgramOutcome;
     /// Erases a block.
     fn erase(&mut self, block: BlockAddr) -> ProgramOutcome;
     /// Whether the die of this page answers at all.
     fn answers(&self, ppn: Ppn) -> bool;
-    /// True only if [`Self::answers`] is true of every page: then nobody need ask for each.
+    /// True only if [`Self::answers`] is true of every page: then no one need ask for each.
     #[inline]
     fn answers_everywhere(&self) -> bool {
         false
     }
-    /// An erased block is to be programmed in SLC mode, until it is erased: so many erases wear it as one in its usual mode does.
+    /// An erased block is to be programmed in SLC mode, until it is erased: this many erases wear it as one in its usual mode does.
     fn use_as_slc(&mut self, block: BlockAddr, cycles_a_cycle: u8);
     /// Sets the age of a block (decision D12): cycles are added, the rest replaced.
     fn set_age(&mut self, block: BlockAddr, age: impl FnOnce(&mut BlockInfo));
@@ -389,7 +389,7 @@ impl<P: Payload> MemoryArray<P> {
         (block, page)
     }
 
-    /// The one way into the cells. Without updates all slots are written anew.
+    /// The one way into the cells. Without updates all slots are written again.
     #[inline]
     pub(crate) fn store(&mut self, program: &Program<'_, P>) -> ProgramOutcome {
         let &Program { ppn, tags, payload, oob, now, .. } = program;

@@ -4,7 +4,7 @@
 //! pages within them, each by a log-normal factor of mean 1 (theory.md section 2.1 item 6: errors
 //! per frame are over-dispersed, and a plain binomial makes ECC look too good). A block keeps its
 //! factor for life, a page until it is programmed again. Given its rate, a page's bits fail
-//! independently, anew at each read.
+//! independently, again at each read.
 //!
 //! How many errors, and where, come from streams of their own, for each die: an engine that only
 //! counts meets the same errors as one that flips bits.
@@ -87,14 +87,14 @@ pub fn hours(span: Nanos) -> f64 {
     span.0 as f64 / NANOS_PER_HOUR
 }
 
-/// So many hours, to the nanosecond below.
+/// This many hours, to the nanosecond below.
 #[must_use]
 pub fn span_of(hours: f64) -> Nanos {
     Nanos((hours * NANOS_PER_HOUR) as u64)
 }
 
 impl Cells {
-    /// Cells of a drive with so many dies.
+    /// Cells of a drive with this many dies.
     #[must_use]
     pub fn new(settings: CellSettings, dies: u32, pages_per_block: u32, streams: &Streams) -> Self {
         let of_die = |what: &str| (0..dies).map(|die| streams.stream(&format!("nand/die{die}/{what}"))).collect();
@@ -111,14 +111,14 @@ impl Cells {
         }
     }
 
-    /// The same where so many neighbouring pages are of the same bit of their word line: they are sensed together, and to error
+    /// The same where this many neighbouring pages are of the same bit of their word line: they are sensed together, and to error
     /// models they are one page.
     #[must_use]
     pub fn sensed_together(self, pages: u32) -> Self {
         Self { sensed: pages, pages_per_block: self.pages_per_block / pages, ..self }
     }
 
-    /// The same where blocks may be in SLC mode: a cell usually stores so many bits, and a page in that mode has so many times
+    /// The same where blocks may be in SLC mode: a cell usually stores this many bits, and a page in that mode has this many times
     /// fewer errors than it would have otherwise.
     #[must_use]
     pub fn with_slc(self, bits: u32, fewer_errors: f64) -> Self {

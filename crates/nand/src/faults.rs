@@ -74,7 +74,7 @@ pub struct Faulty<A> {
     draws: Stream,
 }
 
-/// What has failed for good, and what goes wrong silently: all that somebody keeps who closes a drive.
+/// What has failed for good, and what goes wrong silently: all that someone keeps who closes a drive.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FaultsFound {
     /// Dies that do not answer.

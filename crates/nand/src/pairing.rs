@@ -16,7 +16,7 @@ pub enum Pairing {
     /// Each page has cells of its own: one bit a cell, or all bits programmed by one command.
     #[default]
     Alone,
-    /// So many neighbouring pages share cells: 0 and 1, 2 and 3, .. where there are two.
+    /// This many neighbouring pages share cells: 0 and 1, 2 and 3, .. where there are two.
     Adjacent {
         /// Bits of a cell.
         bits: u32,

@@ -89,7 +89,7 @@ pub struct Program<'a, P> {
     /// A payload for each slot.
     pub payload: &'a [P],
     /// An `update` for each slot (`docs/spec/oob.md`): the sequence of the write that gave the slot
-    /// its contents, which moved pages keep. `None`: all slots are written anew.
+    /// its contents, which moved pages keep. `None`: all slots are written again.
     pub updates: Option<&'a [u64]>,
     /// What the page names: the members of its codeword, or what its stripe is made of.
     pub members: &'a [Member],
@@ -175,7 +175,7 @@ pub(crate) enum Scar {
     Blank,
     /// Reads as garbage.
     Torn,
-    /// Reads back for so many reads.
+    /// Reads back for this many reads.
     Weak { reads: u32 },
 }
 

@@ -8,7 +8,7 @@
 //! | bad blocks | marked in flash |
 //! | how far a block is programmed | seen: up to the last page that does not read as erased |
 //! | P/E cycles of a block without a readable page | gone |
-//! | reads and recharges since the erase | done to the cells; nobody can tell |
+//! | reads and recharges since the erase | done to the cells; no one can tell |
 //! | when a page was programmed or recharged | gone; no earlier than the first page of its block |
 //! | whether a page that reads as erased was begun, whether an erase ended | never known |
 
@@ -17,7 +17,7 @@ use crate::power::Scar;
 use crate::{FlashArray, MemoryArray, Oob, OobTag, PageView, Payload};
 use vocab::{BlockAddr, Ppn, SimTime};
 
-/// What a page looks like to somebody who knows nothing of it.
+/// What a page looks like to someone who knows nothing of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PageScan<'a> {
     /// Every byte of page and OOB reads as erased. The page may have been begun nonetheless.
@@ -46,7 +46,7 @@ pub struct ValidPage<'a> {
     pub first_program: SimTime,
 }
 
-/// What a block looks like to somebody who knows nothing of it.
+/// What a block looks like to someone who knows nothing of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockScan {
     /// Marked bad: neither programmed nor erased any more. Pages programmed before can be looked
@@ -71,7 +71,7 @@ pub trait Scan<P: Payload>: FlashArray<P> {
 
     /// Forgets what dies with power: of each [`crate::BlockInfo`] stays the mark of a bad block,
     /// what [`Self::scan_block`] finds as the next page, and what reads and recharges have done to the cells. Recovery sets
-    /// the rest anew ([`FlashArray::set_age`]) from what the pages say, erring towards more wear and more age.
+    /// the rest again ([`FlashArray::set_age`]) from what the pages say, erring towards more wear and more age.
     fn forget_volatile(&mut self);
 
     /// Looks at all pages of a block.

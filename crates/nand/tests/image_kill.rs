@@ -33,7 +33,7 @@ fn child() {
     }
 }
 
-/// Runs a child until it has said so many lines, kills it, and returns how many steps it began
+/// Runs a child until it has said this many lines, kills it, and returns how many steps it began
 /// and how many had returned.
 fn kill_after(lines: u64, path: &Path, seed: u64) -> (usize, usize) {
     let this = std::env::current_exe().expect("the test has a path");

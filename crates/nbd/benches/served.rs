@@ -57,7 +57,7 @@ impl Drop for Reference {
     }
 }
 
-/// Requests a second, and how long one takes in the mean, in microseconds.
+/// Requests a second, and how long one takes on average, in microseconds.
 #[derive(Clone, Copy)]
 struct Speed {
     rate: f64,
@@ -95,7 +95,7 @@ fn median(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
-/// A drive in memory with so many threads of nbdkit for each connection, whichever nbdkit it is.
+/// A drive in memory with this many threads of nbdkit for each connection, whichever nbdkit it is.
 fn with_threads(name: &str, threads: &str, settings: &str) -> Served {
     Served::with(name, Kept::Memory, settings, |launch| launch.more.push(format!("--threads={threads}")))
 }

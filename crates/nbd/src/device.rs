@@ -134,7 +134,7 @@ pub extern "C" fn pread(handle: *mut c_void, buffer: *mut c_void, count: u32, of
 /// Writes.
 pub extern "C" fn pwrite(handle: *mut c_void, buffer: *const c_void, count: u32, offset: u64, flags: u32) -> c_int {
     done(on_sectors(count, offset, |sector, _| {
-        // SAFETY: nbdkit gives a buffer of `count` bytes, which nobody changes until this returns.
+        // SAFETY: nbdkit gives a buffer of `count` bytes, which no one changes until this returns.
         let data = unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), count as usize) };
         call(handle, DiskRequest::Write { sector, data: data.into(), fua: fua_of(flags) })
     }))

@@ -1,4 +1,4 @@
-//! Crash points of programs that nobody here wrote: what keeps its word passes, what does not is found. Each test says what is
+//! Crash points of programs that no one here wrote: what keeps its word passes, what does not is found. Each test says what is
 //! missing, and is skipped then.
 #![cfg(target_os = "linux")]
 

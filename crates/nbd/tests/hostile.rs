@@ -88,7 +88,7 @@ fn a_thousand_connections_are_too_many_and_do_no_harm() {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    panic!("nobody answers any more");
+    panic!("no one answers any more");
 }
 
 /// Connections at the same time, each after its handshake.
@@ -101,7 +101,7 @@ fn a_thousand_nbd_connections_are_served_and_go_again() {
     let socket = served.file("nbd.sock");
     for _ in 0..4 {
         let crowd: Vec<UnixStream> = (0..250).map(|_| common::handshake(&socket, Duration::from_secs(30))).collect();
-        // All ask before anybody is heard.
+        // All ask before anyone is heard.
         for (number, mut stream) in crowd.iter().enumerate() {
             stream.write_all(&request(0, 1, number as u64, 512 * number as u64, 512)).expect("it listens");
             stream.write_all(&[number as u8; 512]).expect("it listens");

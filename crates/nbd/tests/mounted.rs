@@ -242,7 +242,7 @@ impl Postgres {
     }
 }
 
-/// Whether a process is there and has not ended: one that nobody waited for has.
+/// Whether a process is there and has not ended: one that no one waited for has.
 fn is_alive(process: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     status.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
@@ -289,7 +289,7 @@ fn postgresql_keeps_what_it_committed() {
         let Some(again) = Attached::new(test, &served) else { return };
         disk = again;
         disk.mount("defaults");
-        // The file names a process that has ended, which PostgreSQL does not see while nobody has waited for it.
+        // The file names a process that has ended, which PostgreSQL does not see while no one has waited for it.
         let _ = std::fs::remove_file(postgres.data.join("postmaster.pid"));
         postgres.start();
         let (told, found) = (postgres.told(), postgres.number("select count(*) from pgbench_history"));

@@ -1,4 +1,4 @@
-//! The drive under programs that nobody here wrote. Each test says which are missing, and is skipped then.
+//! The drive under programs that no one here wrote. Each test says which are missing, and is skipped then.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -114,7 +114,7 @@ fn checked_writes(uri: &str) -> [&str; 7] {
     ["--ioengine=nbd", uri, "--rw=randwrite", "--bs=4k", "--iodepth=8", "--verify=crc32c", "--verify_fatal=1"]
 }
 
-/// Waits until the drive has had so many writes; false if the process that writes ended before.
+/// Waits until the drive has had this many writes; false if the process that writes ended before.
 fn writes_come(served: &Served, writing: &mut Child, writes: u64) -> bool {
     while served.ctl("status")["writes"].as_u64() < Some(writes) {
         if writing.try_wait().expect("it was started").is_some() {

@@ -372,7 +372,7 @@ impl Scenario {
     }
 }
 
-/// The seed that is asked for, or so many.
+/// The seed that is asked for, or this many.
 fn seeds(usual: u64) -> std::ops::Range<u64> {
     let one = std::env::var("FLASHKEEP_SEED").ok().and_then(|text| text.parse().ok());
     one.map_or(0..kills(usual), |seed| seed..seed + 1)

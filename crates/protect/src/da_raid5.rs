@@ -47,7 +47,7 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
     DATA_STRIPS,
 ];
 
-/// Stage 3 begins when one stripe in so many has parity: L = 2^14 of the 8192 * 128 / 8 = 2^17 stripes of the paper's
+/// Stage 3 begins when one stripe in this many has parity: L = 2^14 of the 8192 * 128 / 8 = 2^17 stripes of the paper's
 /// drive (section IV-A, Table II).
 const PROTECTED_PART: u32 = 8;
 
@@ -92,7 +92,7 @@ struct DaRaid5 {
     parity_cache: u32,
     write_back: WriteBack,
     as_printed: bool,
-    /// Stripes below this have been looked at for want of parity.
+    /// Stripes below this have been looked at for lack of parity.
     looked_at: u32,
 }
 

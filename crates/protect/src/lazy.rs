@@ -3,7 +3,7 @@
 //!
 //! Idea: a read is sent to all data blocks it wants and to all code blocks that can stand in for them.
 //! Whatever ends first counts: what each block adds is decoded at once, and sub-requests that have become
-//! of no use are withdrawn. So nobody has to guess which die will be busy.
+//! of no use are withdrawn. So no one has to guess which die will be busy.
 //!
 //! Differs: the paper withdraws what brings no new information; here a sub-request is withdrawn as soon
 //! as it cannot help to any wanted block, which is more where only a part of the data is wanted. Blocks

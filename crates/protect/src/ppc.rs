@@ -72,7 +72,7 @@ pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, S
 }
 
 /// Partial parities that the cache holds. Committing them while space is short must not fail
-/// for want of space, so the region logs keep room for that many pages: no more than a
+/// for lack of space, so the region logs keep room for that many pages: no more than a
 /// sixteenth of a die.
 pub(crate) fn parity_cache(options: &Options<'_>, shape: Shape) -> Result<u32, SchemeError> {
     let most = shape.pages_per_block * (shape.blocks_per_die / 16).max(1);
@@ -138,7 +138,7 @@ pub(crate) fn can_hold(write: &StripeWrite) -> bool {
 }
 
 /// The rule of the paper: PP' = PP + new pages + the previous versions of those that PP covers
-/// already. Where one of these cannot be read, the pages that PP covers are summed anew.
+/// already. Where one of these cannot be read, the pages that PP covers are summed again.
 pub(crate) fn partial_parity(write: &StripeWrite, held: StripSet) -> StripePlan {
     let covers = held.or(write.written);
     let previous = held.and(write.written);

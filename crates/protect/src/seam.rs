@@ -247,7 +247,7 @@ pub enum ParityRule {
 pub enum WriteBack {
     /// As long as more than three quarters of the cache are taken, so that a write seldom finds it full.
     Watermark,
-    /// Not before somebody needs the room.
+    /// Not before someone needs the room.
     OnDemand,
 }
 
@@ -280,7 +280,7 @@ pub trait StripeScheme: Send + Sync {
     /// The die of a strip. Implementer's duty: every run of as many stripes as there are dies puts as many strips on one die as
     /// on another.
     fn die_of(&self, stripe: StripeId, strip: u32) -> DieId;
-    /// Strips, parity among them, that each of so many dies holds of the first `stripes`.
+    /// Strips, parity among them, that each of this many dies holds of the first `stripes`.
     fn strips_of_dies(&self, stripes: u32, dies: u32) -> Vec<u64> {
         let width = self.data_strips() + 1;
         let in_runs = stripes - stripes % dies;
@@ -374,7 +374,7 @@ pub trait StripeScheme: Send + Sync {
     /// A block over the limit joined the drive (it was erased once more, or aged).
     fn block_wore_out(&mut self) {}
 
-    /// A stripe that was looked at may need parity after all: [`Self::next_unprotected`] begins anew.
+    /// A stripe that was looked at may need parity after all: [`Self::next_unprotected`] begins again.
     fn look_again(&mut self) {}
 
     /// Whether the stripe must have parity, given whether one more strip is about to move to a

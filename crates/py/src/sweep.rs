@@ -31,7 +31,7 @@ pub struct Grid {
 
 #[pymethods]
 impl Grid {
-    /// The grid of TOML text; relative paths count from `directory`. Each run is repeated under so many seeds, where they are given.
+    /// The grid of TOML text; relative paths count from `directory`. Each run is repeated under this many seeds, where they are given.
     /// `beside` is a directory that gets time series of the runs, or request logs, or both. `gc` and `ecc` are policies by the
     /// names that the text has for them.
     #[new]

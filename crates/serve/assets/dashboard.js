@@ -49,7 +49,7 @@ function seconds(s) {
   return unit ? trimmed(s / unit[0]) + " " + unit[1] : s >= 1 ? trimmed(s) + " s" : micros(s * 1e6);
 }
 
-// A step of 1, 2 or 5 that cuts a span into about so many parts.
+// A step of 1, 2 or 5 that cuts a span into about this many parts.
 function step(span, parts) {
   const raw = span / parts, power = 10 ** Math.floor(Math.log10(raw));
   return [1, 2, 5, 10].map((n) => n * power).find((n) => n >= raw);

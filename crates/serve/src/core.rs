@@ -16,7 +16,7 @@ use vocab::{Fua, Nanos, SimTime};
 /// What a request came to.
 pub type Answer = Result<Vec<u8>, Failed>;
 
-/// Where a thread waits, for one request after the other. A condition variable would ask the kernel to wake somebody with each
+/// Where a thread waits, for one request after the other. A condition variable would ask the kernel to wake someone with each
 /// answer, also where its thread worked itself.
 pub(crate) struct Slot {
     state: Mutex<Waiting>,
@@ -137,7 +137,7 @@ pub struct Core {
     /// What went wrong for good, in words.
     pub(crate) broken: Option<String>,
     pub(crate) events: Events,
-    /// Samples of how it was, where somebody looks.
+    /// Samples of how it was, where someone looks.
     pub(crate) history: Option<Box<History>>,
     /// Whether requests are to hang from now on, or no longer: for whoever keeps them from the drive.
     pub(crate) hangs: Option<bool>,
@@ -249,7 +249,7 @@ impl Core {
         }
     }
 
-    /// Wall time that passed while nobody asked anything is idle time of the drive.
+    /// Wall time that passed while no one asked anything is idle time of the drive.
     pub(crate) fn rest(&mut self) {
         let passed = self.last.elapsed();
         if self.pace == Pace::None && !self.is_busy() && passed > Duration::from_micros(50) {
@@ -289,7 +289,7 @@ impl Core {
         thread::sleep(Duration::from_nanos((time.0 as f64 / factor) as u64));
     }
 
-    /// Something happened because somebody wanted it.
+    /// Something happened because someone wanted it.
     pub(crate) fn note(&mut self, what: &str, refused: Option<String>) {
         if refused.is_none() {
             self.record_control(what);

@@ -171,7 +171,7 @@ impl DriveDirectory {
         Ok(lab::schedule(&file.display().to_string(), &text, &geometry)?)
     }
 
-    /// How long nobody has written to the files of the drive, on the wall clock: since they were closed, or since the last
+    /// How long no one has written to the files of the drive, on the wall clock: since they were closed, or since the last
     /// answer before that. Nothing, if that lies in the future.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "a server lives on the wall clock")]

@@ -10,7 +10,7 @@ struct Event {
     /// Virtual time, in seconds.
     time_s: f64,
     what: String,
-    /// Whether a schedule or somebody wanted it.
+    /// Whether a schedule or someone wanted it.
     planned: bool,
     refused: Option<String>,
 }

@@ -31,7 +31,7 @@ pub struct Launch {
     pub plugin: Option<PathBuf>,
     /// Whether a flush makes files durable against a failure of the machine.
     pub syncs: bool,
-    /// Whether the drive aged while nobody served it, as long as that was.
+    /// Whether the drive aged while no one served it, as long as that was.
     pub ages_while_closed: bool,
     /// A descriptor that gets a line when clients can connect.
     pub ready: Option<u32>,
@@ -235,7 +235,7 @@ fn absolute(path: &Path) -> Result<PathBuf, ServeError> {
 /// What glibc reads when a process begins.
 const TUNABLES: &str = "GLIBC_TUNABLES";
 
-/// The heap of nbdkit on huge pages, unless somebody has decided that already: pages of a drive are asked for in no order, so that
+/// The heap of nbdkit on huge pages, unless someone has decided that already: pages of a drive are asked for in no order, so that
 /// with small pages nearly each access misses the TLB, too; 32 writes at once took a fifth more time. Other C libraries ignore it.
 fn tunables(already: Option<String>) -> String {
     const HUGE_PAGES: &str = "glibc.malloc.hugetlb";

@@ -1,4 +1,4 @@
-//! Reading a recording back ([`crate::record`] says what it is). It may be damaged, or of somebody else.
+//! Reading a recording back ([`crate::record`] says what it is). It may be damaged, or of someone else.
 
 use crate::directory::ServeError;
 use crate::log_writes::{self, LeftOut};

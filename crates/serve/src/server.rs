@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-/// Between two looks whether time passed that nobody asked for anything in.
+/// Between two looks whether time passed that no one asked for anything in.
 const IDLE: Duration = Duration::from_millis(20);
 
 /// How long a thread that leads lets the drive work for others before it brings its own answer. A change of the leader costs a wake
@@ -275,7 +275,7 @@ impl Server {
     }
 }
 
-/// Lets idle time pass while nobody asks.
+/// Lets idle time pass while no one asks.
 fn let_time_pass(server: &Weak<Server>) {
     while let Some(server) = server.upgrade() {
         server.job(|_| ());

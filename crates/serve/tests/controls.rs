@@ -1,4 +1,4 @@
-//! Every command of the control socket, schedules of a served drive, and time that passes while nobody asks.
+//! Every command of the control socket, schedules of a served drive, and time that passes while no one asks.
 #![cfg(unix)]
 #![expect(clippy::disallowed_methods, reason = "a served drive lives on the wall clock")]
 
@@ -142,7 +142,7 @@ fn programs(served: &Served, cause: &str) -> u64 {
     of_cause.and_then(|pair| pair[1].as_u64()).unwrap_or(0)
 }
 
-/// With a clock, wall time in which nobody asks is idle time of the drive: it encodes what is stale, and virtual time is what the
+/// With a clock, wall time in which no one asks is idle time of the drive: it encodes what is stale, and virtual time is what the
 /// clock says.
 #[test]
 fn with_a_clock_a_drive_that_nobody_asks_goes_on_with_its_work() {
@@ -156,7 +156,7 @@ fn with_a_clock_a_drive_that_nobody_asks_goes_on_with_its_work() {
     wait_until("encoding", || programs(&served, "encode") > 0);
     std::thread::sleep(Duration::from_millis(200));
     let (after, wall) = (served.ctl("status"), begun.elapsed().as_secs_f64());
-    assert_eq!(after["writes"], before["writes"], "nobody asked");
+    assert_eq!(after["writes"], before["writes"], "no one asked");
     let passed = after["time_s"].as_f64().expect("a time") - before["time_s"].as_f64().expect("a time");
     assert!(passed >= 0.2 - 0.05 && passed <= wall + 0.05, "{passed} s of {wall}");
 }
@@ -173,7 +173,7 @@ fn with_a_clock_data_that_grow_old_are_refreshed() {
     assert_eq!(programs(&served, "refresh"), 0);
     served.ctl("temperature 85C");
     wait_until("refresh", || programs(&served, "refresh") > 0);
-    assert_eq!(served.ctl("status")["writes"], written, "nobody asked");
+    assert_eq!(served.ctl("status")["writes"], written, "no one asked");
 }
 
 /// Settings of a drive whose buffer loses what was not flushed.

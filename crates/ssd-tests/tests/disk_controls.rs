@@ -59,7 +59,7 @@ fn reads_of_a_slow_die_take_so_many_sensings_more() {
     let share = more.iter().filter(|&&more| more > 0).count() as f64 / more.len() as f64;
     assert!((0.2..0.3).contains(&share), "one die of four: {share}");
     assert_eq!(disk.status().dies.iter().map(|die| die.slow).collect::<Vec<_>>(), [1.0, 1.0, 1.0, 10.0]);
-    // Recovery writes a page or two anew, to other dies.
+    // Recovery writes a page or two again, to other dies.
     disk.cut_power().expect("it mounts");
     let times = |latencies: Vec<u64>| latencies.into_iter().collect::<std::collections::BTreeSet<u64>>();
     assert_eq!(times(latencies(&mut disk)), times(slow));
@@ -283,7 +283,7 @@ fn drives_in_files_keep_the_age_that_they_were_made_with() {
     remove(&path);
 }
 
-/// Writes and reads all pages of the drive so many times; all answers.
+/// Writes and reads all pages of the drive this many times; all answers.
 fn work(disk: &mut Disk, rounds: u32) -> Vec<ssd::disk::DiskAnswer> {
     let mut answers = Vec::new();
     for round in 0..rounds {

@@ -25,7 +25,7 @@ fn files(image: &Path) -> Files {
     [image.to_owned(), memory_of(image)].map(|path| std::fs::read(path).expect("a file of the drive"))
 }
 
-/// Puts bytes into a file, in place: some file systems wait for the disk where a file is truncated and written anew.
+/// Puts bytes into a file, in place: some file systems wait for the disk where a file is truncated and written again.
 fn put(path: &Path, bytes: &[u8]) {
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).expect("a file that can be written");
     file.set_len(bytes.len() as u64).and_then(|()| file.write_all_at(bytes, 0)).expect("a file that can be written");
@@ -35,7 +35,7 @@ fn open(case: &Case, path: &Path) -> ImageSession {
     ImageSession::open(&case.setup, path).unwrap_or_else(|error| panic!("{case}: {error}"))
 }
 
-/// A life of the drive in this process, of so many events, whose files are then written no more: at once, or after some
+/// A life of the drive in this process, of this many events, whose files are then written no more: at once, or after some
 /// bytes more, in the middle of a write. Whether that was in a write.
 fn live(case: &Case, session: &mut ImageSession, witness: &mut Witness, life: u64, world: &World, draws: &mut Stream) -> bool {
     let commands = case.commands(life);
@@ -210,7 +210,7 @@ fn states_that_end_too_early_are_refused_by_name() {
         let [image, memory] = files(&path);
         let at = (0..4).map(|record| 4096 + 512 * record).max_by_key(|&at| u64_at(&memory, at)).expect("records");
         let (state, length) = (u64_at(&memory, at + 8) as usize, u64_at(&memory, at + 16) as usize);
-        // Kind and number, the length, and so many bytes.
+        // Kind and number, the length, and this many bytes.
         let (mut begins, mut field) = (Vec::new(), 0);
         while field < length {
             begins.push(field);

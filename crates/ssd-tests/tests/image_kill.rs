@@ -83,7 +83,7 @@ fn child() {
     };
     let pace = Pace::Closed { depth: case.depth() };
     session.advance(&mut case.commands(life).into_iter(), pace, told, &mut |_| true).expect("files that can be written");
-    panic!("{case}, life {life}: nobody killed the child");
+    panic!("{case}, life {life}: no one killed the child");
 }
 
 /// One life of a process, until it is killed: while it opens its files, or when it has said so much.

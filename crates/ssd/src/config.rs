@@ -297,7 +297,7 @@ pub struct Faults {
     /// This die stops answering..
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dead_die: Option<u16>,
-    /// ..and with it every so many dies before and after it, at once: the banks of a card, where cards take dies in turn.
+    /// ..and with it every this many dies before and after it, at once: the banks of a card, where cards take dies in turn.
     /// 0: that die alone.
     #[serde(skip_serializing_if = "is_none_of_dies")]
     pub dead_die_every: u16,
@@ -356,7 +356,7 @@ impl Default for Faults {
     }
 }
 
-/// When data are written anew because they grew old.
+/// When data are written again because they grew old.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RefreshPolicy {

@@ -206,7 +206,7 @@ mod tests {
     use crate::core::testing::tiny_setup;
     use vocab::StripeId;
 
-    /// So many dies and data strips, on a drive of blocks as the tiny one has.
+    /// This many dies and data strips, on a drive of blocks as the tiny one has.
     fn drive(dies: u32) -> Drive {
         let mut drive = tiny_setup("raid5", BufferKind::Off).drive;
         (drive.geometry.dies_per_channel, drive.geometry.blocks_per_plane) = (dies, 16);

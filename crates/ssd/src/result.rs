@@ -143,7 +143,7 @@ pub struct HostResult {
     pub write_cdf: Cdf,
     /// Pages that could not be read (reported as media errors).
     pub media_errors: u64,
-    /// Pages that could not be written, for want of space.
+    /// Pages that could not be written, for lack of space.
     pub write_errors: u64,
     /// Pages that the host read from the write buffer.
     pub buffer_hits: u64,
@@ -286,7 +286,7 @@ pub struct StreamResult {
 }
 
 impl StreamResult {
-    /// Logical pages programmed for the stream over those that the host wrote in it; `None` without writes. Padding is nobody's.
+    /// Logical pages programmed for the stream over those that the host wrote in it; `None` without writes. Padding is no one's.
     #[must_use]
     pub fn waf(&self) -> Option<f64> {
         (self.host_pages > 0).then(|| (self.written_pages + self.moved_pages) as f64 / self.host_pages as f64)
@@ -325,7 +325,7 @@ pub struct ReplayResult {
 pub struct ExplainedResult {
     /// How many requests.
     pub requests: u64,
-    /// Mean time of each wait, in microseconds, by its name; waits that nobody had are left out.
+    /// Mean time of each wait, in microseconds, by its name; waits that no one had are left out.
     pub mean_us: BTreeMap<String, f64>,
 }
 
@@ -351,7 +351,7 @@ pub struct RunResult {
     /// What the host asked and was told.
     #[serde(flatten)]
     pub host: HostResult,
-    /// What was held against what was written.
+    /// What was checked against what was written.
     #[serde(flatten)]
     pub oracle: OracleResult,
     /// What flash did.
@@ -387,7 +387,7 @@ pub struct RunResult {
     /// How the workload was replayed.
     #[serde(flatten)]
     pub replay: ReplayResult,
-    /// Where the time of latencies went; `None` where nobody asked.
+    /// Where the time of latencies went; `None` where no one asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<WaitsResult>,
     /// Figures of each flow of requests; empty where there is one.

@@ -8,7 +8,7 @@ pub enum SafetyRule {
     Pins,
     /// A write to a row is answered when a parity covers it.
     Cover,
-    /// What may have been cut late is written anew after a mount.
+    /// What may have been cut late is written again after a mount.
     Suspects,
     /// What would count without suspects is kept from erase until then.
     Fallback,
@@ -18,7 +18,7 @@ pub enum SafetyRule {
     Whole,
     /// Parity of a static stripe is believed for the contents that it names.
     Named,
-    /// Data of rows that no parity covers are written anew.
+    /// Data of rows that no parity covers are written again.
     Coverage,
     /// Pages that did not get to flash are taken out of the sums of block groups.
     Sums,
@@ -34,7 +34,7 @@ pub enum SafetyRule {
     StrikeOut,
     /// A page whose newest contents are lost has no older ones, and was written.
     Journal,
-    /// What a read brings is held against what was asked for.
+    /// What a read brings is checked against what was asked for.
     Compare,
     /// Counts of reads come back a step higher than they were saved.
     ReadReserve,

@@ -16,7 +16,7 @@
 //! payloads taking turns (the condition `none` has all three). With cuts, the condition `none` has every cut with every
 //! buffer; else each condition has every other cut, and cuts, buffers, schedulers and payloads take turns over schemes.
 //!
-//! `FLASHKEEP_GOLDEN="ds-raid"` leaves rows whose key contains that. `FLASHKEEP_BLESS=1` writes the table anew: only
+//! `FLASHKEEP_GOLDEN="ds-raid"` leaves rows whose key contains that. `FLASHKEEP_BLESS=1` writes the table again: only
 //! for a change of behaviour that is meant, and that the commit explains.
 
 #[path = "golden/cases.rs"]

@@ -79,7 +79,7 @@ pub struct Class {
     pub writes: f64,
 }
 
-/// FIFO victims, classes of pages mixed in one log: a page of a class is written anew every
+/// FIFO victims, classes of pages mixed in one log: a page of a class is written again every
 /// min(exponential time, one revolution of the log).
 pub fn fifo_of_classes(spare: f64, classes: &[Class]) -> f64 {
     let a = 1.0 / (1.0 - spare);

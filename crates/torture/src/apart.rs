@@ -1,4 +1,4 @@
-//! A drive at rest, taken apart: every parity is held against the sum of what it covers, from the bytes that flash holds and by
+//! A drive at rest, taken apart: every parity is checked against the sum of what it covers, from the bytes that flash holds and by
 //! arithmetic of its own. The engine says where logical pages lie and what it keeps in memory, nothing else.
 
 use crate::run::{Rule, Violation};

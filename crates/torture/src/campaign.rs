@@ -39,7 +39,7 @@ pub struct Tally {
     pub mounting: Nanos,
     /// Losses.
     pub losses: u64,
-    /// Pages read and held against the oracle.
+    /// Pages read and checked against the oracle.
     pub pages_checked: u64,
     /// Scenarios in which a rule was broken.
     pub violations: u64,

@@ -111,7 +111,7 @@ fn build(scope: &Scope, choice: SchemeChoice, drive: Drive, focus: Focus, draws:
     let plan = Plan { may_lose: plan.may_lose || at_random, ..plan };
     match Session::new(&setup) {
         Ok(session) => Some(Ready { setup, plan, session }),
-        // A drive that passes all checks and cannot be built is no drive to be drawn anew.
+        // A drive that passes all checks and cannot be built is no drive to be drawn again.
         Err(error) if error.is_defect() => panic!("{error}"),
         Err(_) => None,
     }
@@ -171,7 +171,7 @@ pub(super) fn shaped(dies: u32, channels: u32, blocks: u32, pages: u32, slots: u
     }
 }
 
-/// What may befall a drive whose scheme survives so many losses.
+/// What may befall a drive whose scheme survives this many losses.
 fn plan(scope: &Scope, protection: &Protection, draws: &mut Stream) -> Plan {
     let survives = protection.survives_dies();
     let mut plan = Plan { cuts: scope.faults.contains(&FaultKind::Cut), ..Plan::default() };

@@ -303,7 +303,7 @@ impl Case {
     }
 }
 
-/// Goes on for so many events; true if the drive came to rest before.
+/// Goes on for this many events; true if the drive came to rest before.
 fn go_on(session: &mut Session, events: u64) -> bool {
     let mut is_at_rest = true;
     session.advance(&mut std::iter::empty(), PACE, &mut |event| {

@@ -6,7 +6,7 @@ use crate::scenario::{Round, Scenario};
 use ssd::{FlowClock, HostFlow, Pace, Session, Think};
 use vocab::{HostCommand, Nanos, Stream, StreamId};
 
-/// Of so many scenarios one is left with a single flow.
+/// Of this many scenarios one is left with a single flow.
 const SINGLE: u64 = 5;
 
 /// The second flow has the requests of this stream.

@@ -22,7 +22,7 @@ pub(super) enum Focus {
     SecondCut,
 }
 
-/// Of so many drives each focus gets one, where it suits.
+/// Of this many drives each focus gets one, where it suits.
 const SHARE: u64 = 8;
 
 impl Focus {
@@ -37,7 +37,7 @@ impl Focus {
         }
     }
 
-    /// The scheme as it is drawn for this, on so many dies.
+    /// The scheme as it is drawn for this, on this many dies.
     pub fn scheme(self, mut choice: SchemeChoice, dies: u32, draws: &mut Stream) -> SchemeChoice {
         if self == Self::NarrowBytes {
             // Two dies are left at least where there are as many: one for parity, one beside the stripe.

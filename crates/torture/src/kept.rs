@@ -138,7 +138,7 @@ fn shown(value: Option<&Value>) -> String {
     match value {
         None => "missing".into(),
         Some(Value::String(text)) => printable(text),
-        // There are no more names than registries have, unless somebody else wrote the file.
+        // There are no more names than registries have, unless someone else wrote the file.
         Some(Value::Array(names)) => names.iter().take(32).map(|name| shown(Some(name))).collect::<Vec<_>>().join(","),
         Some(value) => printable(&value.to_string()),
     }

@@ -1,4 +1,4 @@
-//! Torture: random drives under random faults, each held against the engine's own oracle.
+//! Torture: random drives under random faults, each checked against the engine's own oracle.
 //!
 //! A [`Scenario`] is plain data drawn from a seed and its number: a drive with scheme, page ECC,
 //! buffer and history, what the host asks, when the power goes, what becomes of commands under way

@@ -44,7 +44,7 @@ pub struct Befalls {
     pub takes_partners: bool,
 }
 
-/// What a scheme that survives so many losses promises.
+/// What a scheme that survives this many losses promises.
 #[must_use]
 pub fn promise(survives: u32, befalls: &Befalls) -> Promise {
     let Befalls { cuts, memory, losses, wear_out, random, takes_partners } = *befalls;

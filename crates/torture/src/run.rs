@@ -96,7 +96,7 @@ pub struct Outcome {
     pub mounting: Nanos,
     /// Losses.
     pub losses: u64,
-    /// Pages read and held against the oracle.
+    /// Pages read and checked against the oracle.
     pub pages_checked: u64,
     /// The round in which a rule was broken, and how.
     pub violation: Option<(usize, Violation)>,
@@ -210,7 +210,7 @@ impl Runner<'_> {
     }
 
     /// Whether all that lies in flash has parity at rest, whatever the engine says: nothing was lost, failed or wrong, so
-    /// that there is room and nothing that nobody has noticed yet. A scheme of stages gives all pages parity in the last one.
+    /// that there is room and nothing that no one has noticed yet. A scheme of stages gives all pages parity in the last one.
     /// A cut that takes the sums of block groups leaves a group that takes nothing more, and whose pages need another one to get
     /// parity. A drive keeps one free for that; several such cuts may use up all groups.
     fn keeps_all_covered(&self) -> AllCovered {

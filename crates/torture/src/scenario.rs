@@ -6,7 +6,7 @@ use crate::{Draws, FaultKind, Scope, flows, together};
 use ssd::{Begun, Fate, FlowClock, MemoryLoss, Outage, Pace, Session, Setup};
 use vocab::{DieId, Fua, HostCommand, HostOp, Lba, SimTime, Stream, StreamId, Streams};
 
-/// Of so many scenarios flash is taken apart in one: it costs a good part of a scenario.
+/// Of this many scenarios flash is taken apart in one: it costs a good part of a scenario.
 const TAKEN_APART: u64 = 8;
 
 /// What is done to one drive.
@@ -207,7 +207,7 @@ pub(super) fn cut(plan: &Plan, draws: &mut Stream) -> Strike {
     Strike::Cut(fates, outage)
 }
 
-/// Random requests; a tenth of the pages take half of them. Each page has so many sectors, and a share of the requests are of parts
+/// Random requests; a tenth of the pages take half of them. Each page has this many sectors, and a share of the requests are of parts
 /// of pages.
 pub(super) fn workload(
     (pages, sectors_per_page): (u32, u32),

@@ -5,7 +5,7 @@
 //! Violations are part of the hash, those of drives at the end of life or beyond their promise: they are known. Of a
 //! panic only that it came: with debug assertions it comes earlier, and says something else.
 //!
-//! `FLASHKEEP_GOLDEN="wear-out"` leaves blocks whose key contains that. `FLASHKEEP_BLESS=1` writes the table anew: only
+//! `FLASHKEEP_GOLDEN="wear-out"` leaves blocks whose key contains that. `FLASHKEEP_BLESS=1` writes the table again: only
 //! for a change of behaviour that is meant, and that the commit explains.
 
 use flashkeep_torture::{Outcome, Rule, SCENARIOS_OF_A_DRIVE, Scope, quiet_panics};

@@ -16,7 +16,7 @@ fn drive(scheme: &str, options: &[(&str, &str)], (dies, blocks, pages): (u32, u3
     Setup { user_slots, seed, ..setup }
 }
 
-/// Filled to a share, and then overwritten so many times at most.
+/// Filled to a share, and then overwritten this many times at most.
 fn history(fill: f64, overwrite_at_most: f64) -> Precondition {
     Precondition { fill, converge_within: 1e-9, overwrite_at_most, ..Precondition::default() }
 }
@@ -101,7 +101,7 @@ fn a_page_that_its_row_brings_back_counts_there_where_nothing_can_be_erased() {
     assert!(happened[0].iter().all(|happened| matches!(happened, Happened::Cut(begun, _) if !begun.is_empty())), "{happened:?}");
 }
 
-/// All blocks of a die were lost before anything was written there, so nobody noticed, and the drive was whole; then a page was lost
+/// All blocks of a die were lost before anything was written there, so no one noticed, and the drive was whole; then a page was lost
 /// whose stripe has its other strip on that die. The program of that strip failed on the die. Its stripe could stand in for it, as far
 /// as the controller knew, so that it dropped the contents to solve for them: of two strips only the parity was left.
 #[test]

@@ -272,7 +272,7 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
     (880_001, 392_962, &[]),
     (880_001, 1_576_700, &[]),
     (880_001, 2_387_584, &[]),
-    // Not mended: four cuts that each take the sums use up all groups, and what is promised then is less (`AllCovered`).
+    // Not fixed: four cuts that each take the sums use up all groups, and what is promised then is less (`AllCovered`).
     (902, 2_985_112, &[]),
 ];
 
@@ -280,7 +280,7 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
 const ONCE_BROKEN_BEYOND_PROMISE: &[u64] = &[1_011, 1_553, 722, 3_276, 2_054, 20_141, 45_984, 17_909, 65_358];
 
 /// On drives with an SLC cache: a write to a dead die of a stripe without parity, a discarded stripe that a mount after the loss
-/// of sums took for an older one, and groups each of which held something after two cuts, one of them only what nobody was told of.
+/// of sums took for an older one, and groups each of which held something after two cuts, one of them only what no one was told of.
 const ONCE_BROKEN_SLC: &[(u64, u64, &[&str])] =
     &[(42, 175_029, &["da-raid5"]), (32, 109_736, &["none", "raid5", "ppc", "da-raid5", "ds-raid"]), (880_006, 247_275, &[])];
 
@@ -391,7 +391,7 @@ fn a_broken_rule_is_noticed() {
         let scope = Scope::apart(scope(&[]).seed, &[scheme.into()], &faults, false).and_then(|scope| scope.without(rule));
         let scope = scope.unwrap_or_else(|problem| panic!("{problem}"));
         let summary = run(&scope, 4_000, 2, false);
-        assert!(summary.total().violations > 0, "nobody noticed {scheme} without {rule}");
+        assert!(summary.total().violations > 0, "no one noticed {scheme} without {rule}");
     }
     assert!(scope(&["none"]).without("seat-belts").err().expect("refused").to_string().contains("pins"));
 }
@@ -417,7 +417,7 @@ fn a_scenario_depends_on_seed_and_number_alone() {
     for number in [0, 5, 16, 77] {
         let (scenario, outcome) = few.replay(number);
         assert_eq!(few.replay(number), (scenario.clone(), outcome.clone()));
-        assert_eq!(scenario.expect("it was built").run(), outcome, "built anew it does the same");
+        assert_eq!(scenario.expect("it was built").run(), outcome, "built again it does the same");
     }
     let [one, two] = seeds.map(|scope| scope.replay(0).0);
     assert_ne!(one, two);

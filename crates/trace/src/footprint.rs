@@ -144,7 +144,7 @@ impl Footprint {
         Self { slot_size, runs, slots, written_slots, extents, counts }
     }
 
-    /// The same, with address spaces of so many bytes, where they are larger than what the requests say.
+    /// The same, with address spaces of this many bytes, where they are larger than what the requests say.
     #[must_use]
     pub fn widened(mut self, extents: &[u64]) -> Self {
         self.extents.resize(self.extents.len().max(extents.len()), 0);

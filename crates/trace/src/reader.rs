@@ -27,7 +27,7 @@ pub struct ReadOptions {
     pub reorder_window: Nanos,
     /// At most this many requests are held back for sorting.
     pub reorder_records: usize,
-    /// All requests are sorted by time, those of the same time as they stand; more than [`SORTED_LIMIT`] are refused.
+    /// All requests are sorted by time, those of the same time as they are; more than [`SORTED_LIMIT`] are refused.
     pub is_sorted: bool,
     /// What the columns of a file of format `csv` are.
     pub columns: Option<Columns>,

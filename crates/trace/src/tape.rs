@@ -183,7 +183,7 @@ impl Tape {
         Ok((heard, Met { read, clip: edit.clip(), format }))
     }
 
-    /// Reads all requests once. So many are kept at most; `progress` hears the number of those read so far.
+    /// Reads all requests once. This many are kept at most; `progress` hears the number of those read so far.
     ///
     /// # Errors
     /// What is wrong with the recording, with file, line and field; what [`Footprint::scan`] refuses.

@@ -363,7 +363,7 @@ fn requests_in_order_are_those_of_fio_one_by_one() {
 }
 
 /// Jobs whose places are drawn: as many of each kind and size, in the same range, and as many places.
-/// fio leaves out what stands behind the point, so that `4.0k` are 4 bytes to it: nobody wants that.
+/// fio leaves out what stands behind the point, so that `4.0k` are 4 bytes to it: no one wants that.
 #[test]
 fn a_fraction_with_a_unit_or_one_that_is_not_zero_is_refused() {
     for job in ["bs=4.0k", "size=1.5m", "iodepth=2.5", "rwmixread=70.", "size=.0"] {

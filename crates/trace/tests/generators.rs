@@ -119,7 +119,7 @@ fn mixed_sizes_come_by_their_weights() {
 }
 
 /// The share of sizes over s is exp(-s / mean), and pages are touched as such sizes at any sector touch them: with L sectors
-/// (L + 7) / 8 in the mean.
+/// (L + 7) / 8 on average.
 #[test]
 fn exponential_sizes_have_their_mean_and_their_tail() {
     let commands = run("exponential", &Workload { request_size: Bytes(12_288), ..base() }, 1);

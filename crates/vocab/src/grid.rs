@@ -193,7 +193,7 @@ mod tests {
     use super::{Divider, Grid};
     use crate::{Bytes, ChannelId, DieId, Geometry, PlaneUse, Slot};
 
-    /// Two channels of two dies of five blocks, with pages of so many bytes.
+    /// Two channels of two dies of five blocks, with pages of this many bytes.
     fn geometry(page: u64, pages_per_block: u32) -> Geometry {
         Geometry {
             channels: 2,

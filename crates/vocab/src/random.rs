@@ -32,7 +32,7 @@ impl Streams {
     }
 
     /// The stream of one of many things called `name`: a property that it was made with, and
-    /// that nobody has to store.
+    /// that no one has to store.
     #[must_use]
     pub fn stream_of(&self, name: &str, number: u64) -> Stream {
         let own = self.stream(name).bits() ^ number.wrapping_mul(0xd6e8_feb8_6659_fd93);

@@ -47,7 +47,7 @@ unsafe impl Sync for Place {}
 impl Place {
     #[inline]
     fn chunk(&self) -> &Chunk {
-        // SAFETY: a chunk is there while somebody has a place of it.
+        // SAFETY: a chunk is there while someone has a place of it.
         #[allow(unsafe_code)]
         unsafe {
             self.chunk.as_ref()
@@ -84,7 +84,7 @@ struct Room {
     used: u32,
 }
 
-/// A chunk, which ends when this is dropped: then nobody has a page of it.
+/// A chunk, which ends when this is dropped: then no one has a page of it.
 struct Owned(NonNull<Chunk>);
 
 // SAFETY: it owns the chunk, of which all parts may change their thread.
@@ -93,7 +93,7 @@ unsafe impl Send for Owned {}
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: it came from a box, and nobody has a page of it any more.
+        // SAFETY: it came from a box, and no one has a page of it any more.
         #[allow(unsafe_code)]
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
@@ -121,7 +121,7 @@ const AT_ONCE: usize = 16;
 /// Bytes that a thread takes or gives back at once, at most.
 const BYTES_AT_ONCE: usize = 64 << 10;
 
-/// Pages of so many bytes that a thread takes or gives back at once.
+/// Pages of this many bytes that a thread takes or gives back at once.
 fn at_once(length: usize) -> usize {
     (BYTES_AT_ONCE / length).clamp(1, AT_ONCE)
 }
@@ -242,7 +242,7 @@ impl Pool {
 }
 
 impl SharedBytes {
-    /// So many bytes, which `fill` is to write: some have been those of another page.
+    /// This many bytes, which `fill` is to write: some have been those of another page.
     ///
     /// # Panics
     /// If the system has no memory left.
@@ -254,7 +254,7 @@ impl SharedBytes {
         let place = spare.unwrap_or_else(|| Place { chunk: Chunk::new(length, 1, None), index: 0 });
         let mut new = Self(place);
         place.count().store(1, Ordering::Relaxed);
-        fill(new.get_mut().expect("nobody else has it"));
+        fill(new.get_mut().expect("no one else has it"));
         new
     }
 
@@ -266,7 +266,7 @@ impl SharedBytes {
         self.0.count().load(Ordering::Acquire)
     }
 
-    /// The bytes, to be changed, where nobody else holds them.
+    /// The bytes, to be changed, where no one else holds them.
     #[inline]
     pub fn get_mut(&mut self) -> Option<&mut [u8]> {
         if self.holders() != 1 {
@@ -282,7 +282,7 @@ impl SharedBytes {
         if self.get_mut().is_none() {
             *self = Self::from(&**self);
         }
-        self.get_mut().expect("nobody else has the copy")
+        self.get_mut().expect("no one else has the copy")
     }
 
     /// Whether both are the same bytes in memory.
@@ -406,7 +406,7 @@ mod tests {
         pools().get(&length).map_or(0, |pool| pool.rooms.iter().flatten().count())
     }
 
-    /// Catches a drive that is gone and leaves its memory behind, and memory that is asked for anew with each page.
+    /// Catches a drive that is gone and leaves its memory behind, and memory that is asked for again with each page.
     #[test]
     fn memory_is_given_back_but_for_what_is_at_hand() {
         const LENGTH: usize = 4096;

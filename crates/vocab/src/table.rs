@@ -110,7 +110,7 @@ impl<T> Drop for Table<T> {
     fn drop(&mut self) {
         if self.mapped.is_none() {
             let entries = std::ptr::slice_from_raw_parts_mut(self.entries.as_ptr(), self.length);
-            // SAFETY: the pointer came from a box of this length, which nobody else has.
+            // SAFETY: the pointer came from a box of this length, which no one else has.
             #[allow(unsafe_code)]
             drop(unsafe { Box::from_raw(entries) });
         }

@@ -59,9 +59,9 @@ pub fn survey(judges: &[Judge], workers: usize, notes: &Path) -> Vec<Reach> {
         }
         judge.seconds = text_if_there(&note).split(' ').next().and_then(|word| word.parse().ok()).expect("seconds");
         let mutants = text_if_there(&cover).lines().filter_map(|line| line.parse().ok()).collect();
-        found.lock().expect("nobody panicked").push(Reach { judge, mutants });
+        found.lock().expect("no one panicked").push(Reach { judge, mutants });
     });
-    let mut found = found.into_inner().expect("nobody panicked");
+    let mut found = found.into_inner().expect("no one panicked");
     found.sort_by(|a, b| (a.judge.seconds.total_cmp(&b.judge.seconds)).then_with(|| a.judge.name.cmp(&b.judge.name)));
     found
 }

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use suites::{Judge, Kind};
 
 const HELP: &str = "mutants [--count 300] [--seed 1] [--workers 2] [--again] [--figures]
-  --again puts those that nobody noticed to the unit tests as they are now, and to scenarios of torture that once broke a rule
+  --again puts those that no one noticed to the unit tests as they are now, and to scenarios of torture that once broke a rule
   --figures asks the golden figures and those of theory as well, at the end";
 
 struct Options {

@@ -33,7 +33,7 @@ impl Table {
     }
 
     pub fn add(&self, line: &str) {
-        let _turn = self.writing.lock().expect("nobody panicked");
+        let _turn = self.writing.lock().expect("no one panicked");
         let mut file = fs::OpenOptions::new().append(true).open(&self.path).expect("the table is there");
         file.write_all(format!("{line}\n").as_bytes()).expect("room for a line");
     }
@@ -66,7 +66,7 @@ impl Row {
     }
 }
 
-/// The line of a mutant. Commas of code become semicolons: nobody runs what stands here.
+/// The line of a mutant. Commas of code become semicolons: no one runs what stands here.
 pub fn line(number: usize, point: &Point, source: &Source, verdict: &Verdict) -> String {
     let plain = |text: &str| text.replace(',', ";");
     let (kind, by) = match &verdict.noticed {

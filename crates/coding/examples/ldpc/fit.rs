@@ -33,7 +33,7 @@ pub(super) fn print_tails(codes: &[&'static Code]) -> Result<(), String> {
     Ok(())
 }
 
-/// For each code and stage the raw bit error rates at which so many words are lost, with intervals of 95 %, and the share of lost
+/// For each code and stage the raw bit error rates at which this many words are lost, with intervals of 95 %, and the share of lost
 /// words down to which half of them have numbers of errors at which losses were seen.
 #[expect(clippy::print_stdout, reason = "a measuring program prints its rows")]
 pub(super) fn print_reach(codes: &[&'static Code]) -> Result<(), String> {
@@ -163,7 +163,7 @@ fn probit(code: &Code, points: &[Point], counts: f64, curved: bool) -> Result<(f
     Ok((best, [k[0], k[1] / scale, k[2] / (scale * scale)]))
 }
 
-/// Solves so many equations, by elimination.
+/// Solves this many equations, by elimination.
 fn solve(mut matrix: [[f64; 3]; 3], mut right: [f64; 3], terms: usize) -> Option<[f64; 3]> {
     for at in 0..terms {
         let pivot = (at..terms).max_by(|a, b| matrix[*a][at].abs().total_cmp(&matrix[*b][at].abs()))?;

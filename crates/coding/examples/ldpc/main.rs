@@ -399,7 +399,7 @@ impl Asked {
     }
 }
 
-/// The 95 % interval of Clopper and Pearson: the probabilities at which so few or so many failures have odds of 2.5 %.
+/// The 95 % interval of Clopper and Pearson: the probabilities at which so few or this many failures have odds of 2.5 %.
 fn interval(failures: u64, frames: u64) -> (f64, f64) {
     let bisect = |above: &dyn Fn(f64) -> bool| {
         let (mut low, mut high) = (-40.0_f64, 0.0_f64);

@@ -27,7 +27,7 @@ pub(super) struct Planted {
 }
 
 impl Parts {
-    /// All parts of so many bits of the small sets of a code.
+    /// All parts of this many bits of the small sets of a code.
     pub(super) fn of(code: &Code, bits: usize, odd: usize) -> Self {
         let z = code.data_bytes() / 16;
         let mut parts = BTreeSet::new();

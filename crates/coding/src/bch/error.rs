@@ -10,7 +10,7 @@ pub enum BchError {
         /// What was asked for.
         m: u32,
     },
-    /// So many errors cannot be corrected.
+    /// This many errors cannot be corrected.
     Strength {
         /// The field is GF(2^m).
         m: u32,

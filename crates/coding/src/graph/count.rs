@@ -52,7 +52,7 @@ impl Decodable {
         self.of_size(self.data)
     }
 
-    /// The odds that so many blocks, any with equal odds, do not give all data.
+    /// The odds that this many blocks, any with equal odds, do not give all data.
     fn short(&self, size: usize) -> f64 {
         1.0 - self.of_size(size) as f64 / self.subsets(size) as f64
     }

@@ -23,11 +23,11 @@ pub const BLOCKS_MAX: usize = 32;
 /// A graph that cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphError {
-    /// So many data blocks.
+    /// This many data blocks.
     Data(usize),
-    /// So many code blocks.
+    /// This many code blocks.
     Code(usize),
-    /// A code block of so many data blocks, of a regular graph of so many.
+    /// A code block of this many data blocks, of a regular graph of this many.
     Degree {
         /// Data blocks of a code block.
         m: usize,

@@ -25,7 +25,7 @@ pub struct Found {
 }
 
 /// The graph of n data and n code blocks with the largest |G|: of all graphs for n up to
-/// [`EXHAUSTIVE_MAX`], else the best of `tries` graphs of a hill climb that starts anew where it ends.
+/// [`EXHAUSTIVE_MAX`], else the best of `tries` graphs of a hill climb that starts again where it ends.
 /// `below(bound)` is a random number below `bound`.
 ///
 /// # Panics

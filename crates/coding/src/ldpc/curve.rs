@@ -1,7 +1,7 @@
 //! How decoding goes with a number of wrong bits, as measured: what a simulation needs that stores no bits.
 //!
 //! The points are in `curves.csv`, made by `examples/ldpc` (`errors`, 30 iterations a try, without bit flipping): words with
-//! exactly so many wrong bits at random places, degrees of sureness drawn at a raw bit error rate. Wrong bits are those of the
+//! exactly this many wrong bits at random places, degrees of sureness drawn at a raw bit error rate. Wrong bits are those of the
 //! read in the middle, for soft reads as well. What simulations take is fitted to them (`fit` of the same program) and in
 //! `tails.csv`: a line of the probit of the share of lost words, and what the remaining small sets of the matrix lose.
 
@@ -56,7 +56,7 @@ impl Tail {
         (mean + self.counts * (errors - mean)).max(0.0)
     }
 
-    /// The probability that a word with so many effective errors is lost.
+    /// The probability that a word with this many effective errors is lost.
     #[must_use]
     pub fn failure(&self, effective: f64, bits: usize) -> f64 {
         if effective <= 0.0 || self.spread <= 0.0 {
@@ -118,7 +118,7 @@ impl Curve {
         curve
     }
 
-    /// The probability that a word with so many wrong bits is not decoded, its cells being of the rate that these stand for.
+    /// The probability that a word with this many wrong bits is not decoded, its cells being of the rate that these stand for.
     #[must_use]
     pub fn failure(&self, errors: f64) -> f64 {
         self.tail.failure(errors, self.bits)
@@ -135,7 +135,7 @@ impl Curve {
         low
     }
 
-    /// Mean iterations of a word with so many wrong bits that is decoded: 0 without any, else at least 1.
+    /// Mean iterations of a word with this many wrong bits that is decoded: 0 without any, else at least 1.
     #[must_use]
     pub fn mean_iterations(&self, errors: f64) -> f64 {
         if errors <= 0.0 {

@@ -17,7 +17,7 @@ use super::sets::{Closed, Graph};
 const CANDIDATES: usize = 96;
 /// Columns that are looked at for sets without a cycle of length 6.
 const LOOKED_AT: usize = 40;
-/// Of these at least so many close none of the worst kind, or more are drawn.
+/// Of these at least this many close none of the worst kind, or more are drawn.
 const FREE: usize = 4;
 /// Draws for one column at most.
 const DRAWS: usize = 400 * CANDIDATES;
@@ -40,7 +40,7 @@ impl Lots {
     }
 }
 
-/// Where the circulants of a column may be: an untouched one in a row, and so many others in rows from one on.
+/// Where the circulants of a column may be: an untouched one in a row, and this many others in rows from one on.
 struct Place {
     diagonal: Option<usize>,
     from: usize,

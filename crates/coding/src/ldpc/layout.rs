@@ -28,7 +28,7 @@ impl Turn {
 pub(super) struct Edge {
     /// Byte at which the LLRs of the block column start.
     pub(super) base: u32,
-    /// How far the LLRs, as they stand since the block row before that used them, must be turned.
+    /// How far the LLRs, as they are since the block row before that used them, must be turned.
     pub(super) shift: u32,
 }
 

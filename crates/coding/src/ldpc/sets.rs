@@ -159,7 +159,7 @@ impl Graph {
         cycles
     }
 
-    /// All sets of four to six bits with at most so many odd checks that grow from a cycle of length 6: one of the Z that are
+    /// All sets of four to six bits with at most this many odd checks that grow from a cycle of length 6: one of the Z that are
     /// turns of one another, bits by their places in the word.
     pub(super) fn sets(base: &Base, odd: usize) -> Vec<Vec<usize>> {
         let mut graph = Graph::new(base.rows, base.z);

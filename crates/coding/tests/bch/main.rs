@@ -39,7 +39,7 @@ impl Noise {
         data
     }
 
-    /// So many different places below `bound`.
+    /// This many different places below `bound`.
     fn places(&mut self, count: usize, bound: usize) -> Vec<usize> {
         let mut places = Vec::with_capacity(count);
         while places.len() < count {

@@ -4,7 +4,7 @@ use super::{Frame, Noise, codes};
 use flashkeep_coding::ldpc::curve::{Point, Tail};
 use flashkeep_coding::ldpc::{Channel, Code, Curve, Limits, Stage, Workspace};
 
-/// Words with so many errors that fail, and the mean iterations of the others.
+/// Words with this many errors that fail, and the mean iterations of the others.
 fn measure(code: &Code, stage: Stage, errors: usize, words: u32, noise: &mut Noise) -> (u32, f64) {
     let channel = Channel::new(stage, errors as f64 / code.bits() as f64);
     let (mut failed, mut iterations, mut workspace) = (0, 0, Workspace::default());

@@ -48,7 +48,7 @@ impl Frame {
         frame
     }
 
-    /// With exactly so many wrong bits.
+    /// With exactly this many wrong bits.
     fn with_errors(code: &Code, channel: &Channel, errors: usize, noise: &mut Noise) -> Self {
         let mut frame = Frame::new(code, channel, noise);
         let mut wrong = vec![0; frame.read.len() / 8];

@@ -15,7 +15,7 @@ fn number(field: &str) -> f64 {
 
 /// A logarithm is right if the number is: an absolute error of the logarithm is a relative one
 /// of the number. Close to 0 it is the number's distance from 1 that must be right; far out the
-/// logarithm itself has only so many digits.
+/// logarithm itself has only this many digits.
 fn assert_ln(found: f64, expected: f64, of: &str) {
     let error = (found - expected).abs();
     assert!(error <= 1e-12 * expected.abs().min(1.0) + 1e-14 * expected.abs(), "{of}: {found}, the table has {expected}");

@@ -56,7 +56,7 @@ impl Layout {
     }
 }
 
-/// Programs the first pages of a block of die 0; the last of them is owned by `owner`, the others by nobody who looks.
+/// Programs the first pages of a block of die 0; the last of them is owned by `owner`, the others by no one who looks.
 fn program_unit(device: &mut Tiny, block: u32, pages: u32, owner: u32) {
     for at in 0..pages {
         let ppn = page(device, 0, block, at);

@@ -14,7 +14,7 @@ use vocab::{BlockAddr, Bytes, Cause, DieId, Nanos, SimTime, Streams};
 const HOUR: u64 = 3_600_000_000_000;
 const DECODER: usize = 2;
 
-/// The tiny device with LDPC of one rate and room for it, its blocks at so many cycles.
+/// The tiny device with LDPC of one rate and room for it, its blocks at this many cycles.
 fn device(ladder: ReadRetry, rate: &str, pe: u32, codec: CodecTiming) -> Tiny {
     let mut device = crate::common::device(Scheduler::ReadFirst);
     let (ecc, errors) = setup(ladder, rate, codec);
@@ -180,7 +180,7 @@ fn tracked_references_are_remembered_until_an_erase_or_a_power_cut() {
     let [csb, msb] = [1, 2].map(|number| page(&device, 0, 0, number));
     let first = retries(&mut device, csb);
     assert!(first > 5, "{first}");
-    // The entry that was just good enough may be just too weak the next time: errors are drawn anew.
+    // The entry that was just good enough may be just too weak the next time: errors are drawn again.
     assert!([csb, msb, csb].into_iter().all(|ppn| retries(&mut device, ppn) <= 1));
     let geometry = *device.grid.geometry();
     let (ecc, errors) = setup(ReadRetry::Tracked, "0.889", CodecTiming::Instant);

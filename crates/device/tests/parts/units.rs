@@ -46,7 +46,7 @@ fn what_is_in_a_register_is_not_sensed_again() {
     // Pages 0 to 3 are of the first bit of both planes, 4 to 7 of the second.
     assert_eq!([0, 1, 2, 3].map(&mut took), [READ, 0, 0, 0]);
     assert_eq!([7, 4, 0, 5].map(&mut took), [MSB_READ, 0, READ, MSB_READ]);
-    // Pages 2 and 4 are of a plane that nobody had asked for, so that its cells were at work, too; pages 1 and 3 are not.
+    // Pages 2 and 4 are of a plane that no one had asked for, so that its cells were at work, too; pages 1 and 3 are not.
     assert_eq!(device.folds.in_register, 2);
 }
 

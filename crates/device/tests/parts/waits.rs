@@ -13,7 +13,7 @@ use nand::{Oob, OobTag, Timing, Transfer};
 use std::collections::BTreeMap;
 use vocab::{Cause, DieId, Lpn, Nanos, SimTime, Streams};
 
-/// What a die did, as somebody sees it who only looks at the clock.
+/// What a die did, as someone sees it who only looks at the clock.
 struct Service {
     die: DieId,
     from: SimTime,

@@ -87,7 +87,7 @@ fn settled(drive: &Drive, outdated: u64) -> Ftl {
     map
 }
 
-/// Fills the host's next group, which gets `code`, and maps so many of its slots from `lpn` on.
+/// Fills the host's next group, which gets `code`, and maps this many of its slots from `lpn` on.
 fn fill(map: &mut Ftl, grid: &vocab::Grid, code: u8, lpn: u32, valid: u32) -> u32 {
     let (group, page) = map.open_row(Stream::Host).expect("room");
     assert_eq!(page, 0);

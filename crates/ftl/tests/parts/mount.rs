@@ -21,7 +21,7 @@ fn newest(unit: UnitId) -> Option<u64> {
     NEWEST.iter().find(|(needed, _)| *needed == unit).map(|(_, newest)| *newest)
 }
 
-/// Publishes a page that the mount found in so many first slots of a unit.
+/// Publishes a page that the mount found in this many first slots of a unit.
 fn found(map: &mut Ftl, unit: UnitId, slots: u32) {
     for slot in unit * PAGES..unit * PAGES + slots {
         assert_eq!(map.publish(Lpn(slot), Slot(slot)).pinned, None);

@@ -280,7 +280,7 @@ fn a_row_of_128_dies_remembers_each_of_them() {
     assert_eq!(map.rows().members(SuperblockId(5)), StripSet::first(128));
 }
 
-/// Ends so many rows; the superblock of the last.
+/// Ends this many rows; the superblock of the last.
 fn fill_rows(map: &mut Ftl, rows: u32) -> u32 {
     let mut superblock = 0;
     for _ in 0..rows {

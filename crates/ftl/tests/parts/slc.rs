@@ -22,7 +22,7 @@ fn fold(map: &mut Ftl, unit: u32) {
     for page in 0..6 {
         let slot = Slot(unit * 6 + page);
         if map.is_valid(slot) {
-            let lpn = (0..).map(Lpn).find(|&lpn| map.lookup(lpn) == flashkeep_ftl::Place::At(slot)).expect("somebody's");
+            let lpn = (0..).map(Lpn).find(|&lpn| map.lookup(lpn) == flashkeep_ftl::Place::At(slot)).expect("someone's");
             let to = map.take_page(0, Stream::Gc).expect("room for a fold");
             let pinned = map.publish(lpn, Slot(to.0)).pinned;
             pinned.map(|unit| map.release(unit));

@@ -17,7 +17,7 @@ fn log(threshold: u32, spread: u32) -> Ftl {
     map
 }
 
-/// Victims of so many GC runs, each taken back at once.
+/// Victims of this many GC runs, each taken back at once.
 fn victims(map: &mut Ftl, count: usize) -> Vec<(UnitId, bool)> {
     let next = || {
         let chosen = map.condemn(0);

@@ -43,7 +43,7 @@ transfer = { per-page = "50us" }
 worn = { above_pe = 10, erase = "9ms", program = ["2ms", "6ms"] }
 [capacity]
 size = "96MiB"
-spare = 0.4
+over_provisioning = 0.4
 fairness = "equal-op"
 [gc]
 policy = "d-choices"
@@ -177,7 +177,7 @@ fn values_out_of_range_are_placed_and_say_what_is_valid() {
         ("seed = \"x\"", "seed", "wanted a whole number"),
         ("schemes = []", "schemes", "at least one"),
         ("schemes = [\"none\", \"none\"]", "schemes.1", "twice"),
-        ("[capacity]\nspare = 1.5", "capacity.spare", "valid is 0 to 0.95"),
+        ("[capacity]\nover_provisioning = 20", "capacity.over_provisioning", "valid is 0 to 19"),
         ("[capacity]\nsize = \"0B\"", "capacity.size", "above 0"),
         ("[gc]\nfree_blocks = 1", "gc.free_blocks", "valid is 2 to 16777216"),
         ("[precondition]\nfill = 2", "precondition.fill", "valid is 0 to 1"),
@@ -247,7 +247,7 @@ const BOUNDED: [(&str, &str, &[&str], &str); 39] = [
     ("ecc", "prediction_sigma", &["-0.5", "4.0"], "valid is 0 to 3"),
     ("precondition", "overwrite_at_most", &["1e308", "-1.0"], "valid is 0 to 1000000"),
     ("refresh", "uber", &["1e308", "0.0"], "valid is above 0 and below 1"),
-    ("capacity", "spare", &["1e308"], "valid is 0 to 0.95"),
+    ("capacity", "over_provisioning", &["1e308", "\"96% of raw\""], "valid is 0"),
 ];
 
 #[test]

@@ -62,7 +62,7 @@
 //! A figure of a workload itself has traces with files, and `census = { banks = 8, stripe_block = "8KiB", zone = "256MiB" }`:
 //! columns trace, of (`bank` or `zone`), place, operation, sectors and share, drawn as those of a study.
 //!
-//! With the setting `seeds = 5`, each run is repeated with so many seeds: the rows have all of them, plots the mean with its 95 %
+//! With the setting `seeds = 5`, each run is repeated with this many seeds: the rows have all of them, plots the mean with its 95 %
 //! confidence interval; with `over`, the ratio of geometric means, paired by seed.
 //!
 //! A CSV file of the same name beside it holds the rows that were found last (`golden`): runs are

@@ -35,7 +35,7 @@ pub struct FigureResult {
 pub enum Golden {
     /// There is none.
     Absent,
-    /// So many rows, all as they were.
+    /// This many rows, all as they were.
     Agrees(usize),
     /// Rows that are not there, of how many, with the first of them.
     Differs(usize, usize, String),

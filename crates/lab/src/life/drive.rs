@@ -21,7 +21,7 @@ const WORN_IN_A_LEAP: f64 = 0.005;
 /// Write amplification of a drive that may leap at most, by that at the age before; what is within the second of the new drive's may be
 /// chance.
 const STEADY: (f64, f64) = (1.05, 1.25);
-/// Share of blocks that have worn out before wear can become uneven for want of room.
+/// Share of blocks that have worn out before wear can become uneven for lack of room.
 const WORN_TO_MATTER: f64 = 0.03;
 /// Stretches whose data keep their age in a leap; what was not written for so long is cold. As many come before the life begins, as
 /// preconditioning leaves the drive in a state that is not the workload's.
@@ -368,7 +368,7 @@ impl Lived<'_> {
         Ok((fork, old))
     }
 
-    /// Logical pages programmed by refresh for each page of the host, where so many are refreshed whenever they are due: f / (a d), of a
+    /// Logical pages programmed by refresh for each page of the host, where this many are refreshed whenever they are due: f / (a d), of a
     /// share f of the user capacity, at age a, with d drive writes a day; redundancy of what is written again comes on top.
     fn refreshed(&self, index: usize, old: u32) -> f64 {
         let Some(days) = self.settings.refresh_days else { return 0.0 };

@@ -25,13 +25,13 @@ impl Endurance {
         self.rated * (-(-self.worn_at_rated).ln_1p()).powf(-1.0 / self.exponent)
     }
 
-    /// Share of blocks that are worn out after so many cycles.
+    /// Share of blocks that are worn out after this many cycles.
     #[must_use]
     pub fn worn_after(&self, cycles: f64) -> f64 {
         -(-(cycles / self.scale()).powf(self.exponent)).exp_m1()
     }
 
-    /// The P/E cycles at which each of so many blocks wears out.
+    /// The P/E cycles at which each of this many blocks wears out.
     #[must_use]
     pub fn thresholds(&self, seed: u64, blocks: u32) -> Vec<f64> {
         let (streams, scale) = (Streams::new(seed), self.scale());
@@ -81,7 +81,7 @@ impl Wearing {
         due.into_iter().map(|at| BlockAddr(at as u32)).collect()
     }
 
-    /// Cycles that all blocks may take until so many more have worn out.
+    /// Cycles that all blocks may take until this many more have worn out.
     pub fn cycles_until(&self, cycles: &[u32], more: usize) -> u32 {
         let left = |at: usize| (self.thresholds[at] - f64::from(cycles[at])).ceil().max(1.0);
         let mut left: Vec<f64> = (0..cycles.len()).filter(|&at| !self.is_worn[at]).map(left).collect();

@@ -43,7 +43,7 @@ impl Hazard {
         [("bit errors", self.bits), ("a lost block", self.blocks), ("a lost die", self.dies), ("more lost dies", self.more_dies)]
     }
 
-    /// The hazard of a state of a drive of so many blocks.
+    /// The hazard of a state of a drive of this many blocks.
     ///
     /// Bit errors are persistent: a page that cannot be read stays so until it is written again. A page becomes unreadable once, when its
     /// age passes what its code bears, so that the events of an hour are what the odds grow by in it.
@@ -67,7 +67,7 @@ impl Hazard {
         }
     }
 
-    /// Events in so many years, at the end of which the hazard is `then`: in between it grows by a factor a time.
+    /// Events in this many years, at the end of which the hazard is `then`: in between it grows by a factor a time.
     #[must_use]
     pub(super) fn until(&self, then: &Self, years: f64) -> f64 {
         let piece = |(from, to): (f64, f64)| match (from, to) {

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 const SOLD_FOR: f64 = 5.0;
 
 impl SchemeLife {
-    /// Expected events of loss after so many years; `None`: the drive did not live so long.
+    /// Expected events of loss after this many years; `None`: the drive did not live so long.
     #[must_use]
     pub fn losses_after(&self, years: f64) -> Option<f64> {
         let after = self.epochs.iter().position(|epoch| epoch.years >= years)?;
@@ -39,7 +39,7 @@ impl SchemeLife {
     }
 }
 
-/// A probability. It is never 0: below what matters to anybody it is said to be below that.
+/// A probability. It is never 0: below what matters to anyone it is said to be below that.
 pub(super) fn probability(value: f64) -> String {
     match value {
         v if v < 1e-30 => "< 1e-30".into(),

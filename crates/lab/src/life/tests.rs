@@ -3,7 +3,7 @@
 use super::*;
 use crate::compare::Bench;
 
-/// A drive of 8 dies of 32 blocks of 96 pages that is rated for so many cycles, under random writes over all that the host may use.
+/// A drive of 8 dies of 32 blocks of 96 pages that is rated for this many cycles, under random writes over all that the host may use.
 fn tiny(schemes: &str, endurance: u32, rest: &str) -> Experiment {
     let text = format!(
         "schemes = [{schemes}]\n{rest}\n[trace]\nsource = \"uniform\"\n[generate]\nrequests = 2000\nrange = \"100%\"\nread_fraction = 0.2\n\

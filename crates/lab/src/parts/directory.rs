@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard};
 pub struct Directory {
     path: PathBuf,
     work: &'static Work,
-    /// Parts of what cannot be run: they are not kept, as what is wrong may be mended.
+    /// Parts of what cannot be run: they are not kept, as what is wrong may be fixed.
     refused: Mutex<BTreeMap<u64, Part>>,
     /// Makes names of files under way differ within this process.
     written: AtomicUsize,
@@ -91,7 +91,7 @@ impl Directory {
         self.folder().join(format!("{key:016x}.json"))
     }
 
-    /// Whether somebody has kept this part by now; [`Self::part`] says whether it is sound.
+    /// Whether someone has kept this part by now; [`Self::part`] says whether it is sound.
     #[must_use]
     pub fn has(&self, key: u64) -> bool {
         self.part_path(key).exists()

@@ -4,17 +4,16 @@ use super::ReportInput;
 use super::format::{escape, signs};
 use crate::verdict::{Better, MEASURES, Measure, SchemeVerdict, Verdict};
 use std::fmt::Write as _;
-use vocab::Bytes;
 
-/// The costs that are drawn, with the question that each answers; `{}` is how much flash was replayed on.
+/// The costs that are drawn, with the title of each.
 const DRAWN: [(&str, &str); 4] = [
-    ("latency_us_mean", "How long does a request take on average?"),
-    ("tbw_tb", "How much can the host write before {} of flash are worn out?"),
-    ("waf", "How many pages does flash program for each page the host writes?"),
-    ("energy_j", "How much energy does it take?"),
+    ("read_latency_us_p99", "Read latency, p99"),
+    ("waf", "Write amplification"),
+    ("dwpd", "Endurance, DWPD over 5 years"),
+    ("capacity_overhead", "Capacity overhead"),
 ];
 
-/// A bar is cut that is more than so many times the next one.
+/// A bar is cut that is more than this many times the next one.
 const OUTLIER: f64 = 4.0;
 
 /// A cut bar is so much longer than the next one.
@@ -33,11 +32,11 @@ pub(super) fn html(input: &ReportInput<'_>, colours: &[(String, &'static str)]) 
         let _ = writeln!(answer, "<p><a href=\"#cautions\">{warnings}</a> to read before any figure is believed.</p>");
     }
     let rest = if rest.is_empty() { String::new() } else { format!("<div class=\"answer\">{}</div>\n", paragraphs(rest)) };
-    let panels: String = DRAWN.iter().map(|(key, question)| panel(verdict, colours, key, question)).collect();
+    let panels: String = DRAWN.iter().map(|(key, title)| panel(verdict, colours, key, title)).collect();
     let sentences: String = verdict.schemes.iter().map(|one| format!("<li>{}</li>\n", code(&one.sentence))).collect();
     format!(
         "<section class=\"verdict\" aria-label=\"Verdict\">\n<div class=\"answer\">{answer}</div>\n<div class=\"bars\">{panels}</div>\n{rest}\
-         <details open><summary>Each scheme in a sentence</summary><ul>{sentences}</ul></details>\n{}{}</section>\n",
+         <details><summary>Each scheme in a sentence</summary><ul>{sentences}</ul></details>\n{}{}</section>\n",
         table(verdict, colours),
         input.seeds.map(super::over::pairs).unwrap_or_default()
     )
@@ -85,17 +84,15 @@ pub(super) fn full_bar(mut values: Vec<f64>) -> f64 {
 }
 
 /// Bars of one cost.
-fn panel(verdict: &Verdict, colours: &[(String, &'static str)], key: &str, question: &str) -> String {
+fn panel(verdict: &Verdict, colours: &[(String, &'static str)], key: &str, title: &str) -> String {
     let Some((index, measure)) = MEASURES.iter().enumerate().find(|(_, measure)| measure.key == key) else {
         return String::new();
     };
     let over = verdict.schemes.iter().any(|one| one.over.is_some());
     let full = scale(verdict, measure);
-    let sizes = verdict.schemes.iter().map(|one| one.costs.flash_bytes).max().unwrap_or(0);
-    let question = question.replace("{}", &crate::compare::mib(Bytes(sizes)));
-    let better = if measure.better == Better::Less { "less is better" } else { "more is better" };
+    let better = if measure.better == Better::Less { "lower is better" } else { "higher is better" };
     let mut out = format!(
-        "<figure class=\"card{}\" data-panel=\"{key}\"><figcaption>{question} <small>{better}</small></figcaption>\n",
+        "<figure class=\"card{}\" data-panel=\"{key}\"><figcaption>{title} <small>{better}</small></figcaption>\n",
         if over { " over" } else { "" }
     );
     for (one, (label, colour)) in verdict.schemes.iter().zip(colours) {
@@ -152,37 +149,42 @@ fn whisker(one: &SchemeVerdict, measure: &Measure, full: f64) -> String {
     format!("<i class=\"whisker\" style=\"left:{low:.1}%;width:{:.1}%\" title=\"95 % confidence interval\"></i>", high - low)
 }
 
-/// What each scheme survives and costs, a row a scheme: as many schemes as there are fit any screen.
+/// Protection and costs: a column for each scheme, with ratios to the baseline.
 fn table(verdict: &Verdict, colours: &[(String, &'static str)]) -> String {
-    let over = if verdict.schemes.iter().any(|one| one.over.is_some()) { " over" } else { "" };
-    let mut out = format!(
-        "<section class=\"card\"><h3>What does each scheme survive, and what does it cost?</h3><div class=\"facts{over}\">\n"
-    );
-    for (index, (one, (label, colour))) in verdict.schemes.iter().zip(colours).enumerate() {
-        let facts = [
-            ("survives the failure of", one.survives.losses()),
-            ("survives power cuts", one.survives.power_cuts.words().to_owned()),
-        ];
-        let mut facts: Vec<(String, String)> = facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        facts.extend(MEASURES.iter().map(|measure| {
-            let flash = one.costs.flash_bytes;
-            (measure.title_of(flash, flash), micro(&one.shown(measure)))
-        }));
-        facts.push(("page programs are for".into(), crate::verdict::programs_for(one)));
-        if let Some(better) = &one.dominated_by {
-            facts.push(("dominated by".into(), better.clone()));
-        }
-        let reason = one.reason().map(|reason| format!("<p class=\"bad\">not comparable: {}</p>", escape(&reason)));
-        let lines: String = facts.iter().map(|(name, value)| format!("<dt>{name}</dt><dd>{}</dd>", escape(value))).collect();
-        let _ = writeln!(
-            out,
-            "<div data-scheme=\"{index}\"><h4><i class=\"dot\" style=\"background:{colour}\"></i>{}</h4>{}<dl>{lines}</dl></div>",
-            escape(label),
-            reason.unwrap_or_default()
-        );
+    let head: String = verdict
+        .schemes
+        .iter()
+        .zip(colours)
+        .enumerate()
+        .map(|(index, (one, (label, colour)))| {
+            let reason = one.reason().map(|reason| format!("<small class=\"bad\">not comparable: {}</small>", escape(&reason)));
+            let reason = reason.unwrap_or_default();
+            format!("<th data-scheme=\"{index}\"><i class=\"dot\" style=\"background:{colour}\"></i>{}{reason}</th>", escape(label))
+        })
+        .collect();
+    let mut rows = String::new();
+    let mut row = |name: &str, cell: &dyn Fn(&SchemeVerdict) -> String| {
+        let cells = verdict.schemes.iter().enumerate().map(|(index, one)| format!("<td data-scheme=\"{index}\">{}</td>", cell(one)));
+        let _ = writeln!(rows, "<tr><th>{}</th>{}</tr>", escape(name), cells.collect::<String>());
+    };
+    row("survives the failure of", &|one| escape(&one.survives.losses()));
+    row("survives power cuts", &|one| escape(one.survives.power_cuts.words()));
+    for (index, measure) in MEASURES.iter().enumerate() {
+        row(&verdict.title(measure), &|one| {
+            let is_base = verdict.baseline.as_ref() == Some(&one.scheme);
+            let ratio = one.times(index).filter(|_| !is_base && one.is_comparable());
+            let ratio = ratio.map(|times| format!(" <small>{}</small>", times.replace(" x", "\u{d7}").replace(" to ", "\u{2013}")));
+            format!("{}{}", micro(&escape(&one.shown(measure))), ratio.unwrap_or_default())
+        });
     }
-    out.push_str("</div></section>\n");
-    out
+    row("page programs are for", &|one| escape(&crate::verdict::programs_for(one)));
+    if verdict.schemes.iter().any(|one| one.dominated_by.is_some()) {
+        row("dominated by", &|one| one.dominated_by.as_deref().map_or("-".into(), escape));
+    }
+    format!(
+        "<section class=\"card\"><h3>Protection and cost</h3><div class=\"wide\"><table class=\"facts\"><thead><tr><th></th>{head}</tr></thead>\
+         <tbody>\n{rows}</tbody></table></div></section>\n"
+    )
 }
 
 #[cfg(test)]

@@ -164,7 +164,7 @@ mod tests {
     /// Samples of each size in the simulations below.
     const SAMPLES: u32 = 4000;
 
-    /// Whether so many of [`SAMPLES`] intervals may cover the truth, if each does so in 95 %: 3.5 deviations of the binomial
+    /// Whether this many of [`SAMPLES`] intervals may cover the truth, if each does so in 95 %: 3.5 deviations of the binomial
     /// distribution to either side, which a right program leaves once in 2000 simulations. Fixed before any was run.
     fn is_likely(covered: u32) -> bool {
         let (n, p) = (f64::from(SAMPLES), CONFIDENCE);

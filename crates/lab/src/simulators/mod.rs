@@ -106,7 +106,7 @@ fn size(bytes: u64) -> String {
     format!("\"{bytes}B\"")
 }
 
-/// Energy of an operation of so many nanoseconds.
+/// Energy of an operation of this many nanoseconds.
 fn energy(nanos: u64, watt: f64) -> String {
     format!("\"{}nJ\"", (nanos as f64 * watt).round())
 }

@@ -150,7 +150,7 @@ impl Grid {
         Ok(Self { document, base, axes, directory, runs, beside, policies })
     }
 
-    /// The grid with each run repeated under so many seeds; `argument` is what complaints quote.
+    /// The grid with each run repeated under this many seeds; `argument` is what complaints quote.
     ///
     /// # Errors
     /// None that a caller could cause: how many are valid is said where the runs are.

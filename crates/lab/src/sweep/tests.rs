@@ -230,12 +230,14 @@ fn a_grid_that_makes_no_sense_is_refused_with_its_place() {
 #[test]
 fn a_run_that_cannot_be_run_is_named_and_the_others_are_kept() {
     let scratch = Scratch::new("refused");
-    let text =
-        GRID.replace("generate.read_fraction", "capacity.spare").replace("[0, 0.5]", "[0.01, 0.5]").replace("4MiB", "256MiB");
+    let text = GRID
+        .replace("generate.read_fraction", "capacity.over_provisioning")
+        .replace("[0, 0.5]", "[0.01, 0.5]")
+        .replace("4MiB", "256MiB");
     let (grid, directory) = (grid(&text), scratch.open());
     let summary = swept(&grid, &directory, 2).unwrap();
     let [(0, problem), (1, _), (2, _)] = &summary.refused[..] else { panic!("{:?}", summary.refused) };
-    assert!(problem.contains("run 0 (capacity.over_provisioning = \"1% of raw\", age = \"fresh\")"), "{problem}");
+    assert!(problem.contains("run 0 (capacity.over_provisioning = 0.01, age = \"fresh\")"), "{problem}");
     assert_eq!(scratch.runs().len(), 3, "those that could be run");
     // One row for the corner, which has its axes, and all rows of the others.
     let table = std::fs::read_to_string(scratch.0.join("results.csv")).unwrap();

@@ -34,7 +34,7 @@ pub struct SchemeVerdict {
     pub dominated_by: Option<String>,
     /// Share of its reads and writes that waited behind a backlog of more than a second, where that is worth a caution.
     pub late_share: Option<f64>,
-    /// Share of the time of all latencies that the slowest 1 % of reads and of writes took; `None` where nobody watched.
+    /// Share of the time of all latencies that the slowest 1 % of reads and of writes took; `None` where no one watched.
     pub stalled_share: Option<f64>,
     /// All of that in a sentence or two.
     pub sentence: String,
@@ -196,7 +196,7 @@ fn is_better(one: &SchemeVerdict, other: &SchemeVerdict, measure: &Measure) -> b
 /// band. Where one of them lacks a figure, that figure says nothing.
 fn dominates(one: &SchemeVerdict, other: &SchemeVerdict) -> bool {
     let (survives_no_less, mut is_better) = one.survives.against(&other.survives);
-    // Of a run that is too short nobody knows what it would take.
+    // Of a run that is too short no one knows what it would take.
     if !survives_no_less || one.costs.unborne || other.costs.unborne {
         return false;
     }

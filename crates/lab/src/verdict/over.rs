@@ -11,7 +11,7 @@ use crate::seeds::{Interval, Paired, Ratio, Seeds};
 pub struct OverSeeds {
     /// How many seeds.
     pub seeds: usize,
-    /// Under so many of them its run cannot be compared with those of other schemes.
+    /// Under this many of them its run cannot be compared with those of other schemes.
     pub apart: usize,
     /// Its costs with their intervals, in the order of [`MEASURES`]; `None` where one is missing under a seed.
     pub costs: Vec<Option<Interval>>,
@@ -290,17 +290,17 @@ mod tests {
             answer[0].contains("`ds-raid` is best in mean latency (") && answer[0].contains("`raid5` is best in energy ("),
             "{answer:?}"
         );
-        assert!(!answer[0].contains("longest"), "{answer:?}");
+        assert!(!answer[0].contains("endurance"), "{answer:?}");
         assert_eq!(
             answer[1],
-            "`ds-raid` answers 26 to 32 % sooner than `raid5` and takes 4 to 6 % more energy. No difference between `ds-raid` and \
-             `raid5` is shown at 3 seeds in life (-5 to +6 %)."
+            "`ds-raid` has 26 to 32 % lower mean latency than `raid5` and uses 4 to 6 % more energy. No difference between `ds-raid` \
+             and `raid5` is shown at 3 seeds in endurance (-5 to +6 %)."
         );
         // Nothing to choose by.
         seeds.set(2, "latency_us_mean", &[350.0, 564.0, 600.0]);
         seeds.set(2, "energy_j", &[1.0, 1.1, 1.3]);
         let verdict = Verdict::over(&seeds);
-        assert!(verdict.answer[0].ends_with("none is shown to answer fastest, to live longest or to take the least energy."));
+        assert!(verdict.answer[0].ends_with("none is shown to be best in mean latency, endurance or energy."));
         assert!(
             verdict.answer[1].starts_with("No difference between `ds-raid` and `raid5` is shown at 3 seeds in mean latency (")
         );
@@ -310,15 +310,15 @@ mod tests {
     fn ratios_are_told_in_percent_or_as_multiples() {
         let ratio = |low, high| Ratio { ratio: (low + high) / 2.0, low, high };
         let told = |key, low, high| phrase(key, ratio(low, high)).0;
-        assert_eq!(told("latency_us_mean", 0.69, 0.72), "answers 28 to 31 % sooner");
-        assert_eq!(told("latency_us_mean", 1.05, 1.08), "answers 5 to 8 % later");
-        assert_eq!(told("latency_us_mean", 3.12, 3.28), "takes 3.12 to 3.28 x as long to answer");
+        assert_eq!(told("latency_us_mean", 0.69, 0.72), "has 28 to 31 % lower mean latency");
+        assert_eq!(told("latency_us_mean", 1.05, 1.08), "has 5 to 8 % higher mean latency");
+        assert_eq!(told("latency_us_mean", 3.12, 3.28), "has 3.12 to 3.28 x the mean latency");
         assert_eq!(told("tbw_tb", 0.919, 0.948), "has 5 to 8 % less endurance");
         assert_eq!(told("tbw_tb", 2.0, 2.3), "has 2.00 to 2.30 x the endurance");
-        assert_eq!(told("energy_j", 1.052, 1.057), "takes 5.2 to 5.7 % more energy");
-        assert_eq!(told("energy_j", 1.000_02, 1.000_3), "takes up to 0.03 % more energy");
+        assert_eq!(told("energy_j", 1.052, 1.057), "uses 5.2 to 5.7 % more energy");
+        assert_eq!(told("energy_j", 1.000_02, 1.000_3), "uses up to 0.03 % more energy");
         assert_eq!(told("tbw_tb", 0.999_99, 0.999_999), "has less than 0.01 % less endurance");
-        assert_eq!(told("energy_j", 0.5, 0.6), "takes 40 to 50 % less energy");
+        assert_eq!(told("energy_j", 0.5, 0.6), "uses 40 to 50 % less energy");
         assert_eq!(ratio(0.97, 1.04).percent(), "-3 to +4 %");
     }
 }

@@ -114,8 +114,8 @@ fn schemes_within_the_equivalence_band_share_the_lead() {
         scheme("c", 1, [2.50, 4.1, 3.02]),
     ];
     let verdict = Verdict::judge(schemes);
-    assert!(verdict.answer[0].contains("none is shown to answer fastest"), "{:?}", verdict.answer);
-    let alike = "Within 3 % of the best: `a` and `b` in mean latency; `b` and `c` in life; `a`, `b` and `c` in energy.";
+    assert!(verdict.answer[0].contains("none is shown to be best in mean latency"), "{:?}", verdict.answer);
+    let alike = "Within 3 % of the best: `a` and `b` in mean latency; `b` and `c` in endurance; `a`, `b` and `c` in energy.";
     assert_eq!(verdict.answer[1], alike);
 }
 
@@ -126,7 +126,7 @@ fn a_mean_that_is_made_of_stalls_says_so_and_that_one_seed_shows_little() {
         words::stalls(&[stalled("a", 0.6), stalled("b", 0.93), apart(stalled("c", 0.99), "saturated")]).expect("above half");
     assert!(said.contains("take 93 % of all latency under `b`") && said.contains("--seeds 5"), "{said}");
     assert_eq!(words::stalls(&[stalled("a", 0.49), apart(stalled("c", 0.99), "saturated")]), None);
-    assert_eq!(words::stalls(&[scheme("a", 1, [1.0; 3])]), None, "nobody watched");
+    assert_eq!(words::stalls(&[scheme("a", 1, [1.0; 3])]), None, "no one watched");
 }
 
 /// A rebuild by stripes writes what the die held, one by GC the whole drive. Fails if a reader of the second is not told.
@@ -162,7 +162,11 @@ fn a_life_says_of_how_much_flash_it_is() {
     let (_, life) = costs::measure("endurance_years");
     let equal = Verdict::judge(vec![of("none", 972), of("raid5", 972)]);
     assert_eq!(equal.title(life), "endurance of 972 MiB, at this load");
-    assert!(equal.schemes[0].sentence.contains("life 1.00 TB written, of 972 MiB of flash"), "{}", equal.schemes[0].sentence);
+    assert!(
+        equal.schemes[0].sentence.contains("endurance 1.00 TB written, of 972 MiB of flash"),
+        "{}",
+        equal.schemes[0].sentence
+    );
     assert_eq!(
         Verdict::judge(vec![of("none", 972), of("raid5", 1104)]).title(life),
         "endurance of 972 to 1104 MiB, at this load"

@@ -33,7 +33,7 @@ pub(super) fn sentence(verdict: &SchemeVerdict, baseline: Option<&str>) -> Strin
     format!("{survives}{against}{}{}{dominated}{short}{}", stage(verdict), rebuild(verdict), late(verdict))
 }
 
-/// From so many times the user capacity of a die on, a rebuild writes more than the die held.
+/// From this many times the user capacity of a die on, a rebuild writes more than the die held.
 const MORE_THAN_A_DIE: f64 = 2.0;
 
 /// How long a rebuild took and how much it programmed. Under a log-structured scheme the codewords of a dead die span the drive, so that

@@ -131,7 +131,7 @@ pub(crate) struct RecoveryOob {
 }
 
 impl RecoveryOob {
-    /// A page is programmed, into these slots. Without updates all of them are written anew.
+    /// A page is programmed, into these slots. Without updates all of them are written again.
     pub fn store<P>(&mut self, page: usize, slots: Range<usize>, program: &Program<'_, P>, pe_max: u32) {
         match program.updates {
             Some(updates) => self.update[slots].copy_from_slice(updates),

@@ -28,7 +28,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The layout of a checked geometry whose pages name at most so many members.
+    /// The layout of a checked geometry whose pages name at most this many members.
     pub fn new(geometry: Geometry, members: u32) -> Self {
         let data = geometry.program_size().0 as usize;
         let marks = u64::from(geometry.blocks()).next_multiple_of(HEADER as u64);
@@ -146,7 +146,7 @@ impl Layout {
         }
         let layout = Self::new(geometry, members);
         if u64_at(64) != layout.size() {
-            return fail(64, "file_size", &u64_at(64), &format!("{} for this geometry and so many members", layout.size()));
+            return fail(64, "file_size", &u64_at(64), &format!("{} for this geometry and this many members", layout.size()));
         }
         if size != layout.size() {
             return fail(size.min(layout.size()), "length of the file", &size, &layout.size());

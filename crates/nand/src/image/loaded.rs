@@ -9,8 +9,8 @@ pub(super) const PAGES_KEPT: usize = 256;
 /// Pages that have room for what is read of them once something of one of them is: few of a drive's pages ever do.
 const LOT: u32 = 32;
 
-/// Why nobody who panicked held a lock.
-const WHOLE: &str = "nobody panics while holding it";
+/// Why no one who panicked held a lock.
+const WHOLE: &str = "no one panics while holding it";
 
 /// Contents of pages that were asked for, and members that they name. Those who look at pages share it; whoever changes flash
 /// forgets some of it.

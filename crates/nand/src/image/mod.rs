@@ -126,7 +126,7 @@ impl<P: StoredPayload> FileArray<P> {
     }
 }
 
-/// Makes a new file for an image; nobody else can open it meanwhile.
+/// Makes a new file for an image; no one else can open it meanwhile.
 ///
 /// # Errors
 /// If there is such a file, or it cannot be made.
@@ -137,7 +137,7 @@ pub fn new_file(path: &Path) -> Result<File, ImageError> {
     Ok(file)
 }
 
-/// Opens the file of an image; nobody else can meanwhile.
+/// Opens the file of an image; no one else can meanwhile.
 ///
 /// # Errors
 /// If it cannot be opened, or is in use.
@@ -158,7 +158,7 @@ fn check(path: &Path, geometry: &Geometry, members: u32) -> Result<(), ImageErro
 }
 
 impl<P: StoredPayload, S: Store> FileArray<P, S> {
-    /// A new image in an empty store, fresh from the factory, whose pages name at most so many members. It takes no
+    /// A new image in an empty store, fresh from the factory, whose pages name at most this many members. It takes no
     /// room until it is written. Errors call it by `path`.
     ///
     /// # Errors
@@ -188,7 +188,7 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         Ok(array)
     }
 
-    /// Puts all blocks back as their pages tell; so many threads look at them.
+    /// Puts all blocks back as their pages tell; this many threads look at them.
     fn restore_blocks(&mut self, threads: u32) -> io::Result<()> {
         let Self { memory, file, layout, newest_found, .. } = self;
         let (store, grid) = (file.as_ref().expect("it is one in a store"), memory.grid().clone());

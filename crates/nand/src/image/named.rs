@@ -32,7 +32,7 @@ pub(super) fn count(tail: &[u8], most: u32) -> Option<usize> {
     (count <= most).then_some(count as usize)
 }
 
-/// Appends the members of a drive of so many slots; false if their checksum fails, or one is none.
+/// Appends the members of a drive of this many slots; false if their checksum fails, or one is none.
 #[must_use]
 pub(super) fn decode(entries: &[u8], found: &[u8], slots: u32, to: &mut Vec<Member>) -> bool {
     let member = |entry: &[u8]| {

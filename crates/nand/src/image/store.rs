@@ -1,5 +1,5 @@
 //! Where the bytes of an image are: in a file, or in anything else that reads and writes at offsets; and a layer over it that
-//! keeps what is written until somebody has logged it.
+//! keeps what is written until someone has logged it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// Zeros that are written at once.
 const ZEROS_AT_ONCE: u64 = 1 << 20;
 
-/// Bytes with offsets, which somebody else may lose: a file, or what a test has in its place.
+/// Bytes with offsets, which someone else may lose: a file, or what a test has in its place.
 pub trait Store: Send + Sync {
     /// Reads all of `bytes`.
     ///
@@ -35,12 +35,12 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As of a file.
     fn size(&self) -> io::Result<u64>;
-    /// There are so many bytes from now on; new ones are zeros.
+    /// There are this many bytes from now on; new ones are zeros.
     ///
     /// # Errors
     /// As of a file.
     fn set_size(&self, size: u64) -> io::Result<()>;
-    /// Writes so many zeros, in ascending order.
+    /// Writes this many zeros, in ascending order.
     ///
     /// # Errors
     /// As of a file. Some of them may have been written.
@@ -115,7 +115,7 @@ impl Store for Box<dyn Store> {
 /// What was written somewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// So many zeros.
+    /// This many zeros.
     Zeros(u64),
     /// These bytes.
     Bytes(Arc<[u8]>),
@@ -226,7 +226,7 @@ impl<S> fmt::Debug for Logged<S> {
 
 impl<S> Logged<S> {
     fn log(&self) -> MutexGuard<'_, Log> {
-        self.log.lock().expect("nobody panics while holding it")
+        self.log.lock().expect("no one panics while holding it")
     }
 }
 

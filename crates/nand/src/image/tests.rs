@@ -27,7 +27,7 @@ impl StoredPayload for Data {
     }
 }
 
-/// Bytes that outlive whoever writes them, of which only so many more are taken.
+/// Bytes that outlive whoever writes them, of which only this many more are taken.
 #[derive(Clone, Debug)]
 struct Failing {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -113,7 +113,7 @@ fn named(ppn: u32) -> [Member; 2] {
     [0, u32::MAX].map(|slot| Member { slot: Slot(slot), tag: OobTag::data(Lpn(ppn)), update: u64::from(ppn) << 40 })
 }
 
-/// The bytes of an image with so many pages of block 0 programmed.
+/// The bytes of an image with this many pages of block 0 programmed.
 fn programmed(pages: u32) -> Vec<u8> {
     let file = Failing::of(fresh(PAGES), usize::MAX);
     let mut array = mount(file.clone());
@@ -339,7 +339,7 @@ fn members_that_are_damaged_make_their_page_unreadable() {
     assert!(!read, "a slot that is not there");
 }
 
-/// What a log has is there as a whole, so that a mount trusts the OOB bytes of a page. Catches members that nobody checks then,
+/// What a log has is there as a whole, so that a mount trusts the OOB bytes of a page. Catches members that no one checks then,
 /// and a fork without them.
 #[test]
 fn behind_a_log_members_are_checked_when_somebody_asks_for_them() {

@@ -122,7 +122,7 @@ fn checksum(bytes: &[u8]) -> u32 {
 }
 
 impl OobPage {
-    /// Bytes of the OOB of a page with so many slots.
+    /// Bytes of the OOB of a page with this many slots.
     #[must_use]
     pub fn size(slots: usize) -> usize {
         HEAD + SLOT * slots
@@ -151,7 +151,7 @@ impl OobPage {
         bytes
     }
 
-    /// Reads the bytes beside a page with so many slots.
+    /// Reads the bytes beside a page with this many slots.
     ///
     /// # Errors
     /// Says why these bytes are none that [`Self::encode`] made.

@@ -82,7 +82,7 @@ impl Gauss {
         1 << self.bits
     }
 
-    /// The states after so many cycles and hours.
+    /// The states after this many cycles and hours.
     #[must_use]
     pub fn states(&self, pe: f64, hours: f64) -> States {
         let worn = (pe / self.nominal_pe).min(1e3);
@@ -163,7 +163,7 @@ impl Gauss {
     }
 }
 
-/// States of the table after so many hours: straight lines over the logarithm of time, also beyond a year.
+/// States of the table after this many hours: straight lines over the logarithm of time, also beyond a year.
 fn tlc_after(hours: f64) -> [State; 8] {
     let ln = hours.clamp(MOVING.0, MOVING.1).ln();
     let right = (1..HOURS.len() - 1).find(|&column| ln <= HOURS[column].ln()).unwrap_or(HOURS.len() - 1);

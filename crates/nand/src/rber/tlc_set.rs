@@ -34,7 +34,7 @@ pub const RETRY_ENTRIES: u32 = 27;
 /// Layers of the part. Of each 32, the set has rates of 0.8, 1.0 and 1.2 times the mean; which layers these are is ours.
 const LAYERS: u32 = 128;
 
-/// Last stage of the set; beyond it the fits are continued, since nobody knows better.
+/// Last stage of the set; beyond it the fits are continued, since no one knows better.
 const LAST_STAGE: f64 = 6.0;
 
 /// When stages of retention begin. The set does not say. Rates grow evenly with the stage, and charge loss with the
@@ -52,7 +52,7 @@ impl Stages {
     /// A day, and a year.
     pub const DEFAULT: Self = Self { first_hours: 24.0, last_hours: 8760.0 };
 
-    /// The stage, from 0 on, after so many hours.
+    /// The stage, from 0 on, after this many hours.
     #[must_use]
     pub fn of_hours(&self, hours: f64) -> f64 {
         let Self { first_hours, last_hours } = *self;

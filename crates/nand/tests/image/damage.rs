@@ -27,7 +27,7 @@ fn lived(path: &Path, seed: u64) -> (Vec<u8>, Vec<Seen>) {
 }
 
 /// Makes a file of these bytes. In place: some file systems wait for the disk where a file is
-/// truncated and written anew.
+/// truncated and written again.
 fn put(path: &Path, bytes: &[u8]) {
     let mut file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(path).unwrap();
     file.set_len(bytes.len() as u64).and_then(|()| file.write_all(bytes)).unwrap();
@@ -48,7 +48,7 @@ fn flipped_bits_of_the_header_are_refused_by_name() {
     for bit in (0..80 * 8).chain(zeros).chain((HEADER - 4) * 8..HEADER * 8) {
         let mut bytes = good.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
-        let said = refusal(&path, &bytes).unwrap_or_else(|| panic!("nobody missed bit {bit} of the header"));
+        let said = refusal(&path, &bytes).unwrap_or_else(|| panic!("no one missed bit {bit} of the header"));
         let field = match bit / 8 {
             0..8 => "byte 0, magic: found ",
             8..12 => "byte 8, version: found ",

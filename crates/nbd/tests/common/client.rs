@@ -48,7 +48,7 @@ impl Client {
         Self { stream, reads: BTreeMap::new() }
     }
 
-    /// Sends a request of so many bytes; `data` are those of a write.
+    /// Sends a request of this many bytes; `data` are those of a write.
     pub fn send(
         &mut self,
         (flags, kind): (u16, u16),

@@ -1,4 +1,4 @@
-//! A served drive, and the programs that nobody here wrote.
+//! A served drive, and the programs that no one here wrote.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub mod client;
@@ -28,7 +28,7 @@ pub fn skipped(test: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "{test}: skipped, {why}");
 }
 
-/// How often the process is killed: so often usually, else as `FLASHKEEP_KILLS` says.
+/// How often the process is killed: this often usually, else as `FLASHKEEP_KILLS` says.
 pub fn kills(usual: u64) -> u64 {
     std::env::var("FLASHKEEP_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }

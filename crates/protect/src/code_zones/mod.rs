@@ -67,7 +67,7 @@ pub enum Offer {
 pub enum When {
     /// Never: the static striping system that the paper compares with.
     Never,
-    /// When nobody has asked for anything for so long, until somebody does.
+    /// When no one has asked for anything for so long, until someone does.
     Idle(Nanos),
     /// At these times of a run, until all code is written. Requests that arrive meanwhile wait.
     At(Vec<Nanos>),
@@ -112,7 +112,7 @@ pub struct CodeZones {
     layout: ZoneLayout,
     decoder: Decoder,
     offer: Offer,
-    /// Whether reads are counted anew after each choice.
+    /// Whether reads are counted again after each choice.
     restart: bool,
     /// Whether stripe blocks are read and written as a whole.
     whole_blocks: bool,

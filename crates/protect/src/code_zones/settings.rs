@@ -27,7 +27,7 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
     ),
     ("spare_blocks", "2", "flash blocks of each segment kept for garbage collection and bad blocks"),
     ("code_zones", "auto", "zones of code; `auto`: one for ten data zones"),
-    ("counters", "keep", "whether reads of zones are counted on after a choice, `keep`, or anew, `restart`"),
+    ("counters", "keep", "whether reads of zones are counted on after a choice, `keep`, or again, `restart`"),
     ("hysteresis", "0", "percent by which a zone must be read more than one whose code zone it takes"),
     ("read_ahead_over", "128", "sectors read in sequence from which on reads are of whole groups"),
     ("read_ahead_threads", "20", "sequences of reads that are followed at a time; 0: no read-ahead"),

@@ -173,7 +173,7 @@ fn the_zones_read_most_are_coded_and_keep_their_code_zone() {
     assert_eq!([1, 2].map(|zone| zones.reads(ZoneId(zone))), [3, 7]);
     zones.enter_offline();
     assert_eq!(owners(&zones), [Some(2), Some(1)]);
-    // As often as zone 1: no reason to encode anew.
+    // As often as zone 1: no reason to encode again.
     read(&mut zones, 0, 3);
     assert!(zones.enter_offline().is_empty());
     read(&mut zones, 0, 1);
@@ -183,7 +183,7 @@ fn the_zones_read_most_are_coded_and_keep_their_code_zone() {
     let mut slow = drive(2, 4, 1, &[("hysteresis", "50"), ("counters", "restart")]);
     read(&mut slow, 1, 10);
     slow.enter_offline();
-    assert_eq!(slow.reads(ZoneId(1)), 0, "counted anew");
+    assert_eq!(slow.reads(ZoneId(1)), 0, "counted again");
     read(&mut slow, 1, 10);
     read(&mut slow, 0, 15);
     assert!(slow.enter_offline().is_empty());
@@ -437,7 +437,7 @@ fn over_another_scheme_every_group_has_code_pages_of_its_own_beyond_those_of_the
         let mut zones = over(shape(dies, blocks, pages), options);
         let layout = zones.layout().clone();
         assert!(layout.user_pages() >= dies * blocks * pages, "{options:?}: pages of the drive that no zone has");
-        assert!(layout.user_pages() < dies * blocks * pages + layout.zone_pages(), "{options:?}: a zone that nobody needs");
+        assert!(layout.user_pages() < dies * blocks * pages + layout.zone_pages(), "{options:?}: a zone that no one needs");
         let mut seen = vec![false; (layout.pages() - layout.user_pages()) as usize];
         for code_zone in 0..layout.code_zones() {
             for group in (0..layout.zone_groups()).map(CodeGroupId) {

@@ -5,7 +5,7 @@ use flashkeep_protect::registry::{SCHEMES, build};
 use flashkeep_protect::{Protection, SchemeChoice, Shape};
 use vocab::{Bytes, PeCycles};
 
-/// A drive of so many dies and logical pages in a physical page.
+/// A drive of this many dies and logical pages in a physical page.
 fn shape(dies: u32, slots_per_page: u32) -> Shape {
     let (page_size, endurance) = (Bytes(4096), PeCycles(3000));
     Shape { dies, blocks_per_die: 64, pages_per_block: 16, page_size, slots_per_page, unit_pages: 1, endurance }

@@ -1,5 +1,5 @@
 //! The control socket: JSON lines over a Unix socket. A line in is `{"command": "kill die 3"}`, a line out `{"ok": true, ..}` or
-//! `{"ok": false, "error": ".."}`. Lines may come from anybody who can open the socket, and may be anything.
+//! `{"ok": false, "error": ".."}`. Lines may come from anyone who can open the socket, and may be anything.
 
 pub(crate) mod command;
 mod snapshots;
@@ -27,10 +27,10 @@ const CLIENTS_MAX: usize = 64;
 pub struct Control;
 
 impl Control {
-    /// Listens at `path` from now on, until the process ends. A socket that nobody listens at is replaced.
+    /// Listens at `path` from now on, until the process ends. A socket that no one listens at is replaced.
     ///
     /// # Errors
-    /// If somebody listens there, or the socket cannot be made.
+    /// If someone listens there, or the socket cannot be made.
     pub fn listen(path: &Path, server: &Arc<Server>) -> Result<(), ServeError> {
         let listener = bind(path)?;
         let (server, clients) = (server.clone(), Arc::new(AtomicUsize::new(0)));
@@ -56,7 +56,7 @@ impl Control {
 /// Longest path of a Unix socket, in bytes.
 const SOCKET_PATH_MAX: usize = 107;
 
-/// Makes sure that a socket can be made at a path: it is short enough, and nobody listens there.
+/// Makes sure that a socket can be made at a path: it is short enough, and no one listens there.
 pub(crate) fn clear(path: &Path) -> Result<(), ServeError> {
     let length = path.as_os_str().len();
     if length > SOCKET_PATH_MAX {

@@ -86,7 +86,7 @@ impl fmt::Display for Instant {
     }
 }
 
-/// Tries at a step: before it is sent, and so often while it is under way; of the strict drive, these losses.
+/// Tries at a step: before it is sent, and this often while it is under way; of the strict drive, these losses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tries {
     pub before: bool,
@@ -196,7 +196,7 @@ impl Crash {
     }
 }
 
-/// All of a list, or so many of it, one drawn from each of as many equal parts.
+/// All of a list, or this many of it, one drawn from each of as many equal parts.
 fn stratified<T: Copy>(of: &[T], most: usize, draws: &mut Stream) -> Vec<T> {
     let parts = most.min(of.len());
     if parts == of.len() && most != 0 {

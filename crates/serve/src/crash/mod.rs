@@ -94,7 +94,7 @@ pub struct Crash {
     pub work: PathBuf,
     /// Seed of what is drawn.
     pub seed: u64,
-    /// Ends after so many failures.
+    /// Ends after this many failures.
     pub failures: usize,
     /// Threads that check images.
     pub threads: usize,

@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as one page needs. Requests may come from anybody on this machine, also from a page of somebody else that a
+//! As much of HTTP/1.1 as one page needs. Requests may come from anyone on this machine, also from a page of someone else that a
 //! browser here shows: what is not plainly from our own page is refused.
 
 use std::io::{self, Read, Write};
@@ -58,7 +58,7 @@ fn parse(head: &str) -> Result<Head<'_>, Refusal> {
     Ok(Head { method, target, headers })
 }
 
-/// Whether the request comes from our own page, or from a program of this machine, and not from a page of somebody else: a
+/// Whether the request comes from our own page, or from a program of this machine, and not from a page of someone else: a
 /// name that points here from elsewhere shows in `Host`, a page of another origin in `Origin` and `Sec-Fetch-Site`.
 fn is_ours(head: &Head<'_>, port: u16) -> Result<(), Refusal> {
     let places = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
@@ -147,7 +147,7 @@ pub fn read(stream: &mut impl Read, port: u16) -> io::Result<Result<Request, Ref
 /// Answers and ends the connection.
 pub fn answer(stream: &mut impl Write, status: u16, kind: &str, body: &[u8]) -> io::Result<()> {
     let reason = if status == 200 { "OK" } else { "Refused" };
-    // Nothing but what is in the page itself is loaded, nobody shows it in a frame, and nothing is kept.
+    // Nothing but what is in the page itself is loaded, no one shows it in a frame, and nothing is kept.
     let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; \
                   frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
     write!(
@@ -191,7 +191,7 @@ mod tests {
         let json = "Content-Type: application/json\r\n";
         let body = "{\"command\": \"kill die 1\"}";
         for (more, status) in [
-            // A name of somebody else that leads to this machine.
+            // A name of someone else that leads to this machine.
             ("Host: evil.example:9000\r\n", 403),
             ("Host: evil.example\r\n", 403),
             ("Host: 127.0.0.1\r\n", 403),

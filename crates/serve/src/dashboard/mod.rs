@@ -1,5 +1,5 @@
 //! The dashboard: one page, on a port of the loopback device, that shows how the drive is and has buttons for what may happen to
-//! it. Anybody on this machine may look and press; pages of other places may not ([`http`]).
+//! it. Anyone on this machine may look and press; pages of other places may not ([`http`]).
 
 mod http;
 
@@ -50,7 +50,7 @@ impl Dashboard {
     /// Whether the port is free.
     ///
     /// # Errors
-    /// If somebody has it.
+    /// If someone has it.
     pub fn check(port: u16) -> Result<(), ServeError> {
         bind(port).map(drop)
     }
@@ -58,7 +58,7 @@ impl Dashboard {
     /// Serves the page on this port of 127.0.0.1 from now on, until the process ends; 0: on any. Which one it is.
     ///
     /// # Errors
-    /// If somebody has it.
+    /// If someone has it.
     pub fn listen(port: u16, server: &Arc<Server>) -> Result<u16, ServeError> {
         let listener = bind(port)?;
         let port = listener.local_addr().map_or(port, |address| address.port());

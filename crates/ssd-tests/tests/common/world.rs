@@ -58,7 +58,7 @@ impl World {
         self.inner().now.clone()
     }
 
-    /// The process dies once it has written so many bytes more.
+    /// The process dies once it has written this many bytes more.
     pub fn die_after(&self, bytes: usize) {
         self.inner().left = Some(bytes);
     }

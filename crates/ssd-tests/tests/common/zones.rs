@@ -42,7 +42,7 @@ pub fn layout(setup: &Setup) -> ZoneLayout {
     }
 }
 
-/// So many pages from `lpn` on.
+/// This many pages from `lpn` on.
 pub fn command(at: u64, op: HostOp, lpn: u32, pages: u32) -> HostCommand {
     HostCommand { at: SimTime(at), op, lba: Lba(u64::from(lpn) * 8), sectors: pages * 8, stream: StreamId::default() }
 }
@@ -54,7 +54,7 @@ pub fn coded(setup: &Setup, zones: &[u32]) -> Session {
     session
 }
 
-/// Reads zones, and lets the drive go off line so many times; the last request is long after that.
+/// Reads zones, and lets the drive go off line this many times; the last request is long after that.
 pub fn warm_up(session: &mut Session, setup: &Setup, zones: &[u32], times: u32) {
     let pages = layout(setup).zone_pages();
     let reads = zones.iter().zip((1..=zones.len() as u32).rev());

@@ -203,7 +203,7 @@ fn the_canary_is_caught() {
         let mix = Mix { discards: 0.0, partial: 0.0, max_pages: 1, ..MIX };
         let mut caught = 0;
         kill_dies(&SchemeChoice::named(entry.name), mix, 0.6, 1, |_, _, _, wrong| caught += u32::from(wrong.is_some()));
-        assert!(caught > 0, "{} loses data and nobody noticed", entry.name);
+        assert!(caught > 0, "{} loses data and no one noticed", entry.name);
     }
 }
 

@@ -1,5 +1,5 @@
 //! The fault atlas: which failures each registered scheme survives, as found by trying.
-//! `docs/fault-atlas.md` must say what this finds; one command writes it anew.
+//! `docs/fault-atlas.md` must say what this finds; one command writes it again.
 
 use crate::common::{MIX, Mix, drive, promise, run, schemes, setup_of, workload};
 use flashkeep_ssd as ssd;
@@ -204,7 +204,7 @@ fn atlas() -> String {
          Each cell is {trials} trials on a drive of {dies} dies with {blocks} blocks of 8 pages, half of what the scheme can keep\n\
          in use, after 200 mixed requests. A failure strikes the drive at rest, at a place drawn at random (a page that holds\n\
          something current); then every logical page (LPN) is read and compared with what was written. *survives*: all of them\n\
-         came back in every trial. *lost, reported*: so many LPNs answered with a media error, least and most of the trials. Wrong\n\
+         came back in every trial. *lost, reported*: this many LPNs answered with a media error, least and most of the trials. Wrong\n\
          bytes would fail the test. `one read in a thousand`: each page read is uncorrectable with that probability, for once.\n\
          Failures in the middle of requests are the business of `crates/ssd-tests/tests/conformance/every_step.rs`.\n\n"
     );

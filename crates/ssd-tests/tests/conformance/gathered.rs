@@ -187,7 +187,7 @@ fn setup_of_one_line() -> Setup {
     Setup { drive, ..base }
 }
 
-/// The power is cut again and again, the drive mounted, and all parities are computed anew. Catches sums by word line that a cut
+/// The power is cut again and again, the drive mounted, and all parities are computed again. Catches sums by word line that a cut
 /// leaves with pages that are not in flash, and a mount that takes them for sums of whole blocks.
 #[test]
 fn sums_by_word_line_survive_power_cuts() {

@@ -63,7 +63,7 @@ fn cut_after_giving_up(scheme: &SchemeChoice, share: usize, without: Option<Safe
 }
 
 /// Pages were lost, and GC gave them up. Fails if a cut brings an older version back: what GC noted says
-/// that the page is lost, and the journal says so of pages that nobody has given up yet.
+/// that the page is lost, and the journal says so of pages that no one has given up yet.
 #[test]
 fn what_gc_gave_up_does_not_come_back_older_after_a_cut() {
     let (mut tried, mut noticed) = (0, 0);
@@ -76,7 +76,7 @@ fn what_gc_gave_up_does_not_come_back_older_after_a_cut() {
         noticed += u32::from(without.wrong.is_some());
     }
     assert!(tried > 0, "no page that was given up had an older version in flash");
-    assert!(noticed > 0, "nobody kept a journal, and nobody noticed");
+    assert!(noticed > 0, "no one kept a journal, and no one noticed");
 }
 
 /// The same of every scheme, when each second page is lost and codewords bring some of them back. Fails if a page that nothing

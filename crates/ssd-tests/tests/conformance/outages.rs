@@ -94,7 +94,7 @@ fn a_read_that_brings_another_page_is_noticed_and_solved_for() {
             let promises = promise(&choice, &small(&choice, BufferKind::Off, seed).drive) > 0;
             assert!(!promises || rebuilt > 0, "{choice}: nothing was solved for; repeat with: {again}");
             let (.., wrong) = misread(&choice, Some(SafetyRule::Compare), seed);
-            assert!(wrong.is_some(), "{choice}: nobody compares, and nobody noticed; repeat with: {again}");
+            assert!(wrong.is_some(), "{choice}: no one compares, and no one noticed; repeat with: {again}");
         }
     }
 }

@@ -189,7 +189,7 @@ fn coding_takes_the_time_of_the_papers_hardware() {
     }
 }
 
-/// Codes that do not fit beside the page, and names that nobody knows, are refused.
+/// Codes that do not fit beside the page, and names that no one knows, are refused.
 #[test]
 fn what_does_not_fit_is_refused_with_what_would() {
     let refused = |policy: Ecc, change: fn(&mut Setup)| {

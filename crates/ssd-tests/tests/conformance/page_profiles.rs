@@ -105,7 +105,7 @@ fn without_a_flush_nothing_is_found() {
     }
 }
 
-/// Every flush costs a program for each page of a copy, and an erase for each block that is begun anew, all counted as metadata.
+/// Every flush costs a program for each page of a copy, and an erase for each block that is begun again, all counted as metadata.
 /// Catches copies that are free, and erases that are not needed.
 #[test]
 fn what_flushes_cost_is_counted() {

@@ -96,7 +96,7 @@ fn a_series_changes_nothing_and_adds_up_to_the_run() {
     }
 }
 
-/// Catches arrivals in the wrong bin, held against the commands themselves, and a queue that is not what was asked for.
+/// Catches arrivals in the wrong bin, checked against the commands themselves, and a queue that is not what was asked for.
 #[test]
 fn arrivals_and_the_queue_are_those_of_the_commands() {
     let setup = setup("raid5", drive(6, 24, 16, 1), 0.8);

@@ -75,7 +75,7 @@ fn pages_lie_with_their_stream() {
     }
 }
 
-/// Cuts the power, mounts, goes on, and so on: write pointers are opened anew, and what is found is collected into those of its
+/// Cuts the power, mounts, goes on, and so on: write pointers are opened again, and what is found is collected into those of its
 /// stream. Catches a mount that forgets streams, and loses what was acknowledged.
 #[test]
 fn a_mount_finds_the_stream_of_each_page() {

@@ -68,7 +68,7 @@ fn total(rows: &[AnsweredRequest], wait: Wait) -> u64 {
 }
 
 /// Every scheme with every buffer, with dies that die and pages that cannot be read. Catches a request that is answered on
-/// a way that nobody explains, and waits that cannot be: without a buffer, without parity, without losses.
+/// a way that no one explains, and waits that cannot be: without a buffer, without parity, without losses.
 #[test]
 fn waits_add_up_to_every_latency_of_every_scheme() {
     for choice in schemes() {
@@ -115,7 +115,7 @@ fn alone(op: HostOp, at: u64, lpn: u64) -> HostCommand {
     HostCommand { at: SimTime(at), op, lba: Lba(lpn * 8), sectors: 8, stream: StreamId::default() }
 }
 
-/// Requests that meet nobody: their waits by hand, from the times of the drive (0.3 us a command, 400 MT/s).
+/// Requests that meet no one: their waits by hand, from the times of the drive (0.3 us a command, 400 MT/s).
 #[test]
 fn a_lone_request_waits_for_its_own_work_alone() {
     let setup = setup("none", drive(6, 16, 8, 1), 0.5);

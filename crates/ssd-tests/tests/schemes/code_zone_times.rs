@@ -269,7 +269,7 @@ impl Beside {
     }
 }
 
-/// Reads of so many threads in sequence, one after the other, a few of them random, with some writes near
+/// Reads of this many threads in sequence, one after the other, a few of them random, with some writes near
 /// where they read.
 fn sequences(seed: u64, threads: u64, count: u64, whole: bool, user: u32) -> Vec<HostCommand> {
     let mut draws = Streams::new(seed).stream("test/sequences");

@@ -91,7 +91,7 @@ fn blocks_bad_from_the_factory_and_blocks_that_go_bad_leave_rows_without_breakin
     }
 }
 
-/// An empty drive, and a write of so many logical pages.
+/// An empty drive, and a write of this many logical pages.
 fn empty() -> Setup {
     let mut setup = ds_raid(&[]);
     setup.precondition.fill = 0.0;

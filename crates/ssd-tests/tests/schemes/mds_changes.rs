@@ -112,7 +112,7 @@ fn the_code_changes_by_itself_after_groups_or_with_wear() {
 }
 
 /// Section 3.4's outlook: a drive that fails more and more gives its groups a stronger code. Reads fail now and then here, and
-/// after so many the drive survives two dies.
+/// after this many the drive survives two dies.
 #[test]
 fn the_code_changes_with_the_failures_that_the_drive_observes() {
     let base = groups(&[("k", "7"), ("then", "6+2"), ("change_at_failures", "20")], drive(8, 24, 8, 1), 0.6);

@@ -34,7 +34,7 @@ fn command(op: HostOp, page: u32, pages: u32) -> HostCommand {
     HostCommand { at: SimTime(0), op, lba: Lba(u64::from(page) * 8), sectors: pages * 8, stream: StreamId::default() }
 }
 
-/// A fork of the drive as it stands, drained.
+/// A fork of the drive as it is, drained.
 fn fork(session: &mut Session) -> Session {
     let mut copy = None;
     let read = [command(HostOp::Read, 0, 1)];
@@ -146,7 +146,7 @@ fn coverage(session: &mut Session) -> (u32, u32) {
     coverage_now(session)
 }
 
-/// As [`coverage`], of the drive as it stands: parity goes on being built while time passes.
+/// As [`coverage`], of the drive as it is: parity goes on being built while time passes.
 fn coverage_now(session: &mut Session) -> (u32, u32) {
     session.check_counts();
     let audited = session.audit().unwrap();

@@ -32,7 +32,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let added = if deviation > 0.0 { (mean + deviation * draws.normal()).round().max(0.0) } else { mean } as u32;
             self.core.device.array.set_age(block, |info| {
                 info.pe += added;
-                // Nobody can have read an erased block.
+                // No one can have read an erased block.
                 info.reads = if info.next_page > 0 { age.reads } else { 0 };
             });
             let (unit, pe) = (self.core.map.unit_of_block(block), self.core.device.array.block(block).pe);

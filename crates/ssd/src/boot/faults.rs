@@ -4,7 +4,7 @@ use crate::config::{Faults, SetupError};
 use nand::Faulty;
 use vocab::{Stream, Streams};
 
-/// Refuses faults that come later to a drive whose requests nobody counts from its beginning.
+/// Refuses faults that come later to a drive whose requests no one counts from its beginning.
 pub(crate) fn check_from_the_beginning(faults: &Faults) -> Result<(), SetupError> {
     match faults.dead_die_at_request {
         0 => Ok(()),

@@ -204,7 +204,7 @@ impl<P: HostPayload, A: FlashArray<P>> Boot<'_, P, A> {
         Ok(())
     }
 
-    /// Codes are built anew; pages say how they are encoded.
+    /// Codes are built again; pages say how they are encoded.
     fn restart_ecc(&mut self) -> Result<(), SetupError> {
         self.engine.resume_ecc(None, self.setup, &self.streams);
         Ok(())

@@ -156,7 +156,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             let slots = self.core.device.folds.programmed_slots() - before;
             steady.waf = slots as f64 / f64::from(window);
             steady.overwrites = written as f64 / f64::from(working_set);
-            // A window that wrote flash nobody had to erase says nothing of those to come.
+            // A window that wrote flash no one had to erase says nothing of those to come.
             if !erased.is_used_up(&self.core.map) {
                 continue;
             }

@@ -14,8 +14,8 @@ use vocab::{HostCommand, HostOp, SECTOR_BYTES};
 pub enum WarmUp {
     /// Until write amplification is steady: while as much as the spare is written it is what it was before, while as much was written.
     /// Windows are a quarter of that; half of it hides a slow drift.
-    /// Where the workload repeats itself after so many pages, the last half of that is held against the same half of the time before: its
-    /// phases are no change of the drive. It ends where the workload begins again: what was written last would be written anew at once.
+    /// Where the workload repeats itself after this many pages, the last half of that is checked against the same half of the time before: its
+    /// phases are no change of the drive. It ends where the workload begins again: what was written last would be written again at once.
     UntilSteady {
         /// How much they may differ.
         within: f64,
@@ -45,10 +45,10 @@ pub(crate) struct Warmed {
 const WINDOWS_MAX: usize = 32;
 
 /// Windows of the longest period that is waited for. A longer one writes the spare several times whenever it is measured, so half as much
-/// as that makes the drive its own, and nobody asks whether it is steady.
+/// as that makes the drive its own, and no one asks whether it is steady.
 const PERIOD_MAX: u64 = 16;
 
-/// When a warm-up is looked at, and what is held against each other.
+/// When a warm-up is looked at, and what is checked against each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Plan {
     /// Logical pages of a window.
@@ -67,7 +67,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// For a drive with so many spare slots.
+    /// For a drive with this many spare slots.
     fn new(until: WarmUp, spare: u64) -> Self {
         let window = (spare / 4).max(1);
         let plan = Self { window, period: 4, compared: 4, within: 0.0, at_most: WINDOWS_MAX, is_asked: true, is_phased: false };
@@ -104,7 +104,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Commands until they have written so many pages.
+/// Commands until they have written this many pages.
 struct Window<'a> {
     commands: &'a mut dyn Iterator<Item = HostCommand>,
     sectors_per_page: u64,

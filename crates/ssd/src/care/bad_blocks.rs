@@ -16,7 +16,7 @@ use vocab::{BlockAddr, Slot};
 
 impl<P: HostPayload> Care<P> {
     /// The newest copy of such contents in flash that is not newer, with its rank, `but` that one. It may have been superseded
-    /// by what failed just now while it was on its way itself; then its block is kept only because nobody has erased it yet.
+    /// by what failed just now while it was on its way itself; then its block is kept only because no one has erased it yet.
     pub fn newest_copy<A: FlashArray<P>>(
         &self,
         core: &Core<P, A>,

@@ -213,7 +213,7 @@ impl<P: HostPayload> Care<P> {
         self.read_on(core, writer, (log, victim), at_most)
     }
 
-    /// Reads the next pages of the victim, up to so many moves under way.
+    /// Reads the next pages of the victim, up to this many moves under way.
     fn read_on<A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,
@@ -341,7 +341,7 @@ fn gc(unit: Option<UnitId>) -> NextVictim {
     unit.map_or(NextVictim::None, |unit| NextVictim::Condemned(unit, Cause::Gc))
 }
 
-/// Reads a page with so many valid slots, to be moved.
+/// Reads a page with this many valid slots, to be moved.
 #[inline]
 fn read_to_move<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, log: usize, ppn: Ppn, valid: u32) {
     if core.device.is_programmed(ppn) {
@@ -559,7 +559,7 @@ mod tests {
         assert_eq!(bench.care.wanted, [(first, Cause::WearLevel)]);
     }
 
-    /// During a mount nothing is collected: what would count without the pages that are being written anew stays.
+    /// During a mount nothing is collected: what would count without the pages that are being written again stays.
     #[test]
     fn a_mount_collects_nothing() {
         let (mut bench, ..) = bench(|_| {});

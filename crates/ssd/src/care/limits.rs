@@ -83,7 +83,7 @@ fn start_with<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, by_wear: 
     core.limits = limits;
 }
 
-/// Nobody knows how often blocks were read: each that is written counts as read out.
+/// No one knows how often blocks were read: each that is written counts as read out.
 pub(crate) fn assume_read_often<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>) {
     if !core.limits.is_on() {
         return;
@@ -490,7 +490,7 @@ mod tests {
     }
 
     /// Two blocks of one die, one new and one with 15,000 P/E cycles, under limits that follow wear. Catches limits of
-    /// another block's wear, an order by age alone, and a class that is looked up anew after the erase.
+    /// another block's wear, an order by age alone, and a class that is looked up again after the erase.
     #[test]
     fn a_worn_block_is_recycled_sooner_than_a_new_one() {
         let mut bench = Bench::new("none", |_| {});

@@ -1,4 +1,4 @@
-//! What keeps a drive sound while nobody asks: GC, rebuild, scrub, limits, refresh, bad blocks.
+//! What keeps a drive sound while no one asks: GC, rebuild, scrub, limits, refresh, bad blocks.
 
 pub(crate) mod bad_blocks;
 pub(crate) mod collect;
@@ -29,7 +29,7 @@ use vocab::{BlockAddr, Cause};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DriveIs {
     Up,
-    /// Pages that a power cut met are still being written anew: units are only erased, not collected.
+    /// Pages that a power cut met are still being written again: units are only erased, not collected.
     Mounting,
 }
 
@@ -47,11 +47,11 @@ pub(crate) enum HostUse {
 pub(crate) struct Damage {
     /// Blocks that went bad, of superblocks whose erase is still to be tried.
     pub uncleared: BTreeSet<BlockAddr>,
-    /// Blocks a page of which was not what the controller had programmed: to be written anew.
+    /// Blocks a page of which was not what the controller had programmed: to be written again.
     pub astray: BTreeSet<BlockAddr>,
 }
 
-/// What keeps a drive sound while nobody asks.
+/// What keeps a drive sound while no one asks.
 #[derive(Clone)]
 pub(crate) struct Care<P: HostPayload> {
     pub collectors: Vec<Collector>,
@@ -74,7 +74,7 @@ pub(crate) struct Care<P: HostPayload> {
 }
 
 impl<P: HostPayload> Care<P> {
-    /// Nothing to do yet, for a map of so many logs.
+    /// Nothing to do yet, for a map of this many logs.
     pub fn new(setup: &Setup, protection: &Protection, logs: usize) -> Self {
         // Segments would move full blocks for a page of garbage.
         let idle_free_blocks = setup.gc.idle_free_blocks.min(if Way::of(protection).facts().has_segments { 1 } else { u32::MAX });

@@ -104,12 +104,12 @@ impl<P> Rebuild<P> {
         !self.again
     }
 
-    /// Begins to take steps of the walk; false if somebody does so already.
+    /// Begins to take steps of the walk; false if someone does so already.
     pub fn start_walking(&mut self) -> bool {
         !std::mem::replace(&mut self.walking, true)
     }
 
-    /// The next step of a walk over so many stripes.
+    /// The next step of a walk over this many stripes.
     pub fn next_step(&mut self, stripes: u32) -> Walk {
         while (self.under_way.len() as u32) < self.at_once {
             match self.walk {
@@ -137,7 +137,7 @@ impl<P> Rebuild<P> {
         is_new
     }
 
-    /// The host wrote a strip anew and those contents were lost: a solve that is under way may give the version before them.
+    /// The host wrote a strip again and those contents were lost: a solve that is under way may give the version before them.
     pub fn strip_lost_again(&mut self, strip: Strip) {
         self.under_way.entry(strip).and_modify(|begun| begun.place = None);
     }
@@ -153,7 +153,7 @@ impl<P> Rebuild<P> {
         self.under_way.get(&strip).is_some_and(|begun| begun.place != Some(place))
     }
 
-    /// A strip that was overtaken is begun anew, at this place. True if it is to be solved for: a solve that is under way is
+    /// A strip that was overtaken is begun again, at this place. True if it is to be solved for: a solve that is under way is
     /// looked at when it ends.
     pub fn begin_anew(&mut self, strip: Strip, place: Place) -> bool {
         let begun = self.under_way.get_mut(&strip).expect("what was overtaken is under way");
@@ -305,7 +305,7 @@ mod tests {
         assert!(rebuild.strip_begun(strip, at(7)) && !rebuild.strip_begun(strip, at(9)), "it is under way");
         assert!(rebuild.solve_ended(strip) && !rebuild.was_overtaken(strip, at(7)), "nothing was written");
         assert!(rebuild.was_overtaken(strip, at(9)), "it lies elsewhere, on a die that is dead, too");
-        assert!(rebuild.begin_anew(strip, at(9)) && !rebuild.was_overtaken(strip, at(9)), "it was begun anew");
+        assert!(rebuild.begin_anew(strip, at(9)) && !rebuild.was_overtaken(strip, at(9)), "it was begun again");
         rebuild.strip_lost_again(strip);
         assert!(rebuild.solve_ended(strip) && rebuild.was_overtaken(strip, at(9)), "a program failed");
         rebuild.strip_done(strip);
@@ -317,7 +317,7 @@ mod tests {
         ParkedStrip { stripe: StripeId(3), strip: 1, payload }
     }
 
-    /// Catches a parity that was kept in the controller, then written anew by a commit, and kept there again for want of room:
+    /// Catches a parity that was kept in the controller, then written again by a commit, and kept there again for lack of room:
     /// the one that was kept first went to flash (torture, seed 303, 1706695).
     #[test]
     fn of_contents_that_wait_for_room_twice_the_newer_wait() {

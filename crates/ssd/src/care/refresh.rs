@@ -121,7 +121,7 @@ pub(crate) struct EccBefore<'a> {
 }
 
 impl<P: HostPayload> Care<P> {
-    /// The drive was mounted: codes are those that the pages say, policies begin anew. The drive as it was
+    /// The drive was mounted: codes are those that the pages say, policies begin again. The drive as it was
     /// `before` the cut has the codes that were built for it.
     pub fn resume_ecc<A: FlashArray<P>>(
         &mut self,
@@ -217,7 +217,7 @@ impl<P: HostPayload> Care<P> {
         }
     }
 
-    /// The drive has another temperature: deadlines are set anew.
+    /// The drive has another temperature: deadlines are set again.
     pub fn note_warmed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
         if !self.refresh.has_deadlines() {
             return;
@@ -247,7 +247,7 @@ impl<P: HostPayload> Care<P> {
         if self.refresh.policy != Some(RefreshPolicy::Joint) {
             return;
         }
-        // The bisection costs more than a read: it is done anew each 64 reads.
+        // The bisection costs more than a read: it is done again each 64 reads.
         if core.device.array.block(core.device.block_of(ppn)).reads.is_multiple_of(64) {
             self.note_programmed(core, ppn);
         }
@@ -459,7 +459,7 @@ mod tests {
     }
 
     /// The rate of errors that the model gives the block at its deadline is half of what its code bears. Catches a
-    /// bisection that ends in the wrong place, and a rate that is held against another code's limit.
+    /// bisection that ends in the wrong place, and a rate that is checked against another code's limit.
     #[test]
     fn under_joint_a_unit_is_due_when_its_rate_reaches_the_share_of_what_its_code_bears() {
         let (mut bench, block) = bench(RefreshPolicy::Joint);

@@ -1,6 +1,6 @@
 //! Scrub: rows of closed superblocks are read in turn, obsolete pages too. An obsolete page is
 //! still a member of its row's parity, so one that became unreadable has taken the protection of
-//! the live ones without anybody noticing (theory.md, I9). A row in which a page does not read
+//! the live ones without anyone noticing (theory.md, I9). A row in which a page does not read
 //! has its superblock collected.
 
 use crate::care::{Care, HostUse};
@@ -46,7 +46,7 @@ impl<P: HostPayload> Care<P> {
         }
     }
 
-    /// The scrub's time has come. It goes on while the host does: a drive that nobody uses
+    /// The scrub's time has come. It goes on while the host does: a drive that no one uses
     /// comes to rest.
     pub fn scrub_due<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, host: HostUse) {
         core.device.calendar.clear(timer(&core.device.grid));
@@ -126,7 +126,7 @@ mod tests {
         bench.core.map.rows_mut().cover(row, dies.iter().copied().collect(), DieId(parity));
     }
 
-    /// The next superblock, of which so many rows are written; with a valid page of this logical page, if any.
+    /// The next superblock, of which this many rows are written; with a valid page of this logical page, if any.
     fn write_superblock(bench: &mut Bench, rows: u32, valid: Option<u32>) -> u32 {
         let (superblock, _) = bench.core.map.open_row(Stream::Host).expect("the log has room");
         if let Some(lpn) = valid {
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(dies_read(&mut bench), [0, 2, 3]);
     }
 
-    /// Catches a scrub that keeps a drive awake which nobody uses, or stops while the host goes on.
+    /// Catches a scrub that keeps a drive awake which no one uses, or stops while the host goes on.
     #[test]
     fn the_scrub_goes_on_while_the_host_does() {
         let mut bench = bench();

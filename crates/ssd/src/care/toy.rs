@@ -1,4 +1,4 @@
-//! A toy service, for tests alone: every so often it reads the first page of the next full block, so that one that
+//! A toy service, for tests alone: every this often it reads the first page of the next full block, so that one that
 //! cannot be read is noticed. It shows what a service consists of (ARCHITECTURE.md, "Adding a service"): a timer, what is
 //! due, and what a read means.
 
@@ -23,7 +23,7 @@ impl Inspection {
         core.schedule(Timer::Scrub, core.device.now + self.every);
     }
 
-    /// The timer's arm: reads the next full block, if there is one, and sets out anew.
+    /// The timer's arm: reads the next full block, if there is one, and sets out again.
     fn due<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
         core.clear(Timer::Scrub);
         let units = core.map.units() as u32;

@@ -1,4 +1,4 @@
-//! What an audit finds: every parity is computed anew from flash. For tests.
+//! What an audit finds: every parity is computed again from flash. For tests.
 
 use crate::core::Core;
 use device::contents::HostPayload;

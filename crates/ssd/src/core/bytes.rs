@@ -24,7 +24,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Payloads have so many bytes.
+    /// Payloads have this many bytes.
     pub fn new(slot: usize) -> Self {
         Self { bytes: Vec::new(), behind: Vec::new(), slot }
     }
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
         self.begins + self.at
     }
 
-    /// A field of so many bytes, read before, has an impossible value.
+    /// A field of this many bytes, read before, has an impossible value.
     pub fn refuse<T>(&self, size: usize, field: &'static str, reason: String) -> Read<T> {
         Err(Malformed { at: self.place() - size, field, reason })
     }
@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// So many payloads, which stand behind all else.
+    /// This many payloads, which stand behind all else.
     pub fn payloads(&mut self, count: u32, field: &'static str) -> Read<Vec<PageBuf>> {
         (0..count).map(|_| self.payload(field)).collect()
     }

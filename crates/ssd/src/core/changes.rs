@@ -1,6 +1,6 @@
-//! What changed since somebody last asked, for those who save it.
+//! What changed since someone last asked, for those who save it.
 
-/// Things that changed, in order and perhaps more than once; nothing is noted before somebody watches.
+/// Things that changed, in order and perhaps more than once; nothing is noted before someone watches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Changes<T>(Option<Vec<T>>);
 
@@ -11,7 +11,7 @@ impl<T> Default for Changes<T> {
 }
 
 impl<T> Changes<T> {
-    /// Somebody saves what changes from now on.
+    /// Someone saves what changes from now on.
     pub fn watch(&mut self) {
         self.0 = Some(Vec::new());
     }

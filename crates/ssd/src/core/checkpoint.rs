@@ -38,7 +38,7 @@ pub(crate) enum Summary {
 #[derive(Clone, Debug)]
 pub(crate) struct Checkpoint {
     of: Vec<Summary>,
-    /// Blocks whose summaries changed, where somebody saves them.
+    /// Blocks whose summaries changed, where someone saves them.
     changed: Changes<BlockAddr>,
 }
 
@@ -53,7 +53,7 @@ impl Checkpoint {
         Self { of: summaries, changed: Changes::default() }
     }
 
-    /// Somebody saves it: from now on it tells which summaries changed.
+    /// Someone saves it: from now on it tells which summaries changed.
     pub fn watch(&mut self) {
         self.changed.watch();
     }

@@ -34,11 +34,11 @@ pub(crate) enum Effect {
     CompleteFrom { job: JobId, page: u32 },
     /// To the host and the way of writing: the job's pages get places, behind what already waits for space.
     Place { job: JobId },
-    /// To the host: pages leave the write buffer, oldest first, until so many dirty ones are left.
+    /// To the host: pages leave the write buffer, oldest first, until this many dirty ones are left.
     EvictDownTo { dirty: u32 },
     /// To the host: the page leaves the write buffer if it is still dirty.
     EvictIfDirty { lpn: Lpn },
-    /// To the host: pages leave the write buffer while somebody waits for room in it.
+    /// To the host: pages leave the write buffer while someone waits for room in it.
     MakeRoom,
     /// To the host: whoever waits first for room in the write buffer tries again, then the next.
     RetryBuffer,
@@ -195,7 +195,7 @@ impl<P> Effects<P> {
         &self.entries[number]
     }
 
-    /// From now on only what is pushed anew is handed on; the floor before.
+    /// From now on only what is pushed again is handed on; the floor before.
     #[inline]
     pub fn raise(&mut self) -> Below {
         std::mem::replace(&mut self.floor, Below { runs: self.runs.len(), entries: self.end })

@@ -26,7 +26,7 @@ pub(crate) enum Asker {
     Host,
     /// The write buffer evicts pages.
     Buffer,
-    /// Preconditioning: nobody waits.
+    /// Preconditioning: no one waits.
     Nobody,
     /// Code zones over another way of writing: the pages are the code of a group.
     Encoder { encode: EncodeId },
@@ -135,7 +135,7 @@ impl<P> Job<P> {
         self.pages.iter().map(|page| page.lpn.0).chain(self.range.0..self.range.1)
     }
 
-    /// The first page from `at` on that is written in part, where whole pages have so many sectors.
+    /// The first page from `at` on that is written in part, where whole pages have this many sectors.
     #[inline]
     pub fn next_partial(&self, at: usize, sectors: u32) -> Option<usize> {
         let is_partial = |page: &PageWrite<P>| (page.from, page.to) != (0, sectors);

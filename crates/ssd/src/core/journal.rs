@@ -22,7 +22,7 @@ pub(crate) struct Journal {
     /// Pages that only their codewords brought back at the last mount, with the ranks of these contents. They may be gone
     /// with the next cut until the host has read them. Known to the controller alone.
     unread: BTreeMap<Lpn, u64>,
-    /// Pages whose ranks changed, where somebody saves them.
+    /// Pages whose ranks changed, where someone saves them.
     changed: Changes<Lpn>,
 }
 
@@ -44,7 +44,7 @@ impl Journal {
         (0..).map(Lpn).zip(&self.ranks).filter(|(_, rank)| **rank > 0).map(|(lpn, _)| lpn)
     }
 
-    /// Somebody saves it: from now on it tells which pages changed.
+    /// Someone saves it: from now on it tells which pages changed.
     pub fn watch(&mut self) {
         self.changed.watch();
     }
@@ -54,7 +54,7 @@ impl Journal {
         self.changed.take()
     }
 
-    /// Of an empty drive with so many logical pages.
+    /// Of an empty drive with this many logical pages.
     pub fn new(pages: u32) -> Self {
         Self { ranks: vec![0; pages as usize], unread: BTreeMap::new(), changed: Changes::default() }
     }

@@ -80,7 +80,7 @@ impl ByWear {
         Self { limits, pages_per_block, tolerance, step, classes: Vec::new() }
     }
 
-    /// The class of blocks with so many P/E cycles.
+    /// The class of blocks with this many P/E cycles.
     fn class(&mut self, pe: PeCycles) -> u16 {
         let class = u16::try_from(pe.0 / self.step).unwrap_or(u16::MAX);
         let known = self.classes.len().max(usize::from(class) + 1);
@@ -121,7 +121,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Limits on the blocks of a drive of so many logs; `reads` are the counts so far.
+    /// Limits on the blocks of a drive of this many logs; `reads` are the counts so far.
     pub fn new(by_wear: ByWear, reads: Vec<u32>, logs: usize) -> Self {
         Self {
             by_wear: Some(by_wear),
@@ -190,7 +190,7 @@ impl Limits {
         self.stirred = true;
     }
 
-    /// A block of so many P/E cycles, of this log of so many blocks, got its first page. `is_since` says whether a block
+    /// A block of this many P/E cycles, of this log of this many blocks, got its first page. `is_since` says whether a block
     /// was not erased since a time.
     pub fn note_first_program(
         &mut self,
@@ -208,7 +208,7 @@ impl Limits {
         }
     }
 
-    /// A block was erased: its cells start anew, and the next one may have its turn.
+    /// A block was erased: its cells start again, and the next one may have its turn.
     pub fn note_erase(&mut self, block: BlockAddr) {
         self.reads[block.index()] = 0;
         self.stirred = true;

@@ -84,7 +84,7 @@ pub(crate) struct Core<P: HostPayload, A: FlashArray<P>> {
     pub retry: bool,
     /// The stream of each logical page, where the drive tells streams apart.
     pub streams: Option<Box<PageStreams>>,
-    /// Where the time of every request goes, where somebody asks.
+    /// Where the time of every request goes, where someone asks.
     ledgers: Option<Box<Ledgers>>,
 }
 

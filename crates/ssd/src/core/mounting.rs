@@ -8,9 +8,9 @@ use vocab::{Lpn, Ppn, Slot};
 /// What a mount has still to do.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mounting {
-    /// Pages to be read and written anew.
+    /// Pages to be read and written again.
     pub pages: Vec<Ppn>,
-    /// Pages that lack redundancy unless they are written anew: behind the others, where there is room.
+    /// Pages that lack redundancy unless they are written again: behind the others, where there is room.
     pub leaning: Vec<Ppn>,
     /// Units held back from erase until that is done, once for each reason.
     pub pins: Vec<UnitId>,
@@ -32,7 +32,7 @@ pub(crate) struct SpareCopies {
     pub others: Vec<(Lpn, Slot)>,
     /// The same where only a codeword brings the other copy back, in which nothing is that may not last.
     pub solved: Vec<(Lpn, Member)>,
-    /// Logical pages that lie where they may not last, with contents of which nobody was told.
+    /// Logical pages that lie where they may not last, with contents of which no one was told.
     pub older: Vec<OlderContents>,
 }
 

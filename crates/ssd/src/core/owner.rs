@@ -47,7 +47,7 @@ pub(crate) enum Owner {
     Erase { log: u16 },
     /// A reserved block: a page of it, or its erase.
     Reserved,
-    /// Nobody: a page that only keeps a row in step.
+    /// No one: a page that only keeps a row in step.
     #[default]
     Nobody,
 }

@@ -24,12 +24,12 @@ pub(crate) struct SafeMemory {
     pub journal: Journal,
     /// Whether a drive in files keeps the journal there: its flash may have lost parts.
     pub keeps_ranks: bool,
-    /// Whether blocks have more P/E cycles than their pages say, because somebody added some.
+    /// Whether blocks have more P/E cycles than their pages say, because someone added some.
     pub wear_was_added: bool,
 }
 
 impl SafeMemory {
-    /// The memory of a drive of so many blocks, all erased, and logical pages.
+    /// The memory of a drive of this many blocks, all erased, and logical pages.
     pub fn new(power: Power, blocks: u32, pages: u32) -> Self {
         let checkpoint = power.checkpoint.then(|| Checkpoint::fresh(blocks));
         let journal = if power.mountable { Journal::new(pages) } else { Journal::default() };

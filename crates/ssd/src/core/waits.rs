@@ -63,7 +63,7 @@ impl Ledger {
     }
 }
 
-/// The ledgers of all requests under way, where somebody asks.
+/// The ledgers of all requests under way, where someone asks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledgers {
     of_jobs: Vec<Ledger>,
@@ -159,7 +159,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
         Some(ledger)
     }
 
-    /// A stripe update of a job begins, or of nobody.
+    /// A stripe update of a job begins, or of no one.
     #[inline]
     pub fn update_begins(&mut self, op: OpId, job: Option<JobId>) {
         if let Some(ledgers) = &mut self.ledgers {

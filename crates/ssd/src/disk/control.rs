@@ -122,7 +122,7 @@ impl Disk {
         self.medium.save()
     }
 
-    /// The drive lies on a shelf for so long, switched off after it came to rest: its data age, and nobody refreshes them.
+    /// The drive lies on a shelf for so long, switched off after it came to rest: its data age, and no one refreshes them.
     /// Requests that wait are answered before, and their answers kept for the next [`Disk::run`].
     ///
     /// # Errors

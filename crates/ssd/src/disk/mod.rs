@@ -1,4 +1,4 @@
-//! A drive for somebody outside who has data of his own: a block device in sectors of 512 bytes, in memory or in files.
+//! A drive for someone outside who has data of his own: a block device in sectors of 512 bytes, in memory or in files.
 //!
 //! ```ignore
 //! let mut disk = Disk::in_memory(&setup)?;
@@ -13,7 +13,7 @@
 //! scrub and encoding go on. Everything is determined by the setup, its seed and the calls; a drive in files also
 //! by what the files hold.
 //!
-//! What reads find is held against what was written, sector by sector ([`crate::host::shadow`]): a wrong read is an error
+//! What reads find is checked against what was written, sector by sector ([`crate::host::shadow`]): a wrong read is an error
 //! ([`Failed::Wrong`]) and stays visible in [`Disk::first_mismatch`].
 
 mod climate;
@@ -330,7 +330,7 @@ impl Disk {
         }
     }
 
-    /// Lets so many events happen, or as many as there are.
+    /// Lets this many events happen, or as many as there are.
     ///
     /// # Errors
     /// As of [`Self::run`].
@@ -405,7 +405,7 @@ impl Disk {
         if !self.has_answers() {
             return Ok(told);
         }
-        // What was answered must outlive the process before anybody hears of it.
+        // What was answered must outlive the process before anyone hears of it.
         self.medium.save()?;
         let (answers, is_read_only) = on_engine_mut!(&mut self.medium, engine => {
             let is_read_only = engine.host.requests.read_only_since.is_some();

@@ -9,7 +9,7 @@ use vocab::{Nanos, SimTime};
 /// When something is to happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum When {
-    /// Once the drive has taken so many requests, the last of which is under way.
+    /// Once the drive has taken this many requests, the last of which is under way.
     Request(u64),
     /// After so much virtual time.
     Time(Nanos),
@@ -69,7 +69,7 @@ impl Schedule {
     }
 }
 
-/// Events that are kept at most until somebody asks.
+/// Events that are kept at most until someone asks.
 const HAPPENED_MAX: usize = 10_000;
 
 impl Disk {

@@ -16,9 +16,9 @@ pub enum Control {
     CutPower,
     /// It lies switched off for so long.
     Age(Nanos),
-    /// Nobody asks anything for so long.
+    /// No one asks anything for so long.
     Idle(Nanos),
-    /// Every block has so many P/E cycles more.
+    /// Every block has this many P/E cycles more.
     Wear(u32),
     /// It has this temperature, in degrees Celsius, from now on.
     Temperature(f64),
@@ -62,8 +62,8 @@ pub const CONTROLS: &[(&str, &str)] = &[
     ("wear-out N", "block N takes nothing any more; what it holds stays until an erase of it is tried"),
     ("cut-power", "what is volatile is gone; requests under way fail; the drive mounts and recovers"),
     ("age TIME", "the drive lies switched off for so long: 90d"),
-    ("idle TIME", "nobody asks anything for so long: GC, refresh and scrub go on"),
-    ("wear +CYCLES", "every block has so many P/E cycles more: +1000"),
+    ("idle TIME", "no one asks anything for so long: GC, refresh and scrub go on"),
+    ("wear +CYCLES", "every block has this many P/E cycles more: +1000"),
     ("temperature CELSIUS", "the drive has this temperature from now on: 55C"),
     ("silent CHANCE", "page reads return another page and report success with this probability: 1e-4"),
     ("slow die N x FACTOR", "reads, programs and erases of the die take so many times as long; x 1 undoes it"),

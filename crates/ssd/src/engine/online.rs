@@ -1,4 +1,4 @@
-//! A drive whose requests come one by one, from somebody who waits for answers: a device, not a replay.
+//! A drive whose requests come one by one, from someone who waits for answers: a device, not a replay.
 
 use crate::core::timer::{Resource, Timer};
 use crate::engine::Engine;

@@ -48,7 +48,7 @@ impl<'a> Upcoming<'a> {
         Self { commands, ahead, next: 0, most, start, arrived: 0 }
     }
 
-    /// The command that arrives next but so many.
+    /// The command that arrives next but this many.
     #[inline(always)]
     fn after(&self, others: usize) -> Option<&HostCommand> {
         self.ahead[(self.next + others) % (AHEAD + 1)].as_ref()
@@ -153,7 +153,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    /// Lets commands arrive until so many are unanswered.
+    /// Lets commands arrive until this many are unanswered.
     #[inline(always)]
     fn let_arrive_up_to(&mut self, depth: u32, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P, A>) {
         while self.host.requests.outstanding < depth

@@ -6,7 +6,7 @@
 //! is still waited for: then the rooms are given up one entry at a time, in the order of [`Room::GIVEN_UP`], until
 //! something moves again.
 //!
-//! The first room that refuses a write for want of space turns a drive that lost blocks or dies read-only
+//! The first room that refuses a write for lack of space turns a drive that lost blocks or dies read-only
 //! (`host::read_only`).
 
 use crate::core::jobs::Asker;
@@ -235,7 +235,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         (row.give_up)(self)
     }
 
-    /// Whether what waits under code zones is code, which nobody is promised: over another way of writing.
+    /// Whether what waits under code zones is code, which no one is promised: over another way of writing.
     fn only_code_waits(&self) -> bool {
         self.writer.zones.as_ref().is_some_and(|zones| zones.is_over())
     }

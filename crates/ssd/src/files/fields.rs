@@ -28,7 +28,7 @@ const GONE: u32 = u32::MAX;
 /// Bytes before those of a field.
 const HEAD: usize = 13;
 
-/// All fields as bytes. Payloads have so many bytes.
+/// All fields as bytes. Payloads have this many bytes.
 pub(super) fn all(fields: &Fields, slot: usize) -> Vec<u8> {
     let mut to = Writer::new(slot);
     changes(&Vec::new(), fields, &mut to);

@@ -1,4 +1,4 @@
-//! What was saved last of a drive. Fields are listed anew at each save and compared; of the pages of its write buffer, which are
+//! What was saved last of a drive. Fields are listed again at each save and compared; of the pages of its write buffer, which are
 //! many, only those are looked at that the buffer says it touched.
 
 use super::blocks::Blocks;
@@ -76,7 +76,7 @@ impl Kept {
         Some(to)
     }
 
-    /// A copy stays as it is until a part of it is erased. What it has is not held against what was saved: that may be much.
+    /// A copy stays as it is until a part of it is erased. What it has is not checked against what was saved: that may be much.
     fn catch_up_profiles(&mut self, drive: &Drive, to: &mut Writer) {
         let copies = drive.care.profiles.iter().flat_map(|profiles| profiles.copies());
         let saved = self.profiles.iter().map(|((_, at), _)| *at);

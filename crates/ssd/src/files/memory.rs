@@ -220,7 +220,7 @@ impl Memory {
         self.end - self.newest.end()
     }
 
-    /// Begins anew with a state, without a log. What the log has must be in the image.
+    /// Begins again with a state, without a log. What the log has must be in the image.
     pub fn begin(&mut self, state: &[u8]) -> Result<(), MemoryError> {
         let (length, before) = (state.len() as u64, self.newest);
         let has_room = before.sequence == 0 || STATES + length <= before.offset;
@@ -330,7 +330,7 @@ fn crc_of(bytes: &[u8]) -> u32 {
     coding::crc32c_append(crc32c(&bytes[..OWN_AT]), &bytes[HEAD..])
 }
 
-/// A transaction as it stands in the file.
+/// A transaction as it is in the file.
 struct Transaction {
     bytes: Vec<u8>,
     number: u64,

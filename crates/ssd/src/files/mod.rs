@@ -136,7 +136,7 @@ const LIVES: u64 = 1000;
 /// A drive in files, for as long as a process has them open.
 pub struct ImageSession {
     pub(crate) drive: Engine<PageBuf, Flash>,
-    /// `None`: somebody else has the files.
+    /// `None`: someone else has the files.
     memory: Option<Memory>,
     /// How often the files were opened.
     opened: u64,
@@ -148,7 +148,7 @@ pub struct ImageSession {
     broken: bool,
     /// Bytes that were saved.
     bytes_saved: u64,
-    /// Whether somebody else opened the files.
+    /// Whether someone else opened the files.
     is_foreign: bool,
     /// Whether the image may have something that is not durable and that the log does not have.
     image_lags: bool,
@@ -206,7 +206,7 @@ impl ImageSession {
     }
 
     /// Opens the files of a drive of this setup, mounts it, lets it recover and reads all of it, so that
-    /// later reads can be held against what was found.
+    /// later reads can be checked against what was found.
     ///
     /// # Errors
     /// Names file, byte and field of what is damaged, or the setting that is another.
@@ -501,7 +501,7 @@ fn check_for_files(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
     boot::faults::check_from_the_beginning(&setup.faults)?;
     if grid.dies() > MOST_DIES && Way::of(&protection).facts().brings_pages_back {
         return refuse(&format!(
-            "the drive has {} dies, valid are up to {MOST_DIES}: OOB bytes keep a set of so many",
+            "the drive has {} dies, valid are up to {MOST_DIES}: OOB bytes keep a set of this many",
             grid.dies()
         ));
     }

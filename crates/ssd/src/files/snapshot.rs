@@ -108,7 +108,7 @@ impl ImageSession {
     /// Copies the files, which nothing is under way in.
     ///
     /// # Errors
-    /// If they cannot be written, the name is none, or the files were opened by somebody else.
+    /// If they cannot be written, the name is none, or the files were opened by someone else.
     pub(crate) fn snapshot(&mut self, name: &str) -> Result<(), ImageSessionError> {
         check_name(name)?;
         self.refuse_foreign()?;
@@ -153,7 +153,7 @@ impl ImageSession {
 
     fn refuse_foreign(&self) -> Result<(), ImageSessionError> {
         if self.is_foreign {
-            return Err(SetupError::new("snapshots: not supported of files that somebody else opened".to_owned()).into());
+            return Err(SetupError::new("snapshots: not supported of files that someone else opened".to_owned()).into());
         }
         Ok(())
     }

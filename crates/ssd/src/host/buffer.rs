@@ -55,7 +55,7 @@ pub(crate) struct WriteBuffer<P> {
     clock: u64,
     /// Pages whose slots are free already.
     launched: usize,
-    /// Pages it held at most since somebody last asked.
+    /// Pages it held at most since someone last asked.
     most: usize,
     /// Jobs that wait for room.
     waiting: VecDeque<Waiting>,
@@ -65,7 +65,7 @@ pub(crate) struct WriteBuffer<P> {
     at_work: usize,
     /// Share of it that may be dirty before the oldest pages leave, in quarters.
     dirty_quarters: usize,
-    /// Pages that came, left, or have another age or other contents, where somebody saves them.
+    /// Pages that came, left, or have another age or other contents, where someone saves them.
     touched: Changes<u32>,
 }
 
@@ -88,7 +88,7 @@ pub(super) enum Ending {
 pub(super) struct Followup {
     /// Jobs that need not, or cannot, wait for it any longer.
     pub waiters: Vec<JobId>,
-    /// Whether it is to leave the buffer again at once, because somebody still waits for it.
+    /// Whether it is to leave the buffer again at once, because someone still waits for it.
     pub again: bool,
 }
 
@@ -119,7 +119,7 @@ impl<P: HostPayload> WriteBuffer<P> {
         self.touched.watch();
     }
 
-    /// Pages that were touched since somebody last asked, in order.
+    /// Pages that were touched since someone last asked, in order.
     pub fn take_touched(&mut self) -> Vec<u32> {
         let mut touched = self.touched.take();
         touched.sort_unstable();
@@ -179,7 +179,7 @@ impl<P: HostPayload> WriteBuffer<P> {
         self.entries.len() - self.launched
     }
 
-    /// A die has taken up the program of a page: its slot is free, unless the page was written anew meanwhile.
+    /// A die has taken up the program of a page: its slot is free, unless the page was written again meanwhile.
     pub(super) fn launched(&mut self, lpn: Lpn) {
         if let Some(entry) = self.entries.get_mut(&lpn.0)
             && entry.dirty.is_none()
@@ -412,7 +412,7 @@ impl<P: HostPayload> WriteBuffer<P> {
         Some(entry.waiters)
     }
 
-    /// The eviction of a page has ended. The page stays where flash did not take it, and where it was written anew
+    /// The eviction of a page has ended. The page stays where flash did not take it, and where it was written again
     /// meanwhile.
     pub(super) fn landed(&mut self, page: &PageWrite<P>, ending: Ending) -> Followup {
         let lpn = page.lpn.0;
@@ -499,7 +499,7 @@ mod tests {
         let Protection::Stripes(scheme) = tiny_scheme(&setup) else { panic!("static stripes") };
         let mut buffer = WriteBuffer::new(&setup.buffer, PAGES, Some(&*scheme));
         write(&mut buffer, 0);
-        assert_eq!(buffer.take_touched(), [], "nobody asked");
+        assert_eq!(buffer.take_touched(), [], "no one asked");
         buffer.note_touched();
         let mut saved: BTreeMap<u32, (u64, Tag)> =
             buffer.pages_with_ages().into_iter().map(|(lpn, age, page)| (lpn, (age, *page))).collect();
@@ -551,7 +551,7 @@ mod tests {
         assert_eq!(buffer.taken_slots(), 0);
     }
 
-    /// Catches a slot that is freed twice, one that stays free although the page was written anew, and a count that an
+    /// Catches a slot that is freed twice, one that stays free although the page was written again, and a count that an
     /// eviction, a discard or a failure leaves wrong.
     #[test]
     fn a_page_that_a_die_has_taken_up_takes_no_slot() {

@@ -90,7 +90,7 @@ impl Client {
         self.writes.insert(request, Bytes { first, bytes });
     }
 
-    /// A request arrives next that wants so many sectors from `first` on.
+    /// A request arrives next that wants this many sectors from `first` on.
     pub fn wants(&mut self, request: u64, first: u64, sectors: u32) {
         let per = u64::from(self.per_page);
         let pages = (first + u64::from(sectors)).div_ceil(per) - first / per;
@@ -161,13 +161,13 @@ impl Client {
         self.answers.push(ClientAnswer { request, result, at, latency });
     }
 
-    /// A page of a request was written, or discarded, and that is answered when so many requests have arrived.
+    /// A page of a request was written, or discarded, and that is answered when this many requests have arrived.
     pub fn page_answered(&mut self, request: u64, lpn: Lpn, arrived: u64, forced: bool) {
         self.shadow.answered(request, lpn, arrived, forced, self.oldest);
         self.unsettled.push_back((arrived, lpn));
     }
 
-    /// A flush was answered, when so many requests had arrived.
+    /// A flush was answered, when this many requests had arrived.
     pub fn flushed(&mut self, flush: u64, arrived: u64) {
         let pages = self.shadow.flushed(flush, self.oldest);
         self.unsettled.extend(pages.into_iter().map(|lpn| (arrived, lpn)));

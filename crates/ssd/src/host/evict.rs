@@ -217,7 +217,7 @@ impl<P: HostPayload> Host<P> {
         }
     }
 
-    /// Evicts pages, oldest first, until so many dirty ones are left.
+    /// Evicts pages, oldest first, until this many dirty ones are left.
     pub fn evict_down_to<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, dirty: usize) {
         if self.buffer.dirty_pages() > dirty {
             let oldest = self.buffer.oldest().expect("more pages are dirty than none");
@@ -260,7 +260,7 @@ impl<P: HostPayload> Host<P> {
         }
     }
 
-    /// An eviction is durable, or failed for want of space.
+    /// An eviction is durable, or failed for lack of space.
     pub(super) fn evicted<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: JobId) {
         let job = &mut core.jobs[id];
         let ending = match job.failed {
@@ -385,7 +385,7 @@ mod tests {
         assert_eq!(alone.placing_lpns(), each(0..5));
         alone.write(20..26);
         alone.write(15..16);
-        assert_eq!(alone.answered().len(), 16, "no room for six, and nobody overtakes them");
+        assert_eq!(alone.answered().len(), 16, "no room for six, and no one overtakes them");
         assert!(alone.host.has_waiting_for_buffer());
         let under_way = alone.placing.clone();
         for &job in &under_way[..5] {
@@ -563,7 +563,7 @@ mod tests {
         assert_eq!((alone.host.buffer.taken_slots(), alone.host.buffer.dirty_pages()), (3, 3));
     }
 
-    /// Catches a failed eviction that is not tried again although somebody waits for its pages.
+    /// Catches a failed eviction that is not tried again although someone waits for its pages.
     #[test]
     fn pages_that_flash_did_not_take_leave_again_where_somebody_waits() {
         let mut alone = plain(BufferKind::Volatile);

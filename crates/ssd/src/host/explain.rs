@@ -110,14 +110,14 @@ pub(crate) struct Explanations {
     pub folds: [WaitFolds; 2],
     /// The same of each flow, where there are several.
     pub flows: Vec<[WaitFolds; 2]>,
-    /// Requests answered since somebody last took them out; `None`: nobody keeps a log.
+    /// Requests answered since someone last took them out; `None`: no one keeps a log.
     pub log: Option<Vec<AnsweredRequest>>,
     /// Requests that had arrived before the run.
     pub before: u64,
 }
 
 impl Explanations {
-    /// Nothing is known yet of the requests of a run before which so many had arrived.
+    /// Nothing is known yet of the requests of a run before which this many had arrived.
     pub fn new(is_logged: bool, before: u64) -> Self {
         Self { folds: Default::default(), flows: Vec::new(), log: is_logged.then(Vec::new), before }
     }

@@ -28,7 +28,7 @@ impl Front {
         self.controller == Controller::default()
     }
 
-    /// When a command of so many sectors, done by the rest of the drive now, is answered.
+    /// When a command of this many sectors, done by the rest of the drive now, is answered.
     pub fn answer_at(&mut self, now: SimTime, kind: RequestKind, sectors: u32) -> SimTime {
         let controller = &self.controller;
         let (latency, every, link) = match kind {

@@ -58,7 +58,7 @@ pub(crate) struct Host<P: HostPayload> {
     pub observation: Observation<P>,
     /// The first wrong read, in words.
     pub first_mismatch: Option<String>,
-    /// Where the time of requests went, where somebody asks.
+    /// Where the time of requests went, where someone asks.
     pub explanations: Option<Box<Explanations>>,
 }
 

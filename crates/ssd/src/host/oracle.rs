@@ -1,5 +1,5 @@
 //! The oracle: what reads must return, from what was sent and answered alone. It knows nothing of the map, and every
-//! read is held against it.
+//! read is checked against it.
 //!
 //! For each logical page it keeps the version last sent, and how far the last answered version lies behind it
 //! ([`Versions`]): two bytes a page, four where a page is written often.

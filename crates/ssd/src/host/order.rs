@@ -137,7 +137,7 @@ mod tests {
     }
 
     /// Random writes and discards of few pages, which land in any order, against a queue that is searched from the
-    /// front. Catches a job that overtakes an earlier one of the same page, one that nobody wakes, and one that is
+    /// front. Catches a job that overtakes an earlier one of the same page, one that no one wakes, and one that is
     /// answered before it landed.
     #[test]
     fn jobs_of_the_same_page_go_on_in_order_of_arrival() {

@@ -44,7 +44,7 @@ mod tests {
     use vocab::Streams;
 
     /// Random jobs against a list of all that queue, in order of arrival. Catches a queue that is not first in,
-    /// first out, a page that stays held when nobody queues for it, and a page that is free while somebody does.
+    /// first out, a page that stays held when no one queues for it, and a page that is free while someone does.
     #[test]
     fn pages_go_from_job_to_job_in_order_of_arrival() {
         let mut draws = Streams::new(7).stream("page-locks");

@@ -1,5 +1,5 @@
 //! Reads of the host: served from the write buffer, from pages that are still being put together, or from flash;
-//! and held against what the host was told before.
+//! and checked against what the host was told before.
 
 use crate::core::effects::Parcel;
 use crate::core::owner::Owner;
@@ -23,7 +23,7 @@ pub(crate) struct Observation<P> {
     /// Whether the version that a read finds is the page's only one from then on. After a power cut a page may have
     /// one of several versions.
     pub settles_versions: bool,
-    /// Pages that were read, while somebody collects them; `None` inside stands for an unmapped page.
+    /// Pages that were read, while someone collects them; `None` inside stands for an unmapped page.
     pub pages: Option<Vec<(Lpn, Option<P>)>>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Observation<P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum PageRead {
-    /// The page, and those after it that the same flash read gives: so many were read, or their read was begun.
+    /// The page, and those after it that the same flash read gives: this many were read, or their read was begun.
     Begun(u32),
     /// The page is lost where the map has it: this is to be solved for.
     Lost(Target),
@@ -59,7 +59,7 @@ impl<P: HostPayload> Host<P> {
         None
     }
 
-    /// Reads the page and those after it that the same flash read gives, at most so many.
+    /// Reads the page and those after it that the same flash read gives, at most this many.
     #[inline]
     pub fn read_from<A: FlashArray<P>>(
         &mut self,

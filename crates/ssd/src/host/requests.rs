@@ -65,11 +65,11 @@ pub(crate) struct Requests {
     /// Requests of each flow, where there are several, and the flow of the request that arrives.
     pub flows: HostFlows,
     pub asking_flow: u16,
-    /// The most of them since somebody last asked.
+    /// The most of them since someone last asked.
     most: u32,
     /// Requests that have arrived in the life of the drive.
     pub arrived: u64,
-    /// What happened to requests since somebody last took it out; `None`: nobody wants to know.
+    /// What happened to requests since someone last took it out; `None`: no one wants to know.
     pub journal: Option<Journal>,
     /// When the first request of the run arrived, the last arrived, and the last was answered.
     pub first_arrival: Option<SimTime>,
@@ -140,7 +140,7 @@ impl Requests {
         }
     }
 
-    /// Whole pages in so many sectors; of a sector's number, its page.
+    /// Whole pages in this many sectors; of a sector's number, its page.
     #[inline]
     pub fn pages_in(&self, sectors: u64) -> u64 {
         match self.sector_bits {

@@ -30,7 +30,7 @@ struct Words {
     crc_of_zeros: u32,
     /// Exactly for what is taken for zeros.
     zeros: u32,
-    /// Nobody knows what the sector holds: it was written by another process, or a write of it failed.
+    /// No one knows what the sector holds: it was written by another process, or a write of it failed.
     unknown: u32,
 }
 
@@ -69,7 +69,7 @@ struct State {
 pub(crate) enum FirstContents {
     /// Nothing: all of it reads as zeros.
     Zeros,
-    /// What somebody else left there.
+    /// What someone else left there.
     Unknown,
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct Shadow {
 }
 
 impl Shadow {
-    /// Of a drive that nobody has written to since this process has it.
+    /// Of a drive that no one has written to since this process has it.
     pub fn new(pages: u32, sectors_per_page: u32, volatile: bool, first: FirstContents) -> Self {
         let sectors = pages as usize * sectors_per_page as usize;
         Self {
@@ -168,7 +168,7 @@ impl Shadow {
         }
     }
 
-    /// A write or discard of the page was answered, when so many requests had arrived; none before `oldest` is under way.
+    /// A write or discard of the page was answered, when this many requests had arrived; none before `oldest` is under way.
     pub fn answered(&mut self, request: u64, lpn: Lpn, arrived: u64, forced: bool, oldest: u64) {
         let Some(states) = self.states.get_mut(&lpn.0) else { return };
         if let Some(state) = states.iter_mut().find(|state| state.request == request) {
@@ -275,7 +275,7 @@ impl Shadow {
     pub fn power_cut(&mut self) -> Vec<Lpn> {
         self.failed.clear();
         for (lpn, possible) in std::mem::take(&mut self.adrift) {
-            // Nobody has read it since the cut before.
+            // No one has read it since the cut before.
             let range = self.range(Lpn(lpn));
             self.settled[range].fill(self.words.unknown);
             drop(possible);

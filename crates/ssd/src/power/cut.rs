@@ -166,7 +166,7 @@ impl<P> Remains<P> {
     }
 }
 
-/// Reads of a block are saved whenever so many more have come.
+/// Reads of a block are saved whenever this many more have come.
 pub(crate) const READS_SAVED_EVERY: u32 = 16;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {

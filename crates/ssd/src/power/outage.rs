@@ -11,8 +11,8 @@
 //!
 //! What must hold: nothing wrong is read, no invariant breaks, and what flash had at rest stays. Of the
 //! pages that a lost buffer held each may have any version sent, or none. Codewords whose sums are gone
-//! are data without redundancy until they have been written anew, or their parity has. Blocks whose reads
-//! nobody counts any more are taken for read as often as they may be.
+//! are data without redundancy until they have been written again, or their parity has. Blocks whose reads
+//! no one counts any more are taken for read as often as they may be.
 
 use vocab::SimTime;
 

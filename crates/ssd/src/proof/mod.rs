@@ -126,7 +126,7 @@ pub struct AlternativesInFlight {
 
 impl Session {
     /// Replays as [`Session::run`] does, and stops before every event: `each` hears its number
-    /// and may fork the drive as it stands, commands in flight and all.
+    /// and may fork the drive as it is, commands in flight and all.
     pub fn run_stepwise(
         &mut self,
         commands: &mut dyn Iterator<Item = HostCommand>,
@@ -161,7 +161,7 @@ impl Session {
     }
 
     /// As [`Self::read_back`]; what is found is what every later read must find, unless it is written
-    /// anew: after a power cut a page may have one of several versions, but it has one.
+    /// again: after a power cut a page may have one of several versions, but it has one.
     pub fn take_stock(&mut self) -> ReadBack {
         inside!(self.inner_mut(), prepared => prepared.engine.host.observation.settles_versions = true);
         let mut found = self.read_back();
@@ -398,7 +398,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             }
             let before = held.old_place(strip);
             if !held.covers.contains(strip) && before.is_some_and(|before| before != now) {
-                return Err(format!("strip {strip} of {stripe} was written anew and no parity covers it"));
+                return Err(format!("strip {strip} of {stripe} was written again and no parity covers it"));
             }
             let Some(payload) = self.stored_at(before.unwrap_or(now)) else { return Ok(None) };
             old.add(&payload);

@@ -1,4 +1,4 @@
-//! Flash as somebody finds it who takes it apart page by page: for checks that share no arithmetic with the engine.
+//! Flash as someone finds it who takes it apart page by page: for checks that share no arithmetic with the engine.
 
 use crate::core::flash::SessionPayload;
 use crate::core::sorted::sorted;

@@ -1,5 +1,5 @@
 //! Whether the drive could lose a part now: proofs take the next one when the last one is rebuilt. This asks the
-//! flash what no controller knows, whether pages that nobody has read are still there.
+//! flash what no controller knows, whether pages that no one has read are still there.
 
 use crate::core::flash::SessionPayload;
 use crate::engine::Drive;
@@ -31,7 +31,7 @@ impl Session {
 /// Logical pages that [`Session::standing`] looks at, spread evenly, where there are more.
 const LOOKED_AT: u32 = 1 << 16;
 
-/// What the drive would survive as it stands, beside what its scheme promises.
+/// What the drive would survive as it is, beside what its scheme promises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     /// Dies whose loss at a time loses no acknowledged data, as the scheme promises it in its present stage.
@@ -49,7 +49,7 @@ pub struct Standing {
 }
 
 impl Session {
-    /// What the drive would survive as it stands: each page is asked where it lies and what brings it back. Nothing changes.
+    /// What the drive would survive as it is: each page is asked where it lies and what brings it back. Nothing changes.
     #[must_use]
     pub fn standing(&self) -> Standing {
         inside!(self.inner(), prepared => prepared.engine.standing())
@@ -153,7 +153,7 @@ impl<P: SessionPayload> Drive<P> {
         }
     }
 
-    /// Whether the page is there and stays. What a cut may have met is read for a while: a mount writes it anew, but for pages
+    /// Whether the page is there and stays. What a cut may have met is read for a while: a mount writes it again, but for pages
     /// without room.
     fn lasts(&self, ppn: Ppn) -> bool {
         let device = &self.core.device;

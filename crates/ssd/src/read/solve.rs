@@ -287,7 +287,7 @@ impl<P: HostPayload> Reads<P> {
         }
     }
 
-    /// While a target waited, its page may have been written anew or moved: then it is read again. True if so.
+    /// While a target waited, its page may have been written again or moved: then it is read again. True if so.
     pub(crate) fn read_where_it_lies_now<A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,
@@ -329,7 +329,7 @@ impl<P: HostPayload> Reads<P> {
         true
     }
 
-    /// Nothing brings the page back from code; unless it was written anew, it is lost.
+    /// Nothing brings the page back from code; unless it was written again, it is lost.
     pub(crate) fn give_up<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, target: Target) {
         if !self.read_where_it_lies_now(core, below, target) {
             solved(core, target, Solution::Lost);

@@ -70,7 +70,7 @@ impl Alone {
         self.encode_groups(1);
     }
 
-    /// The same of so many groups.
+    /// The same of this many groups.
     fn encode_groups(&mut self, groups: u32) {
         let zones = self.writer.zones.as_mut().expect("zones");
         zones.scheme.on_read(Lpn(0), 4);
@@ -275,7 +275,7 @@ fn a_lost_page_of_code_is_reported_to_who_keeps_the_code() {
     assert_eq!((alone.effects(), alone.core.device.folds.media_errors), (vec![format!("{lose:?}"), part_done(Id::new(5))], 1));
 }
 
-/// Fails if a page is reported lost that was written anew while code was looked for, or if one that lies where its read
+/// Fails if a page is reported lost that was written again while code was looked for, or if one that lies where its read
 /// failed is read once more instead of being reported.
 #[test]
 fn a_page_that_was_written_anew_meanwhile_is_read_and_not_given_up() {
@@ -530,7 +530,7 @@ fn read_ahead_serves_what_it_fetched_until_that_is_written() {
     alone.run();
     alone.reads.ahead.as_mut().expect("read-ahead").forget(Lpn(first + 2), 8);
     alone.read(first + 2);
-    assert!(alone.core.device.commands.in_use() > 0, "it is read anew");
+    assert!(alone.core.device.commands.in_use() > 0, "it is read again");
     assert_eq!(alone.core.device.folds.around.ahead_hits, 2);
 }
 

@@ -25,7 +25,7 @@ pub struct FlowResult {
     pub read_latency_us: Latency,
     /// Latencies of writes.
     pub write_latency_us: Latency,
-    /// Where the time of latencies went; `None` where nobody asked.
+    /// Where the time of latencies went; `None` where no one asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<WaitsResult>,
 }

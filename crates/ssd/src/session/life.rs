@@ -67,7 +67,7 @@ pub struct Odds {
 }
 
 impl Session {
-    /// Executes commands in order, without time of their own, until the host has written so many logical pages. Each page that it writes
+    /// Executes commands in order, without time of their own, until the host has written this many logical pages. Each page that it writes
     /// takes `page_time` of the calendar. Commands that end, and a drive that turns read-only, end it as well.
     ///
     /// The drive must be one that was [written](Self::written) and not aged.
@@ -81,7 +81,7 @@ impl Session {
         inside!(self.inner(), prepared => prepared.engine.core.device.now)
     }
 
-    /// Leaps over so much of the calendar, in which each good block takes so many P/E cycles. Data written at or after `since` stay as old
+    /// Leaps over so much of the calendar, in which each good block takes this many P/E cycles. Data written at or after `since` stay as old
     /// as they are. Stripes whose blocks have become worn get the parity that asks for. The cycles that all blocks took together.
     ///
     /// # Panics
@@ -174,7 +174,7 @@ impl<P: SessionPayload> Drive<P> {
         stretch
     }
 
-    /// Every good block takes so many P/E cycles; how many all took together.
+    /// Every good block takes this many P/E cycles; how many all took together.
     fn take_cycles(&mut self, cycles: u32) -> u64 {
         let mut taken = 0;
         for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
@@ -228,7 +228,7 @@ impl<P: SessionPayload> Drive<P> {
     }
 }
 
-/// Probability that so many pages or more of the others of a codeword fail, which survives the loss of `survives` pages, its own among
+/// Probability that this many pages or more of the others of a codeword fail, which survives the loss of `survives` pages, its own among
 /// them. `fail` has the pages that one way of solving reads; where the code has more of them, they fail as often as these on average.
 fn too_many(fail: impl Iterator<Item = f64> + Clone, survives: usize) -> f64 {
     let mean = fail.clone().sum::<f64>() / (fail.clone().count() as f64).max(1.0);
@@ -257,7 +257,7 @@ struct PageRisk {
 }
 
 impl PageRisk {
-    /// Probability that it cannot be read so many hours later.
+    /// Probability that it cannot be read this many hours later.
     fn after(&self, hours: f64) -> f64 {
         (self.unreadable + self.an_hour * hours).clamp(0.0, 1.0)
     }

@@ -54,7 +54,7 @@ impl OfThese {
 }
 
 impl Newests {
-    /// Nothing is found yet of so many logical pages, which are all.
+    /// Nothing is found yet of this many logical pages, which are all.
     pub fn of_all(pages: u32) -> Self {
         Self::All(vec![None; pages as usize])
     }

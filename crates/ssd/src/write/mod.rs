@@ -183,7 +183,7 @@ impl<P: HostPayload> Writer<P> {
         self.stripe_scheme().is_some_and(|scheme| scheme.wants_parity(stripe, true))
     }
 
-    /// Whether the stripes on a block with so many P/E cycles have parity because the block is worn.
+    /// Whether the stripes on a block with this many P/E cycles have parity because the block is worn.
     pub fn has_parity_for_worn(&self, pe: u32) -> bool {
         self.stripes.worn_above.is_some_and(|limit| pe > limit.0) && self.wants_parity_when_worn(StripeId(0))
     }

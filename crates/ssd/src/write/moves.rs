@@ -33,7 +33,7 @@ impl<P> Default for Moves<P> {
 }
 
 impl<P> Moves<P> {
-    /// Forgets pages that the host wrote anew or discarded. Then: how many flash pages are to be written now.
+    /// Forgets pages that the host wrote again or discarded. Then: how many flash pages are to be written now.
     pub fn pages_to_write(&mut self, map: &Ftl, slots_per_page: u32, feed: Feed) -> u32 {
         self.queue.retain(|page| map.is_valid(page.from));
         let slots = self.queue.len() as u32;

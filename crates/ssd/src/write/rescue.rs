@@ -96,7 +96,7 @@ impl<P: HostPayload> Moves<P> {
             (Target::Move { slot, .. }, _) => Place::At(slot),
             (_, lpn) => core.map.lookup(lpn?),
         };
-        // What waits since its block was erased and written anew does not lie there any more.
+        // What waits since its block was erased and written again does not lie there any more.
         let lies_there = |page: &&Move<P>| {
             Place::At(page.from) == place && lpn.is_none_or(|lpn| page.contents.tag.role() == PageRole::Data(lpn))
         };

@@ -219,7 +219,7 @@ fn a_full_die_is_to_be_collected_and_the_job_goes_on_where_it_stopped() {
         let job = job(&mut core, 0..5, round + 1);
         (mirrors.place(&mut core, job) == Placed::NoRoom).then_some(core.jobs[job].next)
     });
-    assert!(placed.is_some_and(|next| next < 5), "nobody collects here");
+    assert!(placed.is_some_and(|next| next < 5), "no one collects here");
     let wanted: Vec<_> = std::iter::from_fn(|| core.out.pop()).collect();
     assert!(matches!(wanted[..], [Popped::Effect(Effect::CollectIfShort { .. })]), "{wanted:?}");
 }

@@ -123,7 +123,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// The key columns, as they stand in the table.
+    /// The key columns, as they are in the table.
     pub fn key(&self) -> String {
         let cut = self.cut.map_or("none", |cut| cut.name);
         // Some options are lists with commas.

@@ -254,7 +254,7 @@ impl Row<'_> {
         }
     }
 
-    /// Goes on for so many events; whether the drive came to rest before.
+    /// Goes on for this many events; whether the drive came to rest before.
     fn advance(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, events: u64) -> bool {
         let mut rested = true;
         let result = self.session.run_until(commands, pace, &mut |event| {

@@ -10,7 +10,7 @@ fn drive(scheme: &str, options: &[(&str, &str)]) -> Apart {
     drive_of((0, 2), scheme, options)
 }
 
-/// The same, of so many dies at least, with so many writes under way.
+/// The same, of this many dies at least, with this many writes under way.
 fn drive_of((dies, depth): (u32, u32), scheme: &str, options: &[(&str, &str)]) -> Apart {
     let scope = Scope::named(7, &[scheme.into()], &[], false).expect("a known scheme");
     let setups = (0..64).filter_map(|number| scope.replay(number * 16).0).map(|scenario| scenario.setup);
@@ -132,7 +132,7 @@ fn two_parities_of_a_row_do_without_a_page_that_both_sum() {
     assert!(more_are_bare > 0, "some row has two parities, and pages that count");
 }
 
-/// Fails if the second of two parities is held against the sum of the first: both must be spoilt to be noticed.
+/// Fails if the second of two parities is checked against the sum of the first: both must be spoilt to be noticed.
 #[test]
 fn of_two_parities_both_are_held_against_sums_of_their_own() {
     let (mut apart, name) = (drive("mds-groups", &[("m", "2")]), "mds-groups m=2");

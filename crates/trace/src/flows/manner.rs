@@ -32,11 +32,11 @@ pub enum ReadBack {
     InOrder,
     /// At the end of each pass, each place once, in the order of files and addresses: where places are written again.
     Sorted,
-    /// So many whenever the writes that are not yet read back are a multiple of a number; the rest at the end.
+    /// This many whenever the writes that are not yet read back are a multiple of a number; the rest at the end.
     Every {
         /// The number.
         backlog: u64,
-        /// So many.
+        /// This many.
         batch: u64,
     },
     /// The writes are not sent: what they would have written is read instead.

@@ -102,7 +102,7 @@ pub struct Rate {
 /// When the requests of a flow come.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pacing {
-    /// As soon as fewer than so many are unanswered.
+    /// As soon as fewer than this many are unanswered.
     Queue(u32),
     /// In time, each kind at its own rate.
     Each([Option<Rate>; 3]),
@@ -140,11 +140,11 @@ pub enum FlowClock {
 /// How much a flow asks for. Whatever is reached first ends it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
-    /// Ends when so many bytes were asked for.
+    /// Ends when this many bytes were asked for.
     pub bytes: Option<u64>,
     /// No request goes beyond the bytes.
     pub is_exact: bool,
-    /// Ends after so many requests.
+    /// Ends after this many requests.
     pub requests: Option<u64>,
     /// Ends before this time behind its start.
     pub until: Option<Nanos>,
@@ -171,7 +171,7 @@ pub struct Synthetic {
     pub pauses: Option<Pauses>,
     /// How much it is.
     pub amount: Amount,
-    /// A flush behind every so many writes.
+    /// A flush behind every this many writes.
     pub flush_every: Option<u64>,
     /// Whether writes must be durable when they are answered.
     pub fua: bool,
@@ -197,7 +197,7 @@ pub enum Requests {
         /// Ends before this time behind its start.
         until: Option<Nanos>,
     },
-    /// A recording, the first so many of its requests, so many times.
+    /// A recording, the first this many of its requests, this many times.
     Recorded {
         /// The recording.
         source: TraceSource,

@@ -82,7 +82,7 @@ impl Records for TapeReader {
 
 /// Which binary format the first bytes of a file are.
 pub(crate) fn sniff(prefix: &[u8]) -> Option<&'static Format> {
-    /// Records that are looked at: chance does not repeat itself so often.
+    /// Records that are looked at: chance does not repeat itself this often.
     const LOOKED: usize = 4;
     // Another version is told from other files, too.
     if prefix.starts_with(&MAGIC[..MAGIC.len() - 1]) {
@@ -181,7 +181,7 @@ impl Records for Merged {
     }
 }
 
-/// Reads so many bytes; false at the end of the file. A record that is cut is an error.
+/// Reads this many bytes; false at the end of the file. A record that is cut is an error.
 fn fill(bytes: &mut Bytes, record: &mut [u8]) -> Result<bool> {
     let mut filled = 0;
     while filled < record.len() {

@@ -1,7 +1,7 @@
 //! BIOtracer (Nexus 5 eMMC): `sector sectors bytes type generated started submitted finished`.
 //!
 //! Trace: Zhou et al., IISWC 2015 (SNIA IOTTA). The log is in completion order while `generated`
-//! is the time that matters, so it steps back at times; the reorder window mends that.
+//! is the time that matters, so it steps back at times; the reorder window fixes that.
 
 use super::spc::keep;
 use super::{Format, Parser, Taken, first_is_request};

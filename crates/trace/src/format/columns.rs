@@ -39,7 +39,7 @@ enum Kind {
     Skipped,
     Time(TimeUnit),
     Op,
-    /// In units of so many bytes.
+    /// In units of this many bytes.
     Lba(u64),
     Size(u64),
     Device,
@@ -191,7 +191,7 @@ fn known_word(word: &[u8]) -> Option<HostOp> {
     }
 }
 
-/// How a line is separated into columns, of which there are `count`: by the first of the usual separators that gives so many.
+/// How a line is separated into columns, of which there are `count`: by the first of the usual separators that gives this many.
 fn separator(line: &[u8], count: usize) -> Separator {
     let fields = |byte: u8| 1 + line.iter().filter(|other| **other == byte).count();
     let usual = [b',', b';', b'\t', b'|'];

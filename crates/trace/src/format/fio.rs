@@ -51,7 +51,7 @@ impl Parser for Fio {
             self.version = Some(version(line)?);
             return Ok(Taken::NoRequest);
         };
-        // Every job of fio that writes into one log begins it anew.
+        // Every job of fio that writes into one log begins it again.
         if version(line) == Ok(version_now) {
             return Ok(Taken::NoRequest);
         }

@@ -23,7 +23,7 @@ pub(super) const KIND: GeneratorKind = GeneratorKind {
 pub struct Mobile {
     /// Size of every read; a multiple of 512 bytes.
     pub read_size: Bytes,
-    /// Reads in a run, in the mean; 1 at least.
+    /// Reads in a run, on average; 1 at least.
     pub read_run: f64,
     /// Zones that reads go to.
     pub zones: u32,
@@ -31,7 +31,7 @@ pub struct Mobile {
     pub zone_size: Bytes,
     /// Popularity of zones: the rank is a Pareto variate of this shape, rounded down. Larger: fewer zones get most reads.
     pub zone_shape: f64,
-    /// Writes in a burst, in the mean; 1 at least.
+    /// Writes in a burst, on average; 1 at least.
     pub write_burst: f64,
     /// Share of the writes that go anywhere instead of to the hot places, 0 to 1.
     pub cold_writes: f64,
@@ -113,7 +113,7 @@ struct Bouts {
 impl Bouts {
     /// Requests that are this share of all; without any, never.
     fn new(share: f64, mean_length: f64, gap: f64, stream: &mut Stream) -> Self {
-        // So many requests at this share take mean_length / share in the mean, of which gaps take a part.
+        // This many requests at this share take mean_length / share on average, of which gaps take a part.
         let mean_pause = mean_length / share - (mean_length - 1.0) * gap;
         let mut bouts = Self { at: 0.0, left: 0, mean_length, mean_pause, gap };
         bouts.begin(stream);
@@ -249,7 +249,7 @@ impl Shape for MobileShape {
     }
 }
 
-/// So many different numbers below `bound`, in random order.
+/// This many different numbers below `bound`, in random order.
 fn distinct(bound: u64, count: u32, stream: &mut Stream) -> Vec<u64> {
     // Floyd's sample, shuffled: as many draws as numbers, however close count is to bound.
     let (mut seen, mut drawn) = (BTreeSet::new(), Vec::with_capacity(count as usize));

@@ -165,7 +165,7 @@ trait Shape: Send {
 
     fn next(&mut self, stream: &mut Stream) -> (u64, u32);
 
-    /// The stream of the last request, of so many, where the shape tells requests apart; `None`: the part of the range that it
+    /// The stream of the last request, of this many, where the shape tells requests apart; `None`: the part of the range that it
     /// begins in says.
     fn stream(&self, _streams: u32) -> Option<StreamId> {
         None

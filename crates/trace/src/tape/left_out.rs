@@ -14,7 +14,7 @@ pub struct LeftOut {
     pub keep_writes: Option<f64>,
 }
 
-/// A part of a workload: of one device, within a window of time, so many requests. Each step looks at what the one before leaves.
+/// A part of a workload: of one device, within a window of time, this many requests. Each step looks at what the one before leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pick {
     /// This device alone, by its number in the order of appearance.
@@ -23,9 +23,9 @@ pub struct Pick {
     pub from: Option<Nanos>,
     /// Before this time.
     pub until: Option<Nanos>,
-    /// So many requests of these are left out at the start.
+    /// This many requests of these are left out at the start.
     pub skip: u64,
-    /// So many stay, then it ends.
+    /// This many stay, then it ends.
     pub first: Option<u64>,
 }
 

@@ -85,7 +85,7 @@ pub(super) unsafe fn decode<V: Lanes, B: Block>(
     None
 }
 
-/// Words are tried again only if at most one of so many checks fails.
+/// Words are tried again only if at most one of this many checks fails.
 const DOUBTING_SHARE: usize = 40;
 /// Magnitude of a doubted bit at most, by further try.
 const DOUBTED: [i8; 4] = [12, 8, 4, 2];
@@ -165,9 +165,9 @@ unsafe fn flip_rounds<B: Block>(layout: &Layout, buffers: &mut Buffers) -> Optio
 
 /// Rounds that may leave as many checks failing as before.
 const USELESS: usize = 1;
-/// Bits are flipped only if at most one of so many checks fails.
+/// Bits are flipped only if at most one of this many checks fails.
 const FLIPPING_SHARE: usize = 7;
-/// Bits of which three checks fail are flipped if fewer than one of so many checks fail.
+/// Bits of which three checks fail are flipped if fewer than one of this many checks fail.
 const THREE_SHARE: usize = 20;
 /// Rounds of bit flipping before min-sum takes over.
 const FLIPPING_ROUNDS: u32 = 10;

@@ -12,7 +12,7 @@ struct Line([u64; 8]);
 pub(in super::super) struct Aligned(Vec<Line>);
 
 impl Aligned {
-    /// Makes room for so many bytes.
+    /// Makes room for this many bytes.
     fn reserve(&mut self, bytes: usize) {
         let lines = bytes.div_ceil(64);
         if self.0.len() < lines {

@@ -36,7 +36,7 @@ pub fn device(scheduler: Scheduler) -> Tiny {
     device_with(scheduler, 4, |_| {})
 }
 
-/// As [`device`], with blocks of so many pages and other latencies.
+/// As [`device`], with blocks of this many pages and other latencies.
 pub fn device_with(scheduler: Scheduler, pages_per_block: u32, change: impl FnOnce(&mut Timing)) -> Tiny {
     device_of(scheduler, pages_per_block, |_| {}, change)
 }

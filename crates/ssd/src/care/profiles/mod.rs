@@ -56,7 +56,7 @@ pub(crate) struct Profiles {
     under_way: Option<ProfileCopy>,
 }
 
-/// Blocks that copies of so many pages need. The newest whole copy may begin anywhere in a block; the next one begins at worst with a
+/// Blocks that copies of this many pages need. The newest whole copy may begin anywhere in a block; the next one begins at worst with a
 /// block of its own.
 fn blocks_for(pages: u32, pages_per_block: u32) -> u32 {
     (pages - 1).div_ceil(pages_per_block) + 1 + pages.div_ceil(pages_per_block)
@@ -175,7 +175,7 @@ impl Profiles {
         let (block, page) = core.device.grid.split(command.ppn);
         let Some(copy) = &mut self.under_way else { return };
         if !outcome.is_done() {
-            // The block is worn out: the copy begins anew in the next one.
+            // The block is worn out: the copy begins again in the next one.
             self.ring.retain(|&other| other != block);
             copy.pages.clear();
             self.next.1 = 0;
@@ -301,7 +301,7 @@ mod tests {
         bench.care.profiles.as_ref().expect("it flushes them")
     }
 
-    /// Reads so far have found so many errors in page 0, and that is flushed.
+    /// Reads so far have found this many errors in page 0, and that is flushed.
     fn flush(bench: &mut Bench, errors: u32) {
         let flushed = PartialProfile { errc: errors, reads: errors, codewords: errors, ..PartialProfile::default() };
         let ecc = bench.core.device.ecc.as_mut().expect("a drive with ECC");

@@ -22,7 +22,7 @@ pub(crate) fn put(to: &mut Writer, copy: &ProfileCopy) {
     });
 }
 
-/// Reads one back, on a drive of so many pages of flash.
+/// Reads one back, on a drive of this many pages of flash.
 pub(crate) fn get(from: &mut Reader<'_>, pages: u32) -> Read<ProfileCopy> {
     let at = SimTime(from.u64("time of a copy of page profiles")?);
     let reserved = from.list("reserved pages", |from| Ok(Ppn(from.below(pages, "reserved page")?)))?;

@@ -124,7 +124,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         true
     }
 
-    /// A slot of a program that failed did not get its contents, and nobody has them any more.
+    /// A slot of a program that failed did not get its contents, and no one has them any more.
     pub(crate) fn lose_program(&mut self, image: ImageId, index: u32, holds: Holds) {
         let (ppn, tag) = (self.core.device.images.slab[image].ppn, self.core.device.images.slot(image, index).0);
         if let (Holds::MovedData, Some(lpn)) = (holds, data_of(tag)) {

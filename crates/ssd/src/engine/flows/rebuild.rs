@@ -110,7 +110,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    /// Whether the host wrote the strip anew while it was solved for, and that is lost, too.
+    /// Whether the host wrote the strip again while it was solved for, and that is lost, too.
     fn was_overtaken(&self, stripe: StripeId, strip: u32) -> bool {
         self.care.rebuild.was_overtaken((stripe, strip), self.place_of_strip(stripe, strip))
     }
@@ -127,7 +127,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let is_wanted = self.care.rebuild.solve_ended((stripe, strip));
         match payload {
             _ if !is_wanted => {}
-            // The host may have written the strip anew meanwhile.
+            // The host may have written the strip again meanwhile.
             _ if !self.is_strip_lost(stripe, strip) => {
                 self.care.rebuild.strip_done((stripe, strip));
                 self.commit_if_leaning_on_lost(stripe);

@@ -136,7 +136,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    /// Blocks with pages that were not what they should be are written anew.
+    /// Blocks with pages that were not what they should be are written again.
     pub(crate) fn want_astray(&mut self) {
         for block in std::mem::take(&mut self.care.damage.astray) {
             if !self.core.device.is_dead(self.core.device.grid.split_block(block).0) {

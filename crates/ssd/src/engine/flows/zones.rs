@@ -17,7 +17,7 @@ use ftl::Stream;
 use nand::FlashArray;
 
 impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
-    /// Hands the job's pages to their segments. Those without room wait there, and nobody behind them
+    /// Hands the job's pages to their segments. Those without room wait there, and no one behind them
     /// but writers of the same segment.
     pub(crate) fn place_in_zones(&mut self, job: JobId) -> bool {
         let pages = self.core.jobs[job].pages.len() as u32;
@@ -264,7 +264,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.core.device.timed = false;
         self.encode_more();
         self.settle();
-        // Code in rows that wait for company gets its parity: nobody else will come.
+        // Code in rows that wait for company gets its parity: no one else will come.
         while self.cover_open_rows() {
             self.settle();
         }

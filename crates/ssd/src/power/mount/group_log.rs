@@ -79,7 +79,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     pub(crate) fn mount_groups(&mut self, remains: &mut Remains<P>, looks: &Looks, suspects: &BTreeSet<Ppn>) {
         let Some(kept) = remains.groups.take() else { return };
         self.writer.groups.mount(&mut self.core, kept, seen_of_groups(looks, remains));
-        // The sums of a parity stay until it is durable. Where they are gone nobody knows whether it was.
+        // The sums of a parity stay until it is durable. Where they are gone no one knows whether it was.
         let none = BTreeSet::new();
         let suspects = if remains.outage.memory.sums { suspects } else { &none };
         self.writer.groups.note_groups_without_parity(&self.core, looks, suspects);

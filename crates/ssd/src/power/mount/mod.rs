@@ -10,12 +10,12 @@
 //! * **The newest contents count**, by rank of their write (`update`), which moves keep. Of equal
 //!   copies the older one counts: then a GC run that the cut met is undone, and the block that
 //!   it was filling holds nothing that is needed. So there is always a unit that can be erased.
-//! * **What was durable and is not there is lost**, whatever older copies there are, until it is written anew: the journal
+//! * **What was durable and is not there is lost**, whatever older copies there are, until it is written again: the journal
 //!   knows what was durable ([`Journal`]).
 //! * **A block whose erase was asked for holds nothing that is needed**, erased or not: its codewords may be gone in part.
 //! * **A torn page is not there.** Checksums tell.
 //! * **The last page of each die is suspect**: its program may have been cut so late that it reads
-//!   back for now. The controller reads it once, remembers it, and writes it anew. What would count
+//!   back for now. The controller reads it once, remembers it, and writes it again. What would count
 //!   without it keeps its unit from being erased until then.
 //! * **Nothing is programmed behind the last page** of a block, and a block in which nothing is
 //!   needed is erased again before use, whatever it looks like (I25).
@@ -328,7 +328,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
             self.core.device.array.set_age(block, |info| {
                 (info.pe, info.slc_cycles, info.first_program) = (pe, slc_cycles, first_program);
                 info.slc = if info.is_slc() { slc_cycles_a_cycle } else { 0 };
-                // Nobody can have read an erased block.
+                // No one can have read an erased block.
                 info.reads = if info.next_page > 0 { info.reads } else { 0 };
             });
             if let Some(saved) = remains.reads.get(block.index()) {
@@ -432,7 +432,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         streams.found(lpn, self.core.device.array.page(self.core.device.grid.page_of(slot).0).oob.coverage);
     }
 
-    /// Pages that are read and written anew before the host is heard.
+    /// Pages that are read and written again before the host is heard.
     fn pages_to_rewrite(&self, needed: &NeededPages<'_>, suspects: &BTreeSet<Ppn>) -> BTreeSet<Ppn> {
         let (core, with) = (&self.core, needed.with);
         let page = |slot: Slot| core.device.grid.page_of(slot).0;

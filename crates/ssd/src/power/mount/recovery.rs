@@ -1,4 +1,4 @@
-//! What follows a mount, as flash commands: pages that may not last are written anew, then the host
+//! What follows a mount, as flash commands: pages that may not last are written again, then the host
 //! is heard.
 //!
 //! Meanwhile units are only erased, not collected: what would count without those pages stays. A
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Cause, Lpn, Ppn, Slot, StripeId};
 
 impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
-    /// What is to be written anew: pages that may not last, and pages that lean on such. Units are pinned until then; those in
+    /// What is to be written again: pages that may not last, and pages that lean on such. Units are pinned until then; those in
     /// `spare` only where there is room without them.
     pub(crate) fn begin_mounting(
         &mut self,
@@ -72,7 +72,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Cuts in a row may have left a unit with a few copies each time, until there is none left to write to. So copies that
     /// are one too many give way; where that is not enough, other copies count, as if the unit written last had not been begun,
-    /// then those that only their codewords bring back, and at last older contents, where nobody was told of newer ones.
+    /// then those that only their codewords bring back, and at last older contents, where no one was told of newer ones.
     fn let_spare_copies_go(&mut self) {
         let Some(mounting) = &mut self.power.mounting else { return };
         let pins = std::mem::take(&mut mounting.spare.pins);
@@ -121,7 +121,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let mut copies = std::mem::take(&mut mounting.spare.solved);
         let (core, waiting) = (&self.core, &mounting.pages);
         copies.retain(|&(lpn, member)| match core.map.lookup(lpn) {
-            // One that was written anew meanwhile, or whose other copy counts already, stays where it is.
+            // One that was written again meanwhile, or whose other copy counts already, stays where it is.
             Place::At(slot) => {
                 let waits = waiting.contains(&core.device.grid.page_of(slot).0);
                 slot != member.slot && waits && is_kept(&core.map, member.slot)
@@ -231,7 +231,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Of these units those that hold nothing any more are to be erased, and where their log has no free unit that is asked for at
-    /// once. The host may read from now on what was written anew, so it is durable, and with it the copies in these units: the next
+    /// once. The host may read from now on what was written again, so it is durable, and with it the copies in these units: the next
     /// mount would keep them for it while the pages written last may not last, each in a unit of its own, and have none to write to.
     /// Of rows and block groups many pages may be such at a time, of a log of one die only one.
     fn erase_where_none_is_free(&mut self, units: &[UnitId]) {
@@ -318,7 +318,7 @@ mod tests {
         older
     }
 
-    /// A suspect that was not written anew may tear at a later read. Catches a mount that lets go of what would count without
+    /// A suspect that was not written again may tear at a later read. Catches a mount that lets go of what would count without
     /// it because there was no room, and one that never lets go; and a suspect that counts as durable before the host has read it:
     /// once it is gone, what was kept would count as older than that, and the page as lost (torture, seed 880001, 392962).
     #[test]
@@ -328,8 +328,8 @@ mod tests {
             let older = end_mount(&mut drive, suspect, has_room);
             assert_eq!(drive.core.map.unit(older).pins, u32::from(!has_room), "room: {has_room}");
             let Place::At(slot) = drive.core.map.lookup(Lpn(0)) else { panic!("it is there") };
-            assert_eq!(drive.core.device.grid.page_of(slot).0 != suspect, has_room, "it was written anew");
-            assert_eq!(drive.core.safe.journal.rank(Lpn(0)) == 7, has_room, "it lasts where it was written anew");
+            assert_eq!(drive.core.device.grid.page_of(slot).0 != suspect, has_room, "it was written again");
+            assert_eq!(drive.core.safe.journal.rank(Lpn(0)) == 7, has_room, "it lasts where it was written again");
             let read = HostCommand { op: HostOp::Read, ..write() };
             drive.replay(&mut [read].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
             assert_eq!(drive.core.safe.journal.rank(Lpn(0)), 7, "the host has read it");
@@ -347,7 +347,7 @@ mod tests {
     }
 
     /// Cuts in a row left no unit to write to. Catches a mount that keeps copies which are one too many rather than write a
-    /// page anew that may not last: it would never have room again, for the host neither (torture, seed 507, 313800).
+    /// page again that may not last: it would never have room again, for the host neither (torture, seed 507, 313800).
     #[test]
     fn copies_that_are_one_too_many_give_way_where_a_page_finds_no_room() {
         let (mut drive, suspect) = drive();
@@ -362,8 +362,8 @@ mod tests {
         assert_eq!((drive.core.map.unit_of(slot), drive.core.map.unit(spare).pins), (spare, 0));
     }
 
-    /// What was written anew is durable when the mount ends, so the next one keeps the copies before it while that may not last.
-    /// Catches a drive without a free unit that leaves these copies in flash until somebody needs room: after the next cut each unit
+    /// What was written again is durable when the mount ends, so the next one keeps the copies before it while that may not last.
+    /// Catches a drive without a free unit that leaves these copies in flash until someone needs room: after the next cut each unit
     /// had something that was needed (torture, seed 880002, 757184). And one that erases a unit for which there is another reason.
     #[test]
     fn a_unit_that_recovery_emptied_is_erased_at_once_where_none_is_free() {
@@ -382,7 +382,7 @@ mod tests {
     }
 
     /// The same where every unit has something that counts: catches a page that stays in a unit of its own though another copy of
-    /// it could count, and one that counts in its other place but is not written anew though it may not last there either.
+    /// it could count, and one that counts in its other place but is not written again though it may not last there either.
     #[test]
     fn another_copy_counts_where_a_page_finds_no_room_to_be_written_anew() {
         for lasts in [true, false] {
@@ -466,7 +466,7 @@ mod tests {
         }
     }
 
-    /// The same where nothing else gives way, and the newer contents are such as nobody was told of. Catches a page that stays in a
+    /// The same where nothing else gives way, and the newer contents are such as no one was told of. Catches a page that stays in a
     /// unit of its own; one that goes back though that empties no unit; and older contents that are not durable once the host may
     /// read them.
     #[test]

@@ -64,7 +64,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         copies.collect()
     }
 
-    /// Logical pages that count in a suspect with contents of which nobody was told, and what the page held before, which would
+    /// Logical pages that count in a suspect with contents of which no one was told, and what the page held before, which would
     /// count if no suspect could be read. Those apart of which anything newer is in another unit, or a codeword gives it: the next
     /// mount would find it. Nothing where a unit is free, or only has to be erased.
     fn older_contents(&self, looks: &Looks, with: &Choice, without: &Otherwise, suspects: &BTreeSet<Ppn>) -> Vec<OlderContents> {
@@ -109,7 +109,7 @@ mod tests {
     use ftl::{Place, Stream};
     use vocab::{Fua, HostCommand, HostOp, Lba, SimTime};
 
-    /// A drive that has written page 0 so many times, and where each of its copies lies.
+    /// A drive that has written page 0 this many times, and where each of its copies lies.
     fn drive(times: usize) -> (TinyDrive, Vec<Newest>) {
         let mut setup = tiny_setup("none", BufferKind::Off);
         setup.power.mountable = true;
@@ -153,7 +153,7 @@ mod tests {
 
     /// Page 0 was written several times and lies in a suspect. Catches a drive that goes back to older contents though a unit has
     /// room, or the host was told of the newer ones, or another copy of something newer is left, which the next mount would find; and one that
-    /// keeps what nobody was told of and has no room for anything any more (torture, seed 880006, 247275).
+    /// keeps what no one was told of and has no room for anything any more (torture, seed 880006, 247275).
     #[test]
     fn contents_before_those_of_a_suspect_may_count_where_nobody_was_told_and_nothing_else_is_newer() {
         for (times, is_full, was_told, expected) in

@@ -1,4 +1,4 @@
-//! The audit of block groups: every parity is computed anew from flash. For tests.
+//! The audit of block groups: every parity is computed again from flash. For tests.
 
 use crate::core::Core;
 use crate::core::audit::{Audit, HeldSum};
@@ -28,7 +28,7 @@ impl Audited {
 }
 
 impl<P: HostPayload> Groups<P> {
-    /// Computes every parity anew and compares it with what is stored, or held.
+    /// Computes every parity again and compares it with what is stored, or held.
     ///
     /// # Errors
     /// A parity that is wrong, in words.

@@ -103,7 +103,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Nothing more is written to an open group, a block of which went bad: its codewords get
-    /// their parity as they stand, and it is a group without a block code from now on.
+    /// their parity as they are, and it is a group without a block code from now on.
     pub fn abandon<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, group: u32) {
         let is_it = |write_pointer: &usize| self.open[*write_pointer].as_ref().is_some_and(|open| open.layout.group.0 == group);
         let Some(write_pointer) = (0..2).find(is_it) else { return };

@@ -248,7 +248,7 @@ pub(crate) fn with_algebra(code: GroupCode) -> (GroupCode, ErasureCode) {
 pub(crate) fn room_of(scheme: &dyn GroupScheme, streams: u32, name: &str) -> Result<u32, String> {
     let most = |f: &dyn Fn(&GroupCode) -> u32| scheme.codes().iter().map(f).max().unwrap_or(0);
     let least = most(&GroupCode::least_held);
-    // Enough that page stripes under way on all dies, and a group being closed, stop nobody.
+    // Enough that page stripes under way on all dies, and a group being closed, stop no one.
     let plenty = most(&|code| 2 * code.least_held() + scheme.stripes_under_way() * code.codewords * code.parity);
     match scheme.cache_pages() {
         None => Ok(plenty),

@@ -14,7 +14,7 @@ use protect::Strip;
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, DieId, Grid, Ppn, SuperblockId};
 
-/// Of equal copies the one whose codeword survives more losses is taken; more losses than so many count as many.
+/// Of equal copies the one whose codeword survives more losses is taken; more losses than this many count as many.
 const LOSSES_RANKED: u64 = 15;
 
 /// What a mount knows of the pages of block groups.
@@ -193,7 +193,7 @@ fn parities_beside<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: Ppn
     pages.filter(|&other| is_there(other) && core.device.array.members(other) == members).count() as u32
 }
 
-/// Members that cannot be read, if the codeword brings so many pages back.
+/// Members that cannot be read, if the codeword brings this many pages back.
 fn lost_members(grid: &Grid, members: &[Member], is_there: &dyn Fn(Ppn) -> bool, at_most: u32) -> Vec<Member> {
     let page = |member: &Member| grid.page_of(member.slot).0;
     let lost: Vec<Member> = members.iter().filter(|member| !is_there(page(member))).copied().collect();

@@ -16,7 +16,7 @@ pub(crate) fn put_group(to: &mut Writer, group: &GroupInfo) {
     to.u64(*written);
 }
 
-/// Reads it back; the scheme has so many codes.
+/// Reads it back; the scheme has this many codes.
 pub(crate) fn get_group(from: &mut Reader<'_>, codes: usize) -> Read<GroupInfo> {
     let code = from.below(codes as u32, "code of a group")? as usize;
     let group = GroupInfo { code, members: from.set("dies of a group")?, written: from.u64("pages written")? };

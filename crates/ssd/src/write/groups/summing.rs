@@ -38,7 +38,7 @@ impl Summing {
 }
 
 impl<P: HostPayload> Groups<P> {
-    /// A page is added to so many sums from now on: when that is done, `None` where it takes no time.
+    /// A page is added to this many sums from now on: when that is done, `None` where it takes no time.
     pub(super) fn begin_summing<A: FlashArray<P>>(&mut self, core: &Core<P, A>, sums: u32) -> Option<SimTime> {
         let summing = &mut self.summing;
         if summing.time.0 == 0 || !core.device.timed {

@@ -90,14 +90,14 @@ impl<P: HostPayload> Groups<P> {
         }
         let open = self.open[write_pointer].as_ref().expect("just opened");
         let parity = self.codes[open.layout.code].0.parity;
-        // Nearly always there is room: then nobody need know whether it is needed.
+        // Nearly always there is room: then no one need know whether it is needed.
         self.used[write_pointer] + parity <= self.room || {
             let strip = StripPage::new(&open.layout, open.page, open.layout.stripe.order[open.next as usize]);
             self.held.contains_key(&strip.key(&core.device.grid))
         }
     }
 
-    /// The write pointer holds so many more pages of sums.
+    /// The write pointer holds this many more pages of sums.
     pub fn hold(&mut self, write_pointer: usize, pages: u32) {
         self.used[write_pointer] += pages;
         let held = self.used.iter().sum();

@@ -244,7 +244,7 @@ mod tests {
                 }
             }
         }
-        assert!(no_room, "nobody collects here");
+        assert!(no_room, "no one collects here");
         assert!(short.iter().all(|&(log, _)| core.map.is_short(log)));
         assert_eq!(short.iter().map(|&(log, _)| log).collect::<std::collections::BTreeSet<_>>().len(), 5);
         let taken: u32 = (0..5).map(|log| 8 - core.map.free_units(log)).sum();

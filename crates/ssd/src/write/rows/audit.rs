@@ -1,4 +1,4 @@
-//! The audit of rows: every parity is computed anew from flash. For tests.
+//! The audit of rows: every parity is computed again from flash. For tests.
 
 use crate::core::Core;
 use crate::core::audit::Audit;
@@ -9,7 +9,7 @@ use nand::{FlashArray, OobTag};
 use vocab::{DieId, Lpn, Ppn, StripeId};
 
 impl<P: HostPayload> Rows<P> {
-    /// Computes the newest parity of every row anew and compares it with what is stored.
+    /// Computes the newest parity of every row again and compares it with what is stored.
     ///
     /// # Errors
     /// A parity that is wrong, in words.

@@ -1,7 +1,7 @@
 //! Rows after a cut. A write is answered when its page and a parity that covers it are in flash (I10). So the
 //! host was never told of a page that no readable parity covers: the page that it was to replace is still in
 //! flash, and is taken instead. Where a page of the row cannot be read, or a die is dead, that may have been the
-//! parity. There pages are taken without parity, and written anew.
+//! parity. There pages are taken without parity, and written again.
 
 use crate::core::journal::Journal;
 use crate::core::newest::Newest;
@@ -286,7 +286,7 @@ fn offer_row<P: HostPayload, A: FlashArray<P>>(
     for (die, ppn) in row_pages(core, row) {
         let is_taken = covered.contains(u32::from(die.0)) || lost_any;
         if view.is_there(ppn) {
-            // An earlier mount may have taken it and found no room to write it anew.
+            // An earlier mount may have taken it and found no room to write it again.
             let data = data_in(core, ppn).filter(|(lpn, found)| is_taken || found.update <= durable.rank(*lpn));
             data.for_each(|(lpn, found)| choice.offer(lpn, found));
         } else if lost == Lost::AreSolvedFor

@@ -86,7 +86,7 @@ pub(crate) struct Stripes<P> {
     pub held: ParityCache<P>,
     /// P/E cycles above which the scheme takes a block for worn.
     pub worn_above: Option<PeCycles>,
-    /// Whether any block is: as long as none is, nobody has to look.
+    /// Whether any block is: as long as none is, no one has to look.
     any_worn: bool,
     /// Stages of life that began since the drive has its age, and when.
     pub stages: Vec<(u8, SimTime)>,
@@ -94,12 +94,12 @@ pub(crate) struct Stripes<P> {
     pub versions: Vec<u64>,
     /// The same for the parity of each stripe; 0: none.
     pub parity_versions: Vec<u64>,
-    /// Stripes of which no page names the newest consistent state: one that is written anew does.
+    /// Stripes of which no page names the newest consistent state: one that is written again does.
     pub unnamed: BTreeSet<StripeId>,
 }
 
 impl<P: HostPayload> Stripes<P> {
-    /// Stripes of `scheme`, if that has any, over so many logical pages.
+    /// Stripes of `scheme`, if that has any, over this many logical pages.
     pub fn new(scheme: Option<Box<dyn StripeScheme>>, power: &Power, user_slots: u32) -> Self {
         let by_width = Divider::new(scheme.as_ref().map_or(1, |scheme| scheme.data_strips()));
         let width = scheme.as_ref().filter(|_| power.mountable).map(|_| by_width.divisor());

@@ -90,7 +90,7 @@ pub(crate) struct StripeVersions {
 #[derive(Clone, Debug)]
 pub(crate) struct ParityCache<P> {
     capacity: usize,
-    /// Entries above which the least recently updated are committed though nobody waits for their room.
+    /// Entries above which the least recently updated are committed though no one waits for their room.
     watermark: usize,
     entries: FxHashMap<u32, PartialParity<P>>,
     /// Stripes, least recently updated first.

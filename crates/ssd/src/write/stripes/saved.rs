@@ -17,7 +17,7 @@ pub(crate) fn put(to: &mut Writer, held: &PartialParityRemains<PageBuf>) {
     held.before.iter().flatten().for_each(|sums| put_sums(to, sums));
 }
 
-/// Reads one back, on a drive of so many stripes of so many data strips.
+/// Reads one back, on a drive of this many stripes of this many data strips.
 pub(crate) fn get(from: &mut Reader<'_>, stripes: u32, data_strips: u32) -> Read<PartialParityRemains<PageBuf>> {
     let stripe = StripeId(from.below(stripes, "stripe")?);
     let mut sums = get_sums(from, data_strips)?;

@@ -101,7 +101,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// A write that would wait for space lets urgent work of its stripe go first; true if there is any.
     /// It has changed nothing yet and starts again behind it. Urgent work itself stays first:
-    /// otherwise two would start anew for each other for ever.
+    /// otherwise two would start again for each other for ever.
     pub(super) fn give_way<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) -> bool {
         let stripe = self.ops[id].stripe;
         let urgent = match self.locks.first_waiting(stripe) {

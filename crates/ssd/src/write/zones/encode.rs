@@ -1,5 +1,5 @@
 //! The off-line phase of code zones: the zones read most get code, and groups whose data were written get
-//! it anew. What is encoded next, and whether it is still the code of the data when it is in flash,
+//! it again. What is encoded next, and whether it is still the code of the data when it is in flash,
 //! `protect::code_zones` says.
 //!
 //! A phase tries each stale group once: a group that cannot be read does not keep the drive at work. As
@@ -200,7 +200,7 @@ impl<P: Clone> Encoder<P> {
         (0..).zip(sums).map(|(which, sum)| (op.code_page(which), sum)).collect()
     }
 
-    /// Of the code pages of a group the first so many have places: those that are new are noted.
+    /// Of the code pages of a group the first this many have places: those that are new are noted.
     pub fn note_places(&mut self, id: EncodeId, placed: impl Iterator<Item = (Lpn, Place)>) {
         let places = &mut self.ops[id].places;
         let new = placed.skip(places.len()).map(|(lpn, place)| match place {
@@ -363,7 +363,7 @@ impl<P: HostPayload> Zones<P> {
             if how == CodePage::GivenUp {
                 self.scheme.abandoned(&stamp);
             }
-            // It may be encoded anew already, by another.
+            // It may be encoded again already, by another.
             let is_stale = self.scheme.is_stale(&stamp);
             for (lpn, slot) in op.places {
                 let only_at = if is_stale { None } else { Some(slot) };

@@ -210,7 +210,7 @@ impl<P: HostPayload> Zones<P> {
         }
     }
 
-    /// The pages of code that nobody decodes with any more are garbage.
+    /// The pages of code that no one decodes with any more are garbage.
     pub(crate) fn forget_code<A: FlashArray<P>>(&self, core: &mut Core<P, A>, stamp: CodeStamp) {
         for lpn in self.scheme.layout().code_pages(stamp.group, stamp.code_zone) {
             core.out.send(Parcel::Zones(ZoneStep::ForgetCodePage { lpn, only_at: None }));
@@ -243,7 +243,7 @@ impl<P: HostPayload> Zones<P> {
     }
 }
 
-/// Code was valid and is not any more: nobody decodes with it from now on, and then its pages are garbage.
+/// Code was valid and is not any more: no one decodes with it from now on, and then its pages are garbage.
 fn code_is_stale<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, stamp: CodeStamp) {
     core.out.send(Parcel::Reads(ReadStep::DropCode { group: stamp.group }));
     core.out.send(Parcel::Zones(ZoneStep::ForgetCode { stamp }));

@@ -36,7 +36,7 @@ pub(super) fn direction(values: Values<'_>) -> Result<Direction<'_>, TraceError>
     Ok(Direction { kind, is_random, suffix })
 }
 
-/// How requests follow each other, of a job with so many files.
+/// How requests follow each other, of a job with this many files.
 pub(super) fn manner(values: Values<'_>, files: u32, notes: &mut Vec<String>) -> Result<Manner, TraceError> {
     let direction = direction(values)?;
     let (mut step, mut burst) = (0, 1);

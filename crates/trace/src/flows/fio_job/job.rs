@@ -58,7 +58,7 @@ impl<'a> Job<'a> {
         file_names(self.values, clone).unwrap_or_default()
     }
 
-    /// What a clone asks for, where a device that is the drive has so many bytes; and what is to be said about it.
+    /// What a clone asks for, where a device that is the drive has this many bytes; and what is to be said about it.
     pub fn requests(&self, clone: u64, drive: u64) -> Result<(Synthetic, Vec<String>), TraceError> {
         let mut one = self.one.clone();
         let notes = extent::set(self.values, &mut one, clone, drive)?;
@@ -208,7 +208,7 @@ fn place(
     if distribution != "random" {
         return distributed(values, distribution);
     }
-    // What follows a place is not held against the map of blocks that are done, in fio neither.
+    // What follows a place is not checked against the map of blocks that are done, in fio neither.
     if values.flag("norandommap")? || is_in_bursts {
         return Ok(Place::Uniform);
     }

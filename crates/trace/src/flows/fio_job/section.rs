@@ -222,7 +222,7 @@ impl<'a> Values<'a> {
         Ok(self.number(name, 0, 100)?.map(|percent| percent as f64 / 100.0))
     }
 
-    /// A time in nanoseconds; without a suffix it is in so many.
+    /// A time in nanoseconds; without a suffix it is in this many.
     pub fn time(&self, name: &str, unit: u64) -> Result<Option<u64>, TraceError> {
         let most = crate::SPAN_LIMIT.0;
         self.parsed(name, "a time such as 500us, 20ms, 60s, 5m or 1h, up to 73 years", |text| {

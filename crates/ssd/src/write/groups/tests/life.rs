@@ -3,7 +3,7 @@
 use super::*;
 use crate::write::testing::kill;
 
-/// Fills so many groups of twelve data pages, and writes one page more.
+/// Fills this many groups of twelve data pages, and writes one page more.
 fn write_groups(alone: &mut Alone<Tag>, groups: u32) {
     for version in 1..=groups {
         for row in 0..4 {
@@ -111,7 +111,7 @@ fn a_group_that_is_given_up_half_way_through_its_last_row_leaves_the_cache_empty
     assert_eq!(alone.core.map.unit(0).pins, 0);
 }
 
-/// Fails if pages name the members of their sums where nobody will ever look for them: it takes memory.
+/// Fails if pages name the members of their sums where no one will ever look for them: it takes memory.
 #[test]
 fn nobody_is_named_where_no_mount_reads_names() {
     for (is_mountable, named) in [(false, 0), (true, 3)] {

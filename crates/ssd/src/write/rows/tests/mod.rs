@@ -336,7 +336,7 @@ fn a_page_that_was_rescued_before_its_row_ended_keeps_nobody_waiting() {
     let (job, full) = alone.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
     assert_eq!(alone.spoil(&full[0]), Vec::<String>::new());
     let again = alone.move_all();
-    // The dies of the row have its pages behind them; nobody has heard yet.
+    // The dies of the row have its pages behind them; no one has heard yet.
     full[1..].iter().for_each(|command| end_in_flash(&mut alone.core, command, ProgramOutcome::Done));
     alone.end_all(&again);
     assert_eq!(alone.coverage(1).map(|(covered, _)| covered.len()), Some(1));
@@ -381,7 +381,7 @@ fn a_row_that_ends_early_has_all_its_pages_programmed() {
     assert_eq!(alone.core.map.rows().row_of(next[0].ppn).0, 1);
 }
 
-/// A cover ends without its parity, whose die is dead, and covers nothing. Fails if nobody looks then who may go on: what jobs wait
+/// A cover ends without its parity, whose die is dead, and covers nothing. Fails if no one looks then who may go on: what jobs wait
 /// for may have come about without a cover, as here a row that has a parity by now.
 #[test]
 fn a_cover_whose_parity_died_lets_go_who_waits_for_nothing_any_more() {

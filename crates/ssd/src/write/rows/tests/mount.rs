@@ -79,7 +79,7 @@ fn what_shares_a_parity_with_a_suspect_leans_on_it() {
     alone.rows.mount(&mut alone.core, &seen);
     let (suspect, beside) = (pages[1], [pages[0], pages[2], pages[3]]);
     let summed_with = |suspect: Ppn| Rows::summed_with(&alone.core, &[suspect].into());
-    assert_eq!(summed_with(suspect), beside.into(), "it is written anew itself");
+    assert_eq!(summed_with(suspect), beside.into(), "it is written again itself");
     assert_eq!(summed_with(pages[4]), [].into(), "a parity is no member");
 }
 

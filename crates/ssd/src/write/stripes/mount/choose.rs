@@ -235,7 +235,7 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
         }
     }
 
-    /// Of a state that is not there in full: its parity sums strips that are gone, and is built anew.
+    /// Of a state that is not there in full: its parity sums strips that are gone, and is built again.
     fn redundancy_to_build(&self, state: &State<'_, P>, copies: &Copies<'_>) -> StripeFound {
         let has_parity = self.stripes.scheme().survives_dies() > 0 || state.wrote.contains(copies.data_strips);
         StripeFound { parity: has_parity.then_some(Place::Missing), ..StripeFound::default() }

@@ -13,7 +13,7 @@
 //! die lost no page. Then the stripe was discarded, or its first update was cut, and flash has only a part of
 //! it. That part is the stripe from now on, here and at every later mount, whatever its dies lose in the
 //! meantime. The names on its pages include strips that are gone, so before the host is served one page is
-//! written anew with the names of the part alone. Without that, no page in flash would name the part, and the
+//! written again with the names of the part alone. Without that, no page in flash would name the part, and the
 //! mount after the next cut update would not find it. An older state that may have lost what it lacks is
 //! chosen before one that was cut for certain.
 

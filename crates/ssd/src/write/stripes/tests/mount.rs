@@ -29,7 +29,7 @@ fn mountable(scheme: &str) -> Drive {
 }
 
 impl Drive {
-    /// Completes so many flash commands.
+    /// Completes this many flash commands.
     fn complete_some(&mut self, commands: u32) {
         for _ in 0..commands {
             let (id, _) = self.core.device.next_ready().expect("that many are queued");
@@ -213,7 +213,7 @@ fn a_part_with_an_older_strip_has_a_parity_of_its_own() {
     assert_eq!(chosen.pages[0].unwrap().slot, Some(drive.core.device.grid.slot(first, 0)));
     assert_eq!(chosen.stripes[0].parity_slot(), None, "the parity in flash sums the newer contents of strip 0");
     assert!(chosen.stripes[0].unnamed.is_some() && chosen.stripes[0].lost.is_empty());
-    // One page of that part is written anew and names it; then the power goes again.
+    // One page of that part is written again and names it; then the power goes again.
     let mut mounted = drive.mounted("raid5", &chosen, Vec::new());
     mounted.core.device.losses = drive.core.device.losses.clone();
     mounted.copy(1);
@@ -238,7 +238,7 @@ fn an_update_that_was_cut_gives_up_no_page_that_it_found_discarded() {
     assert_eq!((chosen.stripes[0].parity_slot(), chosen.stripes[0].lost.len()), (parity, 0), "the parity gives it");
 }
 
-/// A partial parity has newer contents of strip 0, whose older ones are lost. Catches a stored parity that is written anew and
+/// A partial parity has newer contents of strip 0, whose older ones are lost. Catches a stored parity that is written again and
 /// names the newer ones as what it sums: after a cut it would be taken for the parity of these.
 #[test]
 fn a_stored_parity_never_names_what_only_the_partial_one_sums() {
@@ -342,7 +342,7 @@ fn a_partial_parity_of_an_older_state_is_kept_until_the_mount_is_over() {
     let mut mounted = drive.mounted("ppc", &drive.choose(&[], &[], false), partials);
     assert!(mounted.stripes.held.get(STRIPE).is_none());
     let kept: Vec<(StripeId, Tag)> = mounted.stripes.held.remains().iter().map(|kept| (kept.stripe, kept.sums.sum)).collect();
-    assert_eq!(kept, [(STRIPE, sum)], "another cut before the page is written anew finds it");
+    assert_eq!(kept, [(STRIPE, sum)], "another cut before the page is written again finds it");
     mounted.stripes.held.all_settled();
     assert!(mounted.stripes.held.remains().is_empty());
 }
@@ -473,5 +473,5 @@ fn a_page_that_moves_keeps_its_coverage_where_a_mount_reads_it() {
     let mut unmounted = Drive::new("raid5", &[]);
     unmounted.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
     let slot = unmounted.place(STRIPE, 1).expect("stored");
-    assert_eq!(coverage_to_keep(Way::Stripes, &unmounted.core, slot), StripSet::EMPTY, "nobody mounts it");
+    assert_eq!(coverage_to_keep(Way::Stripes, &unmounted.core, slot), StripSet::EMPTY, "no one mounts it");
 }
