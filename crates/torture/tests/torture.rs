@@ -284,6 +284,11 @@ const ONCE_BROKEN_BEYOND_PROMISE: &[u64] = &[1_011, 1_553, 722, 3_276, 2_054, 20
 const ONCE_BROKEN_SLC: &[(u64, u64, &[&str])] =
     &[(42, 175_029, &["da-raid5"]), (32, 109_736, &["none", "raid5", "ppc", "da-raid5", "ds-raid"]), (880_006, 247_275, &[])];
 
+/// Of rows and block groups: cuts in a row, some of which took the sums, left no unit free, and the collector moved a full group for which
+/// there was no room, beside one that only had to be erased.
+const ONCE_BROKEN_WITHOUT_FREE_UNIT: &[(u64, u64, &[&str], bool)] =
+    &[(450_205, 58_320, &["cut", "memory"], false), (450_207, 23_856, &["cut", "plane", "memory"], true)];
+
 /// Should the draws change, these are as good as any.
 #[test]
 fn scenarios_that_once_broke_a_rule_do_not_any_more() {
@@ -314,9 +319,15 @@ fn scenarios_that_once_broke_a_rule_do_not_any_more() {
     let own = |name: &str| vec![name.to_owned()];
     let memory = Scope::named(811, &own("mds-groups"), &own("memory"), false).unwrap_or_else(|problem| panic!("{problem}"));
     assert_eq!(memory.replay(40_152).1.broken(), None, "lost memory, scenario 40152");
-    let rows_and_groups = ["ds-raid".to_owned(), "mds-groups".to_owned()];
-    let rows_and_groups = Scope::named(990_001, &rows_and_groups, &[], false).unwrap_or_else(|problem| panic!("{problem}"));
+    let names = ["ds-raid".to_owned(), "mds-groups".to_owned()];
+    let rows_and_groups = Scope::named(990_001, &names, &[], false).unwrap_or_else(|problem| panic!("{problem}"));
     assert_eq!(rows_and_groups.replay(184_304).1.broken(), None, "seed 990001, scenario 184304");
+    for &(seed, number, faults, beyond_promise) in ONCE_BROKEN_WITHOUT_FREE_UNIT {
+        let faults: Vec<String> = faults.iter().map(|&name| name.into()).collect();
+        let scope = Scope::named(seed, &names, &faults, beyond_promise);
+        let scope = scope.unwrap_or_else(|problem| panic!("{problem}"));
+        assert_eq!(scope.replay(number).1.broken(), None, "seed {seed}, scenario {number}, faults {faults:?}");
+    }
     for (seed, number) in [(603, 286_912), (702, 97_408)] {
         let together = Scope::named(seed, &[], &[], true).unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!(together.replay(number).1.broken(), None, "beyond promise, seed {seed}, scenario {number}");

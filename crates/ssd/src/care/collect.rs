@@ -99,6 +99,14 @@ impl<P: HostPayload> Care<P> {
             // Cuts may have left write pointers with hardly anything in them: what they waste comes first.
             return gc(core.map.condemn_unpinned(log));
         }
+        if core.is_mountable() && core.map.free_units(log) == 0 {
+            // Cuts in a row took the unit that GC moves pages to. The open one may have no room for all that the
+            // policy's choice holds, which would then be read and wait for ever: first the unit that needs the least room.
+            let least = core.map.condemn_unpinned(log);
+            if least.is_some() {
+                return gc(least);
+            }
+        }
         if core.map.free_units(log) > 1 {
             let wanted = self.condemn_wanted(core, writer, log);
             if wanted != NextVictim::None {
@@ -544,6 +552,27 @@ mod tests {
         assert_ne!(unit, second, "a full block frees nothing");
         assert_eq!(bench.core.map.unit(first).state == UnitState::Condemned, unit == first);
         assert!(bench.care.is_wanted(&bench.core, 0));
+    }
+
+    /// Three blocks are full: the oldest holds two pages that are needed, the second none, and the third four. Catches a drive
+    /// without a free unit that moves what the policy chooses, for which there may be no room, while a unit only has to be erased
+    /// (torture, seeds 450205 and 450207, 58320 and 23856); and one that leaves the policy no choice while there is room.
+    #[test]
+    fn where_no_unit_is_free_the_one_that_needs_the_least_room_goes_first() {
+        for is_full in [false, true] {
+            let mut bench = Bench::new("none", |setup| (setup.gc.policy, setup.power.mountable) = ("fifo".into(), true));
+            bench.write(0, 0..8);
+            let (oldest, empty) = (bench.unit_of(0), bench.unit_of(4));
+            bench.write(0, [4, 5, 6, 7].into_iter().chain([0, 1]));
+            while is_full && bench.core.map.free_units(0) > 0 {
+                let pinned = bench.write_pinned(0, Stream::Gc, 8).1;
+                pinned.map(|unit| bench.core.map.release(unit));
+            }
+            let held = [oldest, empty].map(|unit| bench.core.map.unit(unit).valid);
+            assert_eq!(held, [2, 0]);
+            let first = if is_full { empty } else { oldest };
+            assert_eq!(next(&mut bench), NextVictim::Condemned(first, Cause::Gc), "full: {is_full}");
+        }
     }
 
     /// Catches a collector that stays with a victim whose pages find no room, for ever.
