@@ -197,6 +197,11 @@ fn what_is_wrong_in_a_header_of_nvmevirt_is_said() {
     let of = |model: &str| experiment(&format!("{}{model}", path.display())).map(|_| ()).expect_err("it is wrong");
     let several = of("");
     assert!(several.contains("several models") && several.contains("CONSUMER, ZONED"), "{several}");
+    // The example that is named has flash, whichever models come first.
+    let first =
+        NVMEVIRT.replacen("#if (BASE_SSD == CONSUMER)", "#if (BASE_SSD == KV_PROTOTYPE)\n#elif (BASE_SSD == CONSUMER)", 1);
+    let several = refused("nvmevirt-wrong", "prototype.h", &format!("#define KV_PROTOTYPE 3\n{first}"));
+    assert!(several.contains("such as `ssd_config.h#CONSUMER`"), "{several}");
     assert!(of("#CONSUMR").contains("unknown model of the header `CONSUMR`"), "{}", of("#CONSUMR"));
     let none = refused("nvmevirt-wrong", "other.h", "#define ANSWER 42\n");
     assert!(none.contains("found no NAND_CHANNELS"), "{none}");

@@ -6,6 +6,11 @@ use vocab::{Bytes, Nanos};
 /// Longest part of the input an error repeats, in bytes before escaping.
 const FOUND_LIMIT: usize = 48;
 
+/// What was found, where there is something.
+fn quoted(found: &str) -> String {
+    if found.is_empty() { String::new() } else { format!(" `{found}`") }
+}
+
 /// Why a trace cannot be used. Texts taken from the input are shortened and escaped.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TraceError {
@@ -18,11 +23,11 @@ pub enum TraceError {
         reason: String,
     },
     /// Reading or decompressing fails part-way.
-    #[error("{file}: cannot be read beyond line {after_line}: {reason}")]
+    #[error("{file}: cannot be read beyond its line or record {after_line}: {reason}")]
     Read {
         /// Name of the file.
         file: String,
-        /// The last line that was read whole; 0 where there is none.
+        /// The last line, or record of a binary file, that was read whole; 0 where there is none.
         after_line: u64,
         /// What the operating system or the decompressor says.
         reason: String,
@@ -94,9 +99,9 @@ pub enum TraceError {
         found: &'static str,
     },
     /// A description of columns that cannot be used.
-    #[error("columns `{found}`: {reason}")]
+    #[error("columns{}: {reason}", quoted(found))]
     Columns {
-        /// The description, shortened and escaped.
+        /// The description, shortened and escaped; empty where there is none.
         found: String,
         /// What is wrong, and what would be valid.
         reason: String,

@@ -37,7 +37,9 @@ pub(crate) fn foreign(prefix: &[u8]) -> Option<&'static str> {
     }
     let first = &prefix[..prefix.len().min(4096)];
     if first.contains(&0) {
-        return Some("binary data");
+        return Some(
+            "binary data of no recording that is told by its first bytes; libCacheSim's oracleGeneral needs `--format oracle-general`",
+        );
     }
     if first.iter().all(u8::is_ascii_whitespace) && prefix.iter().all(u8::is_ascii_whitespace) {
         return Some("nothing but blank lines");

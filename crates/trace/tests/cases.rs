@@ -313,4 +313,19 @@ fn objects_and_scsi_records() {
     assert_eq!(reader.format().name, "vscsi-1");
     let records: Vec<Record> = reader.collect::<Result<_, _>>().expect("read");
     assert_eq!(rows(&records)[..2], [(0, 0, R, 80, 8), (10_000, 0, W, 80, 8)]);
+    let cut = [one(1, 0x28, 10), one(2, 0x2a, 20), one(3, 0x2a, 30), one(4, 0x28, 40)[..20].to_vec()].concat();
+    let error = TraceSource::bytes("t", cut).open().expect("opens").find_map(Result::err).expect("it is cut").to_string();
+    assert_eq!(error, "t: cannot be read beyond its line or record 3: the last record is cut short");
+}
+
+/// A recording of completions alone names the option that takes them.
+#[test]
+fn a_recording_without_the_events_that_count_says_how_to_take_others() {
+    let text = "8,0 1 1 5.000000001 7 C WS 8 + 16 [0]\n8,0 1 2 5.000000003 7 C R 9 + 1 [0]\n";
+    let source = TraceSource::bytes("t", text.as_bytes()).with_format("blkparse").expect("a format");
+    let error = source.open().map(|reader| reader.last()).map_or_else(Some, |last| last.and_then(Result::err));
+    let error = error.expect("nothing is issued").to_string();
+    assert!(error.contains("action D; `--set trace.blk_action=C` takes C"), "{error}");
+    let completed = source.with_options(ReadOptions { blk_action: BlkAction::Completed, ..ReadOptions::default() });
+    assert_eq!(completed.open().expect("opens").count(), 2);
 }

@@ -617,7 +617,7 @@ const WRONG: &[(&str, &str)] = &[
     ("[a]\nsize=1m\nbs=1000\n", "line 3, option `bs`: found `1000`, wanted multiples of 512"),
     ("[a]\nsize=1m\nbs=4k,8k,16k,32k\n", "line 3, option `bs`"),
     ("[a]\nsize=1q\n", "line 2, option `size`: found `1q`, wanted a size"),
-    ("[a]\nsize=101%\n", "line 2, option `size`: found `101%`"),
+    ("[a]\nsize=1m\nio_size=101%\n", "line 3, option `io_size`: found `101%`"),
     ("[a]\nsize=1m\nbssplit=4k/80:8k/40\n", "line 3, option `bssplit`"),
     ("[a]\nsize=1m\nrwmixread=101\n", "line 3, option `rwmixread`: found `101`, wanted a whole number from 0 to 100"),
     ("[a]\nsize=1m\nnumjobs=5000\n", "line 3, option `numjobs`"),

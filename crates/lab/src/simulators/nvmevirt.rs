@@ -57,7 +57,10 @@ pub(super) fn drive(file: &Foreign, text: &str, model: Option<&str>) -> Result<(
     };
     if model.is_none() && macros.number(CHOICE).is_none() && !models.is_empty() {
         let known = models.iter().map(|model| (*model).to_owned()).collect();
-        let example = models.iter().find(|model| model.contains("PRO")).unwrap_or(&models[0]);
+        let has_flash = |model: &&&str| {
+            Macros::read(file, text, &[(CHOICE, model)]).is_ok_and(|macros| macros.number("NAND_CHANNELS").is_some())
+        };
+        let example = models.iter().find(has_flash).unwrap_or(&models[0]);
         let message =
             format!("the header has several models, of which NVMeVirt builds one: name it, such as `ssd_config.h#{example}`");
         return Err(Problem { known, ..start(message) });

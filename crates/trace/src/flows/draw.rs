@@ -24,6 +24,8 @@ pub(super) struct Drawn<'a> {
     files: FileTurns,
     popularity: Option<(Popularity, Scatter)>,
     requests: u64,
+    /// Requests of each kind whose places were listed.
+    listed: [u64; 3],
     bytes: u64,
     writes: u64,
     /// Bytes of this pass.
@@ -73,6 +75,7 @@ impl<'a> Drawn<'a> {
             files: FileTurns::new(flow.manner.files),
             popularity,
             requests: 0,
+            listed: [0; 3],
             bytes: 0,
             writes: 0,
             pass: 0,
@@ -274,6 +277,13 @@ impl<'a> Drawn<'a> {
         if is_followed {
             return Some(if manner.is_burst_in_place { state.starts[kind.index()] } else { cursor });
         }
+        if let Place::Listed { blocks, moves_on } = &self.flow.place {
+            let (count, number) = (blocks.len() as u64, self.listed[kind.index()]);
+            let block = blocks[(number % count) as usize] + if *moves_on { number / count * count } else { 0 };
+            let offset = Some(block * self.flow.units[kind.index()]).filter(|offset| offset + smallest <= length);
+            self.listed[kind.index()] += u64::from(offset.is_some());
+            return offset;
+        }
         Some(self.place(file, kind))
     }
 
@@ -307,7 +317,7 @@ impl<'a> Drawn<'a> {
             Place::Once => self.once(file, places),
             Place::Zones(zones) => self.zoned(&zones[kind.index()], places),
             Place::Zipf(_) | Place::Pareto(_) | Place::Normal(_) => self.popular() % places,
-            Place::Uniform | Place::Sequential => self.addresses.below(places),
+            Place::Uniform | Place::Sequential | Place::Listed { .. } => self.addresses.below(places),
         };
         index * unit
     }

@@ -75,6 +75,13 @@ pub enum Place {
     Normal(f64),
     /// Zones of the range, for each kind, with the share of its requests that go there.
     Zones([Vec<Zone>; 3]),
+    /// Blocks by their number, in this order, and again.
+    Listed {
+        /// The numbers.
+        blocks: Vec<u64>,
+        /// Whether each time begins as many blocks further on as there are numbers.
+        moves_on: bool,
+    },
 }
 
 /// A part of a range.

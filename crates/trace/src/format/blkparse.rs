@@ -195,7 +195,7 @@ impl Parser for Blkparse {
 
     fn looks_for(&self) -> String {
         let letter = char::from(self.action.letter()[0]);
-        format!("it looks for events of action {letter}; Q, D and C can be chosen")
+        format!("it looks for events of action {letter}; `--set trace.blk_action=C` takes C, and so Q and D")
     }
 }
 

@@ -28,13 +28,24 @@ pub(super) fn is_on_the_drive(values: Values<'_>) -> Result<bool, TraceError> {
     Ok(filesize(values)?.is_none() && !matches!(size(values)?, Some(Part::Bytes(_))))
 }
 
+/// Whether the job names a device, whose size is not that of the job.
+fn is_device(values: Values<'_>) -> bool {
+    let name = values.get("filename").and_then(|setting| setting.value.as_deref());
+    name.is_some_and(|name| name.starts_with("/dev/") || name.starts_with("\\\\.\\"))
+}
+
 /// Range and amount of a clone of a job, and what is to be said about them; a device that is the drive has `drive` bytes.
 pub(super) fn set(values: Values<'_>, one: &mut Synthetic, clone: u64, drive: u64) -> Result<Vec<String>, TraceError> {
     let mut notes = Vec::new();
     let least = least(one);
     let files = u64::from(one.manner.files.count);
     let (size, filesize) = if values.flag("fill_device")? { (None, None) } else { (size(values)?, filesize(values)?) };
-    let whole = filesize.unwrap_or(drive);
+    // A file that is no device is as large as what is asked for of it.
+    let of_file = |size: Option<Part>| match size {
+        Some(Part::Bytes(bytes)) if !is_device(values) => Some(bytes / files),
+        _ => None,
+    };
+    let whole = filesize.or(of_file(size)).unwrap_or(drive);
     let offset = offset(values, whole, least, clone)?;
     // Bytes in `size` limit how much is asked for of files whose size is known; else they are the size of the files.
     let (length, total) = match (filesize, size) {
@@ -52,6 +63,7 @@ pub(super) fn set(values: Values<'_>, one: &mut Synthetic, clone: u64, drive: u6
     };
     one.range = (offset, length);
     check_range(values, one.range, least)?;
+    check_listed(values, one)?;
     let io_size =
         values.part("io_size")?.filter(|size| !matches!(size, Part::Bytes(0) | Part::Percent(0))).map(|size| size.of(total));
     // A pass without `io_size` ends where no further request fits; with it, with the request that reaches it.
@@ -63,6 +75,19 @@ pub(super) fn set(values: Values<'_>, one: &mut Synthetic, clone: u64, drive: u6
     let (pass, rounds) = reading_back(one, (pass, rounds), (size_pass, least), &mut notes);
     amount(values, one, (pass, rounds, is_exact && io_size.is_none()), &mut notes)?;
     Ok(notes)
+}
+
+/// Refuses blocks that are listed and not in the range, at which fio ends with an error.
+fn check_listed(values: Values<'_>, one: &Synthetic) -> Result<(), TraceError> {
+    let Place::Listed { blocks, .. } = &one.place else { return Ok(()) };
+    for kind in (0..KINDS.len()).filter(|kind| one.shares[*kind] > 0.0) {
+        let room = one.range.1 / crate::flows::smallest(&one.sizes[kind]);
+        if blocks.iter().any(|block| *block >= room) {
+            let setting = values.get("random_distribution").expect("it lists blocks");
+            return Err(values.file.bad(setting, &format!("blocks below {room}, as many as the range has")));
+        }
+    }
+    Ok(())
 }
 
 /// The smallest request of all kinds that are asked for.

@@ -23,7 +23,8 @@ impl<'a> Job<'a> {
         let mut notes = Vec::new();
         pace::check_engine(values)?;
         let shares = shares(values)?;
-        let (sizes, units) = (sizes(values)?, units(values)?);
+        let (sizes, units) = (sizes(values, &mut notes)?, units(values)?);
+        check_sizes(values, &sizes, shares)?;
         let units: [u64; 3] = std::array::from_fn(|kind| units[kind].unwrap_or_else(|| crate::flows::smallest(&sizes[kind])));
         let (pacing, pauses) = pace::pacing(values, shares, &mut notes)?;
         let manner = follow::manner(values, file_names(values, 0)?.len() as u32, &mut notes)?;
@@ -115,9 +116,26 @@ fn shares(values: Values<'_>) -> Result<[f64; 3], TraceError> {
     }
 }
 
-/// Whole sectors of a request.
+/// Whole sectors of a request; `check_sizes` holds them against what its kind may have.
 fn request_size(values: Values<'_>, text: &str) -> Option<u64> {
-    values.bytes(text).filter(|size| *size > 0 && size.is_multiple_of(SECTOR_BYTES) && *size <= REQUEST_LIMIT.0)
+    let is_size = |size: &u64| *size > 0 && size.is_multiple_of(SECTOR_BYTES) && *size / SECTOR_BYTES <= u64::from(u32::MAX);
+    values.bytes(text).filter(is_size)
+}
+
+/// Reads and writes have a limit that trims have not.
+fn check_sizes(values: Values<'_>, sizes: &[Sizes; 3], shares: [f64; 3]) -> Result<(), TraceError> {
+    let largest = |sizes: &Sizes| match sizes {
+        Sizes::Weighted(sizes) => sizes.iter().map(|(size, _)| *size).max().unwrap_or(0),
+        Sizes::Multiples { high, .. } => *high,
+        Sizes::Normal { .. } => 0,
+    };
+    let is_write = follow::direction(values)?.kind == "trimwrite";
+    let is_moved = |kind: usize| if kind == 2 { is_write } else { shares[kind] > 0.0 };
+    if !(0..KINDS.len()).any(|kind| is_moved(kind) && largest(&sizes[kind]) > REQUEST_LIMIT.0) {
+        return Ok(());
+    }
+    let setting = ["bssplit", "bsrange", "bs"].into_iter().find_map(|name| values.get(name));
+    Err(values.file.bad(setting.expect("the default is small"), "reads and writes of at most 1g"))
 }
 
 /// What is wanted of a size, with a word on units that mean something else to fio.
@@ -129,8 +147,8 @@ fn wanted_size(values: Values<'_>, option: &str, wanted: &str) -> String {
     wanted.to_owned()
 }
 
-fn sizes(values: Values<'_>) -> Result<[Sizes; 3], TraceError> {
-    const WANTED: &str = "multiples of 512 bytes up to 1g, such as 4k, or one each for reads, writes and trims";
+fn sizes(values: Values<'_>, notes: &mut Vec<String>) -> Result<[Sizes; 3], TraceError> {
+    const WANTED: &str = "multiples of 512 bytes, such as 4k, or one each for reads, writes and trims";
     let one = |size: u64| Sizes::Weighted(vec![(size, 1.0)]);
     let given = values.triple("bs", &wanted_size(values, "bs", WANTED), |text| request_size(values, text))?.unwrap_or_default();
     let mut sizes = given.map(|size| one(size.unwrap_or(DEFAULT_SIZE)));
@@ -148,12 +166,19 @@ fn sizes(values: Values<'_>) -> Result<[Sizes; 3], TraceError> {
     if let Some(setting) = values.get("bssplit") {
         const SPLIT: &str = "sizes with percentages up to 100 in all, such as 4k/60:16k/30:64k/10";
         let text = setting.value.as_deref().unwrap_or_default();
-        let parts: Vec<&str> = text.split(',').collect();
+        let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+        let is_range = |text: &str| text.contains('-') && !text.contains('(');
         for (kind, sizes) in sizes.iter_mut().enumerate() {
             let part = parts.get(kind).or(parts.last()).copied().unwrap_or_default();
-            *sizes = split(part, |text| request_size(values, text))
-                .map(Sizes::Weighted)
-                .ok_or_else(|| values.file.bad(setting, SPLIT))?;
+            // A kind that is left out has the sizes that it has without the option.
+            if part.is_empty() && parts.len() > 1 {
+                continue;
+            }
+            let size = |text: &str| request_size(values, if is_range(text) { text.split('-').next()? } else { text });
+            *sizes = split(part, size).map(Sizes::Weighted).ok_or_else(|| values.file.bad(setting, SPLIT))?;
+        }
+        if is_range(text) {
+            notes.push("bssplit: of a range such as 36k-60k its first size counts, as in fio".into());
         }
     }
     Ok(sizes)
@@ -164,7 +189,10 @@ fn split(text: &str, size: impl Fn(&str) -> Option<u64>) -> Option<Vec<(u64, f64
     let mut parts = Vec::new();
     for part in text.split(':') {
         let (left, percent) = part.split_once('/').unwrap_or((part, ""));
-        let percent = if percent.trim().is_empty() { None } else { Some(percentage(percent.trim())?) };
+        // fio reads whole percentages, and leaves out what stands behind their point.
+        let (whole, fraction) = percent.trim().split_once('.').unwrap_or((percent.trim(), ""));
+        let is_number = fraction.bytes().all(|byte| byte.is_ascii_digit());
+        let percent = if whole.is_empty() { None } else { Some(percentage(whole).filter(|_| is_number)?) };
         parts.push((size(left.trim())?, percent));
     }
     let given: f64 = parts.iter().filter_map(|(_, percent)| *percent).sum();
@@ -223,7 +251,8 @@ fn place(
     Ok(Place::Uniform)
 }
 
-const DISTRIBUTIONS: &str = "random, zipf:THETA, pareto:POWER, normal:DEVIATION, zoned:SHARE/PART:.. or zoned_abs:SHARE/SIZE:..";
+const DISTRIBUTIONS: &str =
+    "random, zipf:THETA, pareto:POWER, normal:DEVIATION, zoned:SHARE/PART:.., zoned_abs:SHARE/SIZE:.. or sequence:BLOCK,..";
 
 fn distributed(values: Values<'_>, text: &str) -> Result<Place, TraceError> {
     let bad = |wanted: &str| values.file.bad(values.get("random_distribution").expect("it has a text"), wanted);
@@ -245,6 +274,13 @@ fn distributed(values: Values<'_>, text: &str) -> Result<Place, TraceError> {
                 [Some(reads), Some(writes), Some(trims)] => Ok(Place::Zones([reads, writes, trims])),
                 _ => Err(bad(WANTED)),
             }
+        }
+        "sequence" => {
+            const WANTED: &str = "sequence:BLOCK,.. of at most 64 numbers of blocks, each below 4294967296";
+            let blocks: Option<Vec<u64>> =
+                rest.split(',').map(|block| Some(u64::from(block.trim().parse::<u32>().ok()?))).collect();
+            let blocks = blocks.filter(|blocks| blocks.len() <= 64).ok_or_else(|| bad(WANTED))?;
+            Ok(Place::Listed { blocks, moves_on: values.flag("random_sequence_stride")? })
         }
         _ => Err(bad(DISTRIBUTIONS)),
     }

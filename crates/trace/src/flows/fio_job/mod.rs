@@ -184,6 +184,11 @@ fn about_all(flows: &mut Flows, found: &Sections) {
         let variables: Vec<String> = found.variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
         flows.notes.push(format!("variables of the environment: {}", variables.join(", ")));
     }
+    if !found.of_engines.is_empty() {
+        flows
+            .notes
+            .push(format!("not known to fio, taken for options of an engine that it loads: {}", found.of_engines.join(", ")));
+    }
     if !found.without.is_empty() {
         flows.notes.push(format!("has no counterpart here: {}", found.without.join(", ")));
     }

@@ -59,6 +59,7 @@ const READ: &[&str] = &[
     "openfiles",
     "percentage_random",
     "random_distribution",
+    "random_sequence_stride",
     "randseed",
     "rate",
     "rate_iops",
@@ -97,12 +98,31 @@ const REFUSED: &[(&str, &str)] = &[
     ("zonemode", "zones of fio are not drawn here; `random_distribution=zoned:..` gives parts of a range their shares"),
 ];
 
+/// Engines of fio that have no options of their own, so that the list below does not name them. fio loads any other from a file.
+const ENGINES: &str = "sync psync vsync pvsync splice mmap null posixaio solarisaio windowsaio guasi syslet-rw binject cpuio falloc \
+    ftruncate e4defrag net netsplice mtd dev-dax pmem pmemblk zbc fusion-aw-sync filecreate filestat filedelete dircreate dirstat \
+    dirdelete ime_psync ime_psyncv ime_aio hdfs";
+
 /// All options of fio and of its engines, with the engines and the versions that have them: `tools/fio-options` writes it.
 const ALL: &str = include_str!("../../../data/fio-options.txt");
 
 /// The names of the list.
 fn listed() -> impl Iterator<Item = &'static str> {
     ALL.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split(' ').next())
+}
+
+/// Whether fio has an engine of this name, rather than to load it.
+pub(super) fn is_engine(name: &str) -> bool {
+    let with_options = || ALL.lines().filter_map(|line| line.split(' ').nth(1)).flat_map(|engines| engines.split(','));
+    // The list has engines by the names of their sources, without `lib`.
+    let is_named =
+        |name: &str| ENGINES.split_whitespace().any(|engine| engine == name) || with_options().any(|engine| engine == name);
+    is_named(name) || name.strip_prefix("lib").is_some_and(is_named)
+}
+
+/// Names of options that shape the workload.
+pub(super) fn read_names() -> Vec<&'static str> {
+    READ.iter().copied().chain(ALIASES.iter().map(|(alias, _)| *alias)).collect()
 }
 
 /// The name an option goes by here, and what it is; `None` where it is not known.

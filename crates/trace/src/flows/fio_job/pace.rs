@@ -58,7 +58,8 @@ pub(super) fn pacing(
     let above = |rates: Option<[Option<u64>; 3]>| rates.unwrap_or_default().map(|rate| rate.filter(|rate| *rate > 0));
     let (iops, bytes) = (above(iops), above(bytes));
     let given = values.get("rate_iops").or(values.get("rate"));
-    if let Some(given) = given.filter(|_| iops.iter().chain(&bytes).any(Option::is_some)) {
+    let has_rate = |kind: usize| shares[kind] > 0.0 && (iops[kind].is_some() || bytes[kind].is_some());
+    if let Some(given) = given.filter(|_| (0..KINDS.len()).any(has_rate)) {
         let rates = std::array::from_fn(|kind| match (iops[kind], bytes[kind]) {
             (None, None) => None,
             (iops, bytes) => Some(Rate {

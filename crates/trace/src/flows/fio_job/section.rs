@@ -2,7 +2,7 @@
 
 use super::Around;
 use super::formula;
-use super::options::{Use, known, names};
+use super::options::{Use, is_engine, known, names, read_names};
 use super::variables::{self, Variables};
 use crate::TraceError;
 use crate::error::shown;
@@ -43,6 +43,8 @@ pub(super) struct Section {
 pub(super) struct Sections {
     pub jobs: Vec<Section>,
     pub without: Vec<&'static str>,
+    /// Options that fio does not know, of engines that it loads.
+    pub of_engines: Vec<String>,
     pub variables: Variables,
 }
 
@@ -71,9 +73,16 @@ pub(super) fn sections(file: File<'_>, text: &str, around: &Around<'_>) -> Resul
         is_global: None,
         settings: 0,
         included: 0,
-        found: Sections { jobs: Vec::new(), without: Vec::new(), variables: Variables::default() },
+        unknown: None,
+        loads_engine: false,
+        found: Sections { jobs: Vec::new(), without: Vec::new(), of_engines: Vec::new(), variables: Variables::default() },
     };
     reading.read(&Arc::from(file.0), text, 0)?;
+    if let Some(unknown) = reading.unknown.filter(|_| !reading.loads_engine) {
+        return Err(unknown);
+    }
+    reading.found.of_engines.sort_unstable();
+    reading.found.of_engines.dedup();
     reading.found.without.sort_unstable();
     Ok(reading.found)
 }
@@ -86,6 +95,10 @@ struct Reading<'a> {
     is_global: Option<bool>,
     settings: u64,
     included: usize,
+    /// The first option that fio does not know and that is no slip of one that counts: an error, unless an engine from outside fio has it.
+    unknown: Option<TraceError>,
+    /// Whether a job names an engine that fio loads from outside, which has options of its own.
+    loads_engine: bool,
     found: Sections,
 }
 
@@ -136,12 +149,21 @@ impl Reading<'_> {
         self.settings += 1;
         let value = value.map(str::to_owned);
         let mut setting = Setting { file: Arc::clone(name), line, order: self.settings, typed: typed.to_owned(), value };
-        let (known, is) = option(file, &setting)?;
+        let (known, is) = match option(file, &setting) {
+            Ok(known) => known,
+            Err(unknown @ TraceError::Option { .. }) if self.is_global.is_some() && may_be_of_an_engine(typed) => {
+                self.unknown.get_or_insert(unknown);
+                self.found.of_engines.push(shown(typed.as_bytes()));
+                return Ok(());
+            }
+            Err(wrong) => return Err(wrong),
+        };
         if is == Use::Read {
             let expand = |value: &str| variables::expanded(value, known, self.around, &mut self.found.variables);
             let value = setting.value.as_deref().map(expand).transpose();
             setting.value = value.map_err(|message| file.wrong(line, typed, message))?;
         }
+        self.loads_engine |= known == "ioengine" && setting.value.as_deref().is_some_and(|name| !is_engine(name));
         let into = match self.is_global {
             Some(true) => &mut self.global,
             Some(false) => &mut self.found.jobs.last_mut().expect("a section that is not global is a job").settings,
@@ -154,6 +176,12 @@ impl Reading<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether an option may belong to an engine from outside fio: it is unknown here, and no slip of an option that shapes the workload.
+fn may_be_of_an_engine(typed: &str) -> bool {
+    let typed = typed.to_ascii_lowercase();
+    known(&typed).is_none() && vocab::nearest(&typed, read_names()).is_none()
 }
 
 /// The path of a line that includes another file.
@@ -252,15 +280,16 @@ impl<'a> Values<'a> {
         self.parsed(name, SIZE, |text| self.bytes(text))
     }
 
-    /// A size, or a percentage.
+    /// A size, or a percentage; one of `size` may be above 100, which is the whole.
     pub fn part(&self, name: &str) -> Result<Option<Part>, TraceError> {
+        let part = |percent: u64| if name == "size" { Some(percent.min(100)) } else { Some(percent).filter(|part| *part <= 100) };
         self.parsed(name, "a size such as 4k or 1g, or a percentage", |text| match text.strip_suffix('%') {
-            Some(percent) => whole(percent.trim_end_matches('%')).filter(|percent| *percent <= 100).map(Part::Percent),
+            Some(percent) => whole(percent.trim_end_matches('%')).and_then(part).map(Part::Percent),
             None => self.bytes(text).map(Part::Bytes),
         })
     }
 
-    /// Bytes: with `kb_base=1024`, the default, `k` is 1024 and `ki` 1000.
+    /// Bytes: with `kb_base=1024`, the default, `k` is 1024 and `kib` 1000; `ki` is `k`.
     pub fn bytes(&self, text: &str) -> Option<u64> {
         if formula::is_formula(text) {
             return formula::value(text, false).map(|(value, _)| value).filter(|bytes| *bytes < 1 << 63);
@@ -276,11 +305,9 @@ impl<'a> Values<'a> {
         // fio leaves out what stands behind the point: `2.0` is 2, and `2.0k`, which is refused here, 2 as well.
         let is_zero = |zeros: &str| !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0');
         let suffix = if behind.strip_prefix('.').is_some_and(is_zero) { String::new() } else { behind.to_ascii_lowercase() };
+        let has_i = suffix.ends_with("ib");
         let letters = suffix.trim_end_matches('b');
-        let (power, has_i) = match letters.strip_suffix('i') {
-            Some(letter) => (letter, true),
-            None => (letters, false),
-        };
+        let power = letters.strip_suffix('i').unwrap_or(letters);
         let power = ["", "k", "m", "g", "t", "p"].iter().position(|known| *known == power)? as u32;
         let base: u64 = if is_true == has_i { 1024 } else { 1000 };
         whole(digits)?.checked_mul(base.checked_pow(power)?).filter(|bytes| *bytes < 1 << 63)
