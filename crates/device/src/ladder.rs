@@ -250,10 +250,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let (block, page) = self.grid.split(self.commands[id].ppn);
         let (overhead, cells) = (self.latencies.command, self.read_time(block, page) * u64::from(sensings));
         let channel = &mut self.channels[self.grid.channel_of(die).index()];
-        let granted = (*channel).max(self.now + behind);
-        if !is_dead {
-            *channel = granted + overhead;
-        }
+        let ready = self.now + behind;
+        let granted = if is_dead { ready } else { channel.command(ready, overhead) };
         let state = &mut self.work.dies[die.index()];
         (state.since, state.registers) = (self.now, Registers::default());
         state.service = Some((id, if is_dead { Phase::Ending } else { Phase::Sensing }));

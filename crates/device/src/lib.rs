@@ -8,6 +8,7 @@
 mod ahead;
 pub mod batches;
 pub mod calendar;
+mod channel;
 pub mod codec;
 pub mod command;
 pub mod config;
@@ -40,6 +41,7 @@ pub use service::Taken;
 
 use crate::ahead::SensingAhead;
 use crate::calendar::Calendar;
+use crate::channel::Channel;
 use crate::command::{Command, Verb};
 use crate::config::Scheduler;
 use crate::contents::HostPayload;
@@ -79,7 +81,7 @@ pub struct Device<P: HostPayload, A: FlashArray<P>, O> {
     /// Pending events: one for each die, then the timers of the engine.
     pub calendar: Calendar,
     work: Work,
-    channels: Vec<SimTime>,
+    channels: Vec<Channel>,
     /// Reads that dies sense while they move others, where dies can.
     ahead: Option<Box<SensingAhead>>,
     /// Dies, blocks and pages that were lost.
@@ -114,7 +116,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             now: SimTime::ZERO,
             calendar: Calendar::new(dies + timers),
             work: Work::new(dies),
-            channels: vec![SimTime::ZERO; grid.geometry().channels as usize],
+            channels: vec![Channel::default(); grid.geometry().channels as usize],
             ahead: SensingAhead::new(timing, dies),
             losses: Losses::default(),
             commands: Slab::default(),
@@ -140,7 +142,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         if let Some(ahead) = &mut self.ahead {
             ahead.grow(dies);
         }
-        self.channels.resize(channels as usize, SimTime::ZERO);
+        self.channels.resize_with(channels as usize, Channel::default);
         self.grid = grid;
     }
 

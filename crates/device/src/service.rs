@@ -169,10 +169,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let info = self.array.block(block);
         let encode = self.encode_time(verb);
         let channel = self.grid.channel_of(die).index();
-        let granted = self.channels[channel].max(self.now + behind);
-        let overhead = self.latencies.command;
+        let (ready, overhead) = (self.now + behind, self.latencies.command);
         let (mut encoding, mut transfer, mut cells, mut phase) = (Nanos(0), overhead, Nanos(0), Phase::Ending);
-        let mut begins = granted;
+        let mut begins = ready;
         if !self.losses.is_dead(die) {
             if P::BYTES {
                 // The bytes of the page are shared when the command ends, or given up for others.
@@ -182,7 +181,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
                 // The controller has it, or takes it, in the memory where its unit is gathered: the die has nothing to do.
                 Verb::Read if self.is_gathered(ppn) => {
                     self.folds.in_gathering += 1;
-                    (begins, transfer) = (self.now + behind, Nanos(0));
+                    transfer = Nanos(0);
                 }
                 Verb::Program if !self.latencies.unit.ends_with(page, info.is_slc()) => (begins, transfer) = (self.now, Nanos(0)),
                 Verb::Read => {
@@ -190,18 +189,21 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
                         // Decoding looks at them when the read ends.
                         self.array.prefetch_oob(ppn);
                     }
+                    begins = self.channels[channel].command(ready, overhead);
                     (cells, phase) = (self.sensing_time(die, ppn), Phase::Sensing);
                 }
                 Verb::Program | Verb::Recharge => {
-                    begins = granted.max(self.now + encode);
                     encoding = encode;
                     transfer = overhead + self.latencies.transfer_unit(info);
+                    begins = self.channels[channel].data(self.now, ready.max(self.now + encode), transfer);
                     cells = self.program_time(block, page);
                     self.work.dies[die.index()].registers = Registers::default();
                 }
-                Verb::Erase => cells = self.erase_time(block),
+                Verb::Erase => {
+                    begins = self.channels[channel].command(ready, overhead);
+                    cells = self.erase_time(block);
+                }
             }
-            self.channels[channel] = self.channels[channel].max(begins + transfer);
         }
         if self.ahead.is_some() && cells.0 > 0 {
             if verb == Verb::Read {
@@ -274,15 +276,13 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let (id, phase) = state.service.expect("only busy dies have events");
         if phase == Phase::Sensing {
             state.service = Some((id, Phase::Ending));
-            let channel = &mut self.channels[self.grid.channel_of(die).index()];
-            let granted = (*channel).max(self.now);
             let transfer = self.latencies.transfer(u32::from(self.commands[id].count));
-            *channel = granted + transfer;
+            let granted = self.channels[self.grid.channel_of(die).index()].data(self.now, self.now, transfer);
             if let Some(ahead) = &mut self.ahead {
                 let plane = self.latencies.unit.sensing(self.commands[id].ppn).1;
                 ahead.note_leaves(die, plane, granted, transfer);
             }
-            self.calendar.schedule(die.index(), *channel);
+            self.calendar.schedule(die.index(), granted + transfer);
             let waits = [(Wait::Channel, granted.since(self.now)), (Wait::Transfer, transfer)];
             self.watch_service(id, &waits);
             return None;

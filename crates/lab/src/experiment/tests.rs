@@ -88,6 +88,9 @@ fn every_preset_makes_an_effective_experiment() {
         let experiment = parse(&format!("drive.preset = \"{}\"", entry.name));
         assert_eq!(experiment.drive.name, entry.name);
         assert_eq!(experiment.schemes.len() + experiment.left_out.len(), 4, "of the default schemes each runs or is named");
+        // An SLC cache, which `xg6` has, is refused later than a shape.
+        let planned = crate::capacity::plan(&experiment, 4096);
+        assert!(planned.is_ok(), "{}: {:?}", entry.name, planned.err());
         // The effective experiment asks for the schemes that are left by name.
         assert_eq!(parse(&experiment.to_toml()), Experiment { left_out: Vec::new(), ..experiment });
     }
