@@ -12,6 +12,8 @@ pub struct Losses {
     dead: StripSet,
     /// The same dies in the order of their death: substitutes are chosen in that order.
     died: Vec<DieId>,
+    /// Dies in the place of dead ones, until all that those held is rebuilt.
+    replaced: StripSet,
     /// Pages whose program failed: what the map believes that they hold.
     pub failed_programs: FxHashMap<u32, FailedProgram>,
     /// Blocks whose last erase failed: nothing that they held is kept, and they are written no more.
@@ -22,10 +24,37 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// The die stops answering, for good.
+    /// The die stops answering.
     pub fn die_died(&mut self, die: DieId) {
         self.dead.insert(u32::from(die.0));
         self.died.push(die);
+        self.replaced.remove(u32::from(die.0));
+    }
+
+    /// A new die has the place of this one, which died: nothing of what was lost with it is there.
+    pub fn die_replaced(&mut self, die: DieId, is_of_die: impl Fn(Ppn) -> bool, block_is_of_die: impl Fn(BlockAddr) -> bool) {
+        self.dead.remove(u32::from(die.0));
+        self.died.retain(|&other| other != die);
+        self.replaced.insert(u32::from(die.0));
+        self.failed_programs.retain(|&ppn, _| !is_of_die(Ppn(ppn)));
+        self.unerased.retain(|&block| !block_is_of_die(block));
+        self.remembered.retain(|&ppn| !is_of_die(ppn));
+    }
+
+    /// All that dead dies held whose place others have is rebuilt.
+    pub fn all_rebuilt(&mut self) {
+        self.replaced = StripSet::EMPTY;
+    }
+
+    /// Dies in the place of dead ones, until all that those held is rebuilt.
+    #[inline]
+    pub fn replaced(&self) -> StripSet {
+        self.replaced
+    }
+
+    /// Whether the die may lack what was in flash: it has died, or a new one has its place.
+    pub fn may_lack(&self, die: DieId) -> bool {
+        self.is_dead(die) || self.replaced.contains(u32::from(die.0))
     }
 
     /// Dies that have died.

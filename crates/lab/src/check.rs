@@ -252,6 +252,9 @@ fn drive(experiment: &Experiment) -> Result<(), Problem> {
         None if every > 0 => {
             Err(Problem::new("faults.dead_die_every", format!("found {every}, and no `faults.dead_die` that it starts from")))
         }
+        None if experiment.faults.replace_after.is_some() => {
+            Err(Problem::new("faults.replace_after", "found a time, and no `faults.dead_die` that could be replaced"))
+        }
         _ if u32::from(every) > dies || every == 1 => {
             Err(Problem::new("faults.dead_die_every", format!("found {every}, valid are 0 and 2 to {dies}")))
         }

@@ -76,7 +76,8 @@ const FATIGUE: u8 = 24;
 pub(super) const PROFILES: u8 = 25;
 const TEMPERATURES: u8 = 26;
 const SLOW: u8 = 27;
-const KINDS: u8 = 28;
+const REPLACED: u8 = 28;
+const KINDS: u8 = 29;
 
 pub(super) type Drive = Engine<PageBuf, Flash>;
 
@@ -105,6 +106,7 @@ pub(super) fn fields(drive: &Drive, opened: u64) -> Fields {
     remains.erasing.iter().for_each(|block| number(ERASING, block.0.into(), 0));
     remains.lost.iter().for_each(|(lpn, rank)| number(LOST, lpn.0.into(), *rank));
     (0..).zip(&remains.died).for_each(|(index, die)| number(DIED, index, die.0.into()));
+    (0..).zip(&remains.replaced).for_each(|(index, die)| number(REPLACED, index, die.0.into()));
     (0..).zip(&remains.wear).for_each(|(block, &pe)| number(WEAR, block, pe.into()));
     if let Some(faults) = drive.core.device.array.found() {
         put_faults(&faults, &mut number);
@@ -202,7 +204,8 @@ pub(super) fn decode(found: &Found, drive: &Drive) -> Result<Saved, Malformed> {
         most_worn: Some(u32::try_from(most_worn).unwrap_or(u32::MAX)),
         erasing: from.blocks(ERASING, "block being erased")?,
         lost: sorted(from.ranks(LOST, "lost page")?),
-        died: from.numbers(DIED, drive.core.device.grid.dies().into(), "die")?.map(|(_, die)| DieId(die as u16)).collect(),
+        died: from.dies(DIED, "die")?,
+        replaced: from.dies(REPLACED, "die in the place of a dead one")?,
         wear: from.wear()?,
         keeps_ranks: number(5, "whether ranks are kept")? != 0,
         checkpoint: from.checkpoint()?,
@@ -297,6 +300,11 @@ impl<'a> From<'a> {
             if value < end { Ok((number, value)) } else { from.refuse(8, field, format!("found {value}, valid are below {end}")) }
         };
         Ok(self.of(kind).map(number).collect::<Read<Vec<_>>>()?.into_iter())
+    }
+
+    /// Dies, in order.
+    fn dies(&self, kind: u8, field: &'static str) -> Read<Vec<DieId>> {
+        Ok(self.numbers(kind, self.limits.dies.into(), field)?.map(|(_, die)| DieId(die as u16)).collect())
     }
 
     /// A number for each of the first `count` blocks; 0 where there is no field.

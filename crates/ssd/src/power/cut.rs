@@ -95,6 +95,8 @@ pub(crate) struct Remains<P> {
     pub wear: Vec<u32>,
     /// Dies that died, in the order of their deaths: substitutes are chosen in that order.
     pub died: Vec<DieId>,
+    /// Dies in the place of dead ones, until all that those held is rebuilt.
+    pub replaced: Vec<DieId>,
     /// Summaries of whole blocks.
     pub checkpoint: Option<Checkpoint>,
     /// Page profiles in reserved pages of flash.
@@ -117,6 +119,7 @@ impl<P> Default for Remains<P> {
             keeps_ranks: false,
             wear: Vec::new(),
             died: Vec::new(),
+            replaced: Vec::new(),
             checkpoint: None,
             profiles: None,
             outage: Outage::default(),
@@ -236,6 +239,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             keeps_ranks: self.core.safe.keeps_ranks,
             wear: if self.core.safe.wear_was_added { self.pe_of_blocks() } else { Vec::new() },
             died: self.core.device.losses.died().to_vec(),
+            replaced: self.core.device.losses.replaced().iter().map(|die| DieId(die as u16)).collect(),
             checkpoint: None,
             profiles: None,
             outage: Outage::default(),

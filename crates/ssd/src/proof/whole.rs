@@ -100,7 +100,7 @@ impl<P: SessionPayload> Drive<P> {
             }
             RebuiltBy::Collection => !self.writes_to_lost_blocks(),
         };
-        has_redundancy && self.care.rebuild_left(core) == 0
+        has_redundancy && self.care.rebuild_left(core) == 0 && core.device.losses.replaced().is_empty()
     }
 
     /// Whether a superblock that is being written has a lost block: the next program that fails there takes a page from
