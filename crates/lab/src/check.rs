@@ -202,6 +202,7 @@ fn schemes(experiment: &Experiment) -> Result<(), Problem> {
     }
     for (index, name) in experiment.schemes.iter().enumerate() {
         let field = format!("schemes.{index}");
+        label::check_name(&field, name)?;
         let (scheme, policy) = scheme_and_policy(name);
         if !names.contains(&scheme_of(scheme)) {
             return Err(Problem::unknown(field, "scheme", scheme_of(scheme), &names));
@@ -215,6 +216,9 @@ fn schemes(experiment: &Experiment) -> Result<(), Problem> {
         }
         if experiment.schemes[..index].contains(name) {
             return Err(Problem::new(field, format!("scheme `{name}` is named twice")));
+        }
+        if experiment.schemes[..index].iter().any(|other| label::shown(other) == label::shown(name)) {
+            return Err(Problem::new(field, format!("name `{}` is there twice", label::shown(name))));
         }
         label::check(&field, name)?;
     }

@@ -30,7 +30,7 @@ pub(super) fn in_between(mut scenario: Scenario, scope: &Scope, number: u64) -> 
         return scenario;
     }
     let has_die = a_die_dies(&mut scenario, &mut draws);
-    let mut is_dead = false;
+    let (mut is_dead, mut has_died) = (false, false);
     for round in &mut scenario.rounds {
         let events = 4 * round.commands.len() as u64 + 1;
         let mut at = 0;
@@ -44,7 +44,9 @@ pub(super) fn in_between(mut scenario: Scenario, scope: &Scope, number: u64) -> 
             }
             at += 1;
         }
-        if has_die && draws.chance(0.5) {
+        // Not before the loss that waits for nothing: with that it would be one too many.
+        has_died |= has_die && round.stops.iter().any(|stop| matches!(stop.strike, Strike::Loss { .. }));
+        if has_died && draws.chance(0.5) {
             again(&mut round.stops, events, &mut draws);
         }
     }

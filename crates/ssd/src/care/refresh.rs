@@ -51,12 +51,12 @@ pub(crate) struct Refresh {
 impl Refresh {
     /// Whether pages of the log are being recharged.
     pub fn is_recharging(&self, log: usize) -> bool {
-        self.recharging[log].is_some_and(|work| work.in_flight > 0)
+        self.recharging.get(log).is_some_and(|work| work.is_some_and(|work| work.in_flight > 0))
     }
 
     /// The log begins anew: nothing of it is being recharged.
     pub fn log_is_new(&mut self, log: usize) {
-        self.recharging[log] = None;
+        self.recharging.get_mut(log).into_iter().for_each(|work| *work = None);
     }
 }
 

@@ -110,15 +110,27 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.writer.stripes.is_strip_away(&self.core, stripe, strip)
     }
 
+    /// Whether strips of the stripe lie on other dies than they are written to, and are to be copied back.
+    pub(crate) fn has_strips_away(&self, stripe: StripeId) -> bool {
+        (0..=self.stripe_scheme().data_strips()).any(|strip| self.is_strip_away(stripe, strip))
+    }
+
     /// Whether the strip is to be written to its die: no living one holds it, or another one.
     pub(crate) fn is_strip_wanted(&self, stripe: StripeId, strip: u32) -> bool {
         self.is_strip_lost(stripe, strip) || self.is_strip_away(stripe, strip)
     }
 
-    /// Where the rebuild has ended and left nothing undone, dies that were replaced are like any other.
+    /// Where the rebuild has ended and left nothing undone, dies that were replaced are like any other. A strip that was on its way to
+    /// another die when its own was replaced has got there meanwhile: all stripes are walked once more for such.
     pub(crate) fn note_whole(&mut self) {
-        let losses = &mut self.core.device.losses;
-        if !losses.replaced().is_empty() && self.care.is_all_rebuilt(&self.core) {
+        if self.core.device.losses.lacking().is_empty() || !self.care.is_all_rebuilt(&self.core) {
+            return;
+        }
+        let strips = 0..=self.stripe_scheme().data_strips();
+        let lacks = |stripe| strips.clone().any(|strip| self.is_strip_wanted(stripe, strip));
+        if (0..self.stripe_count()).map(StripeId).any(lacks) {
+            self.rebuild_stripes();
+        } else {
             self.core.device.losses.all_rebuilt();
         }
     }

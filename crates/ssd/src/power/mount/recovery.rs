@@ -256,8 +256,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 let stripes = (0..self.stripe_count()).map(StripeId);
                 // A partial parity may lean on an old version that only the stored parity gave before the cut.
                 let leans = |stripe| self.writer.stripes.leans_on_lost(&self.core, stripe);
-                let all_at_home = |stripe| (0..=self.stripe_scheme().data_strips()).all(|strip| !self.is_strip_away(stripe, strip));
-                let is_whole = |stripe| self.stripe_state(stripe).1.is_empty() && !leans(stripe) && all_at_home(stripe);
+                // Of equal copies of a strip that was copied back the mount took the older one.
+                let is_away = |stripe| self.has_strips_away(stripe);
+                let is_whole = |stripe| self.stripe_state(stripe).1.is_empty() && !leans(stripe) && !is_away(stripe);
                 if stripes.into_iter().all(is_whole) {
                     self.note_whole();
                 } else {

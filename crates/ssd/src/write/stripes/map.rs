@@ -73,9 +73,9 @@ impl<P: HostPayload> Stripes<P> {
         core.is_lost_place(self.place_of_strip(core, stripe, strip))
     }
 
-    /// Whether a die was replaced and the strip lies on another one than it is written to now: it is to be copied back.
+    /// Whether a die was ever replaced and the strip lies on another one than it is written to now: it is to be copied back.
     pub fn is_strip_away<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32) -> bool {
-        if core.device.losses.replaced().is_empty() {
+        if core.device.losses.spares().is_empty() {
             return false;
         }
         let Place::At(slot) = self.place_of_strip(core, stripe, strip) else { return false };

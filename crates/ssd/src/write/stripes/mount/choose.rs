@@ -191,13 +191,13 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
     /// Whether the strip has no die, or had none before a new die took the place of a dead one: contents that were durable then may
     /// be in its parity alone.
     fn was_homeless(&self, stripe: StripeId, strip: u32) -> bool {
-        let replaced = self.core.device.losses.replaced();
+        let lacking = self.core.device.losses.lacking();
         let dead_before = || -> Vec<DieId> {
             let died = self.core.device.losses.died();
-            replaced.iter().map(|die| DieId(die as u16)).chain(died.iter().copied()).collect()
+            lacking.iter().map(|die| DieId(die as u16)).chain(died.iter().copied()).collect()
         };
         self.stripes.home_of(self.core, stripe, strip).is_none()
-            || !replaced.is_empty() && self.stripes.scheme().home(stripe, strip, &dead_before()).is_none()
+            || !lacking.is_empty() && self.stripes.scheme().home(stripe, strip, &dead_before()).is_none()
     }
 
     /// Whether the update that made a state was durable: what it wrote is in flash, and what has no die was answered.
