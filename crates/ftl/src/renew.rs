@@ -18,16 +18,15 @@ impl Ftl {
         for unit in first..first + per_die {
             let old = &mut self.units[unit as usize];
             assert_eq!(old.valid, 0, "unit {unit} of a new die holds what is mapped");
-            let state = match old.pins {
-                _ if is_reserved(BlockAddr(unit)) => UnitState::Bad,
-                0 => UnitState::Free,
-                _ => UnitState::Closed,
-            };
+            let state = if is_reserved(BlockAddr(unit)) { UnitState::Bad } else { UnitState::Free };
             *old = Unit { state, pins: old.pins, ..Unit::default() };
         }
         let units_of_log = per_die / self.shape.logs_of_die(0).len() as u32;
         for (index, log) in self.shape.logs_of_die(u32::from(die.0)).enumerate() {
             self.logs[log] = Log::new(first + index as u32 * units_of_log, &self.units, &self.shape);
+            // Not before: a pinned unit counts as room for data like any other.
+            let (state, units, ..) = self.units_of(log);
+            state.close_pinned(units);
         }
     }
 
