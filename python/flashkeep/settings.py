@@ -279,6 +279,7 @@ class Faults:
     dead_die: int | None = None
     dead_die_every: int | None = None
     dead_die_at_request: int | None = None
+    replace_after: Time | None = None
     uncorrectable_reads: float | None = None
     wear_out: float | None = None
     silent: float | None = None

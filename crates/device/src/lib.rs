@@ -165,6 +165,21 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         self.losses.is_dead(die)
     }
 
+    /// A new die takes the place of a dead one, which has nothing to do.
+    pub fn replace_die(&mut self, die: DieId) {
+        self.array.replace_die(die);
+        let grid = &self.grid;
+        self.losses.die_replaced(die, |ppn| grid.die_of(ppn) == die, |block| grid.split_block(block).0 == die);
+        if let Some(ecc) = &mut self.ecc {
+            (0..grid.blocks_per_die()).for_each(|number| ecc.ladder.forget(grid.block(die, number)));
+        }
+    }
+
+    /// Whether a page of the die is being decoded.
+    pub fn is_decoding(&self, die: DieId) -> bool {
+        self.ecc.as_ref().is_some_and(|ecc| ecc.is_decoding(die))
+    }
+
     /// Whether nothing is in service, queued or being decoded.
     #[inline]
     pub fn is_idle(&self) -> bool {

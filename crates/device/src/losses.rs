@@ -12,6 +12,10 @@ pub struct Losses {
     dead: StripSet,
     /// The same dies in the order of their death: substitutes are chosen in that order.
     died: Vec<DieId>,
+    /// Dies that took the places of dead ones.
+    spares: StripSet,
+    /// Of these, the ones that may lack what was in flash: not all that the dead ones held is rebuilt.
+    lacking: StripSet,
     /// Pages whose program failed: what the map believes that they hold.
     pub failed_programs: FxHashMap<u32, FailedProgram>,
     /// Blocks whose last erase failed: nothing that they held is kept, and they are written no more.
@@ -22,10 +26,47 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// The die stops answering, for good.
+    /// The die stops answering.
     pub fn die_died(&mut self, die: DieId) {
         self.dead.insert(u32::from(die.0));
         self.died.push(die);
+        self.lacking.remove(u32::from(die.0));
+    }
+
+    /// A new die has the place of this one, which died: nothing of what was lost with it is there.
+    pub fn die_replaced(&mut self, die: DieId, is_of_die: impl Fn(Ppn) -> bool, block_is_of_die: impl Fn(BlockAddr) -> bool) {
+        self.dead.remove(u32::from(die.0));
+        self.died.retain(|&other| other != die);
+        self.spares.insert(u32::from(die.0));
+        self.lacking.insert(u32::from(die.0));
+        self.failed_programs.retain(|&ppn, _| !is_of_die(Ppn(ppn)));
+        self.unerased.retain(|&block| !block_is_of_die(block));
+        self.remembered.retain(|&ppn| !is_of_die(ppn));
+    }
+
+    /// These dies took the places of dead ones before a mount, and those that lack something still do.
+    pub fn had_spares(&mut self, spares: StripSet, lacking: StripSet) {
+        (self.spares, self.lacking) = (spares, lacking.minus(self.dead));
+    }
+
+    /// All that dead dies held whose place others have is rebuilt.
+    pub fn all_rebuilt(&mut self) {
+        self.lacking = StripSet::EMPTY;
+    }
+
+    /// Dies that took the places of dead ones.
+    pub fn spares(&self) -> StripSet {
+        self.spares
+    }
+
+    /// Of these, the ones that may lack what was in flash: not all that the dead ones held is rebuilt.
+    pub fn lacking(&self) -> StripSet {
+        self.lacking
+    }
+
+    /// Whether the die may lack what was in flash: it has died, or a new one has its place and not everything is rebuilt.
+    pub fn may_lack(&self, die: DieId) -> bool {
+        self.is_dead(die) || self.lacking.contains(u32::from(die.0))
     }
 
     /// Dies that have died.

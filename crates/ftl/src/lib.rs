@@ -10,6 +10,7 @@ mod groups;
 mod log;
 mod map;
 mod mount;
+mod renew;
 mod retire;
 mod rows;
 mod slc;

@@ -302,6 +302,15 @@ impl Log {
         }
     }
 
+    /// Closes the free units that are pinned: they hold nothing, and are collected when their pins are gone.
+    pub fn close_pinned(&mut self, units: &mut [Unit]) {
+        for (unit, state) in (self.first..).zip(units).filter(|(_, state)| state.state == UnitState::Free && state.pins > 0) {
+            state.state = UnitState::Closed;
+            self.free.retain(|&free| free != unit);
+            self.cache.retire(unit, state);
+        }
+    }
+
     /// Condemns the closed unit without pins that has the fewest valid slots, if collecting it gains space.
     pub fn condemn_unpinned(&self, units: &mut [Unit], shape: &LogShape) -> Option<UnitId> {
         let candidates = shape.candidates(units, self.clock);

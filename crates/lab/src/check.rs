@@ -208,6 +208,7 @@ fn schemes(experiment: &Experiment) -> Result<(), Problem> {
     }
     for (index, name) in experiment.schemes.iter().enumerate() {
         let field = format!("schemes.{index}");
+        label::check_name(&field, name)?;
         let (scheme, policy) = scheme_and_policy(name);
         if !names.contains(&scheme_of(scheme)) {
             return Err(Problem::unknown(field, "scheme", scheme_of(scheme), &listed_schemes()));
@@ -221,6 +222,9 @@ fn schemes(experiment: &Experiment) -> Result<(), Problem> {
         }
         if experiment.schemes[..index].contains(name) {
             return Err(Problem::new(field, format!("scheme `{name}` is named twice")));
+        }
+        if experiment.schemes[..index].iter().any(|other| label::shown(other) == label::shown(name)) {
+            return Err(Problem::new(field, format!("name `{}` is there twice", label::shown(name))));
         }
         label::check(&field, name)?;
     }
@@ -257,6 +261,9 @@ fn drive(experiment: &Experiment) -> Result<(), Problem> {
         }
         None if every > 0 => {
             Err(Problem::new("faults.dead_die_every", format!("found {every}, and no `faults.dead_die` that it starts from")))
+        }
+        None if experiment.faults.replace_after.is_some() => {
+            Err(Problem::new("faults.replace_after", "found a time, and no `faults.dead_die` that could be replaced"))
         }
         _ if u32::from(every) > dies || every == 1 => {
             Err(Problem::new("faults.dead_die_every", format!("found {every}, valid are 0 and 2 to {dies}")))

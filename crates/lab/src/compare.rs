@@ -352,7 +352,7 @@ impl Runs<'_> {
 
     fn prepare(&self, index: usize) -> Result<Prepared, Problem> {
         let (bench, planned) = (self.bench, &self.plan.drives[index]);
-        let label = self.experiment.schemes[index].clone();
+        let label = crate::label::shown(&self.experiment.schemes[index]).to_owned();
         let setup = self.setup_of(index);
         let (choice, ecc_policy) = (setup.scheme.clone(), setup.ecc.policy.clone());
         let mut hear = |history| (bench.progress)(Progress::Preparing { run: self.before + index, history });
@@ -604,7 +604,7 @@ fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan, outcomes: &[
         "life: of the flash of each scheme as replayed ({} for `{}`), {} rated P/E cycles, wear even over blocks; \
          N times the flash lasts N times as long",
         mib(plan.drives[0].drive.geometry.raw_size()),
-        experiment.schemes[0],
+        crate::label::shown(&experiment.schemes[0]),
         experiment.drive.endurance.0
     ));
     let touched = touched_share(workload, plan);

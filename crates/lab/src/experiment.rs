@@ -114,7 +114,7 @@ pub struct Experiment {
     /// addition, `ds-raid+flares` or `ds-raid+limits+flares` one under an ECC policy of its own; the
     /// others are under `ecc.policy`. `raid5:data_strips=7` has an option of its own, so that one scheme can be there
     /// more than once; `:` is before each option, and the name of an addition or policy before one of theirs
-    /// (`ds-raid+limits:limits.yield=0.99`).
+    /// (`ds-raid+limits:limits.yield=0.99`). `wide=raid5:data_strips=15` has a name in front by which results call it.
     #[serde(default = "default_schemes")]
     pub schemes: Vec<String>,
     /// Die scheduler.

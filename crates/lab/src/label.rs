@@ -3,6 +3,8 @@
 //! `ds-raid+limits` is a scheme with an addition, `ds-raid+limits+flares` one under an ECC policy of its own. Behind a colon each may
 //! have options of its own, so that one scheme is compared with itself: `raid5:data_strips=7`, `mds-groups:k=6:m=2`. Options of an
 //! addition or of the policy have its name in front: `ds-raid+limits:limits.yield=0.99`.
+//!
+//! Any of them may have a name of the user's own in front, by which results call it: `wide=raid5:data_strips=15`.
 
 use crate::check::known_options;
 use crate::experiment::{Experiment, Options};
@@ -12,10 +14,48 @@ use ssd::ecc::ECC_POLICIES;
 use ssd::protect::SchemeChoice;
 use ssd::protect::registry::{ADDITIONS, SCHEMES, additions, scheme_of};
 
+/// A name of the user's own, if there is one, and the compared scheme behind it.
+fn named(label: &str) -> (Option<&str>, &str) {
+    match label.split_once('=') {
+        Some((name, scheme)) if !name.contains(':') => (Some(name), scheme),
+        _ => (None, label),
+    }
+}
+
+/// What results call a compared scheme: by the user's own name, or as it was asked for.
+#[must_use]
+pub fn shown(label: &str) -> &str {
+    named(label).0.unwrap_or(label)
+}
+
 /// The name of a scheme, and what is behind its colon.
 fn parted(label: &str) -> (&str, &str) {
-    label.split_once(':').unwrap_or((label, ""))
+    let scheme = named(label).1;
+    scheme.split_once(':').unwrap_or((scheme, ""))
 }
+
+/// Checks the user's own name of a compared scheme.
+///
+/// # Errors
+/// Characters that tables, files or queries would trip over, or the name of a scheme.
+pub(crate) fn check_name(field: &str, label: &str) -> Result<(), Problem> {
+    let Some(name) = named(label).0 else { return Ok(()) };
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_allowed) {
+        let message = format!(
+            "found `{}` as the name of a compared scheme, valid are 1 to {LONGEST_NAME} letters, digits, `-`, `_` and `.`",
+            printable(name)
+        );
+        return Err(Problem::new(field, message));
+    }
+    if SCHEMES.iter().any(|entry| entry.name == name) {
+        return Err(Problem::new(field, format!("found `{name}` as a name, which is that of a scheme")));
+    }
+    Ok(())
+}
+
+/// Characters of a name of the user's own, at most: a column of a table.
+const LONGEST_NAME: usize = 24;
 
 /// The scheme with its additions and, where it has one of its own, the ECC policy of a compared scheme: the last of
 /// its names, where that is none of an addition.
@@ -64,7 +104,7 @@ fn owner(option: &str) -> Option<&str> {
 /// # Errors
 /// An unknown option, an option given twice, or one without a value.
 pub(crate) fn check(field: &str, label: &str) -> Result<(), Problem> {
-    if !label.contains(':') {
+    if !named(label).1.contains(':') {
         return Ok(());
     }
     let mut found = Options::new();
@@ -118,7 +158,7 @@ pub(crate) fn check_differ(experiment: &Experiment) -> Result<(), Problem> {
         }
         (choice, experiment.ecc_setup(label))
     };
-    for (index, label) in experiment.schemes.iter().enumerate().filter(|(_, label)| label.contains(':')) {
+    for (index, label) in experiment.schemes.iter().enumerate().filter(|(_, label)| label.contains([':', '='])) {
         let same = |other: &&String| *other != label && parted(other).0 == parted(label).0 && settled(other) == settled(label);
         if let Some(other) = experiment.schemes.iter().find(same) {
             let message = format!("`{label}` and `{other}` are the same scheme with the same options");
@@ -159,6 +199,22 @@ mod tests {
         assert_eq!(again, experiment, "the effective experiment is the same again");
     }
 
+    /// Catches a name that is taken for a part of the scheme, and options of a named scheme that get lost.
+    #[test]
+    fn a_name_of_the_users_own_is_what_results_call_the_scheme() {
+        let experiment = parse("schemes = [\"wide=raid5:data_strips=7\", \"raid5:data_strips=3\", \"coded=ds-raid+flares\"]");
+        let experiment = experiment.unwrap_or_else(|e| panic!("{e}"));
+        let [wide, narrow, coded] = [0, 1, 2].map(|at| experiment.schemes[at].as_str());
+        assert_eq!([wide, narrow, coded].map(shown), ["wide", "raid5:data_strips=3", "coded"]);
+        assert_eq!(
+            (experiment.choice(wide).name.as_str(), experiment.choice(wide).options["data_strips"].as_str()),
+            ("raid5", "7")
+        );
+        assert_eq!(scheme_and_policy(coded), ("ds-raid", Some("flares")));
+        let again = parse(&experiment.to_toml()).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(again, experiment, "the effective experiment is the same again");
+    }
+
     #[test]
     fn what_is_no_option_is_refused_and_so_is_one_that_makes_no_difference() {
         for (schemes, wanted) in [
@@ -171,6 +227,13 @@ mod tests {
             ("\"raid5:data_strips=7\", \"raid5:data_strips=7\"", "named twice"),
             ("\"raid5\", \"raid5:data_strips=auto\"", "the same scheme"),
             ("\"mds-groups:k=6:m=2\", \"mds-groups:m=2:k=6\"", "the same scheme"),
+            ("\"raid5\", \"wide=raid5\"", "the same scheme"),
+            ("\"wide=raid5\", \"wide=ds-raid\"", "`wide` is there twice"),
+            ("\"wide one=raid5\"", "letters, digits"),
+            ("\"=raid5\"", "letters, digits"),
+            ("\"none=raid5\"", "that of a scheme"),
+            ("\"wide=raid7\"", "did you mean `raid5`"),
+            ("\"wide=raid5:data_strip=7\"", "did you mean `data_strips`"),
         ] {
             let refused = parse(&format!("schemes = [{schemes}]")).expect_err(schemes);
             assert!(refused.to_string().contains(wanted) && refused.field.starts_with("schemes."), "{schemes}: {refused}");

@@ -294,6 +294,7 @@ impl Outcome {
         put("astray_reads", json!(r.flash.astray_reads));
         put("read_only_s", json!(r.host.read_only_s));
         put("refused_requests", json!(r.host.refused_requests));
+        put("replaced_s", json!(r.redundancy.replaced_s));
         put("rebuild_s", json!(r.redundancy.rebuild_s));
         put("rebuild_left", json!(r.redundancy.rebuild_left));
         put("saturated", json!(r.replay.saturated));

@@ -10,7 +10,7 @@ use crate::power::Scars;
 use crate::{Member, Oob, OobTag, Program};
 use contents::{BlockContents, Coverages, EccOob, RecoveryOob, Sequences, Stored};
 use std::collections::BTreeMap;
-use vocab::{BlockAddr, Capability, Geometry, Grid, Nanos, Ppn, SimTime, StripSet};
+use vocab::{BlockAddr, Capability, DieId, Geometry, Grid, Nanos, Ppn, SimTime, StripSet};
 
 /// What a slot carries. Flash stores it and never looks inside.
 pub trait Payload: Clone + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {}
@@ -194,6 +194,15 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     #[inline]
     fn answers_everywhere(&self) -> bool {
         false
+    }
+    /// A new die takes the place of this one: it answers, is erased, and neither cycles nor faults of the old one are left.
+    fn replace_die(&mut self, die: DieId) {
+        let grid = self.grid().clone();
+        for block in (0..grid.blocks_per_die()).map(|number| grid.block(die, number)) {
+            self.set_age(block, |info| info.bad = false);
+            self.erase(block);
+            self.set_age(block, |info| *info = BlockInfo::default());
+        }
     }
     /// An erased block is to be programmed in SLC mode, until it is erased: this many erases wear it as one in its usual mode does.
     fn use_as_slc(&mut self, block: BlockAddr, cycles_a_cycle: u8);

@@ -4,7 +4,8 @@
 //!
 //! * **A dead die** answers nothing from the moment it dies: every read of it is
 //!   uncorrectable, programs and erases fail, and nothing it held comes back. The controller
-//!   notices at once ([`FlashArray::answers`]).
+//!   notices at once ([`FlashArray::answers`]). A spare die may be put in its place
+//!   ([`FlashArray::replace_die`]): new, erased and without faults.
 //! * **A lost block** (a grown bad block) keeps nothing: every read of it is uncorrectable from
 //!   that moment on, and programs and erases of it fail, for good. The controller notices when
 //!   it reads, programs or erases it, not before.
@@ -474,6 +475,23 @@ impl<P: Payload, A: FlashArray<P>> FlashArray<P> for Faulty<A> {
         !self.any
     }
 
+    fn replace_die(&mut self, die: DieId) {
+        self.dead[die.index()] = false;
+        let grid = self.inner.grid().clone();
+        let is_elsewhere = |block: BlockAddr| grid.split_block(block).0 != die;
+        self.lost_blocks.retain(|&block| is_elsewhere(block));
+        self.worn_out.retain(|&block| is_elsewhere(block));
+        self.lost_pages.retain(|&ppn| is_elsewhere(grid.split(ppn).0));
+        self.spoiled.retain(|&ppn| is_elsewhere(grid.split(ppn).0));
+        if let Some(silent) = &mut self.silent {
+            (0..grid.blocks_per_die()).for_each(|number| silent.erased(grid.block(die, number), &grid));
+        }
+        let none_is_lost = self.lost_blocks.is_empty() && self.lost_pages.is_empty() && self.worn_out.is_empty();
+        let strikes_at_random = self.uncorrectable > 0.0 || self.fatigue.is_some() || self.silent.is_some();
+        self.any = strikes_at_random || !none_is_lost || self.dead.contains(&true);
+        self.inner.replace_die(die);
+    }
+
     fn use_as_slc(&mut self, block: BlockAddr, cycles_a_cycle: u8) {
         self.inner.use_as_slc(block, cycles_a_cycle);
     }
@@ -550,6 +568,30 @@ mod tests {
         assert_eq!(gather(&mut array, 2), ProgramOutcome::Failed, "nothing comes behind it");
         array.lose_block(BlockAddr(1));
         assert_eq!(gather(&mut array, 3), ProgramOutcome::Failed, "a lost block takes nothing");
+    }
+
+    /// Catches faults or cycles of the old die that the new one has, and faults of other dies that are forgotten.
+    #[test]
+    fn a_die_in_the_place_of_a_dead_one_is_new() {
+        let mut array = small();
+        (0..4).for_each(|ppn| assert_eq!(program(&mut array, ppn), ProgramOutcome::Done));
+        (0..3).for_each(|_| assert_eq!(array.erase(BlockAddr(1)), ProgramOutcome::Done));
+        array.lose_page(Ppn(1));
+        array.lose_block(BlockAddr(2));
+        array.wear_out(BlockAddr(3));
+        array.kill(DieId(0));
+        assert_eq!((array.read(Ppn(0)), array.answers(Ppn(0))), (ReadOutcome::Uncorrectable, false));
+        array.replace_die(DieId(0));
+        assert!(array.answers_everywhere() && array.found().is_none(), "nothing is wrong any more");
+        assert!((0..4).all(|block| *array.block(BlockAddr(block)) == BlockInfo::default()));
+        assert!((0..12).all(|ppn| array.scan_page(Ppn(ppn)) == PageScan::Erased));
+        (0..12).for_each(|ppn| assert_eq!(program(&mut array, ppn), ProgramOutcome::Done));
+        assert!((0..12).all(|ppn| array.read(Ppn(ppn)) == ReadOutcome::Clean));
+
+        array.kill(DieId(0));
+        array.lose_block(BlockAddr(5));
+        array.replace_die(DieId(0));
+        assert_eq!(array.erase(BlockAddr(5)), ProgramOutcome::Failed, "it is a block of the other die");
     }
 
     #[test]

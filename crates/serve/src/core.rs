@@ -276,7 +276,7 @@ impl Core {
                 Control::Pause(time) if happens => self.stall(time),
                 Control::Hang(hangs) => self.hangs = Some(hangs),
                 Control::Lie(..) | Control::Errors(_) | Control::Corrupt(_) if happens => self.deceit.begin(&control, at),
-                Control::Age(_) | Control::Idle(_) | Control::CutPower if happens => self.set_clock(),
+                Control::Age(_) | Control::Idle(_) | Control::Replace(_) | Control::CutPower if happens => self.set_clock(),
                 _ => {}
             }
         }

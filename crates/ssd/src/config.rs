@@ -303,6 +303,10 @@ pub struct Faults {
     pub dead_die_every: u16,
     /// ..before this request of the workload (0: from the start).
     pub dead_die_at_request: u64,
+    /// So long after its death a spare die takes the place of a dead one, erased and without cycles, and what that held is rebuilt on it;
+    /// absent: none does. Schemes of static stripes alone (`raid5`, `da-raid5`, `ppc`): others write around a dead die.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replace_after: Option<Nanos>,
     /// Probability that one page read is uncorrectable.
     pub uncorrectable_reads: f64,
     /// End of life: with each program and erase the chance rises by so much that it finds its block worn
@@ -347,6 +351,7 @@ impl Default for Faults {
             dead_die: None,
             dead_die_every: 0,
             dead_die_at_request: 0,
+            replace_after: None,
             uncorrectable_reads: 0.0,
             wear_out: 0.0,
             silent: 0.0,

@@ -179,6 +179,16 @@ pub fn capacity_overhead(drive: &Drive, scheme: &SchemeChoice) -> Result<f64, Se
     Ok(ways::capacity_overhead(&protection, &grid) + code)
 }
 
+/// Why a spare die cannot take the place of a dead one under a scheme.
+pub(crate) const NO_SPARE_DIES: &str =
+    "it writes around a dead die, into its spare room; raid5, da-raid5 and ppc take a spare die in its place";
+
+/// Whether a spare die can take the place of a dead one: static stripes were laid out for it.
+#[must_use]
+pub fn takes_spare_dies(protection: &Protection) -> bool {
+    protection.stripes().is_some()
+}
+
 /// Checks a setup and builds its scheme.
 pub(crate) fn check_setup(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
     let grid = check_drive(&setup.drive)?;
@@ -195,6 +205,9 @@ pub(crate) fn check_setup(setup: &Setup) -> Result<(Grid, Protection), SetupErro
     }
     if setup.faults.dead_die.is_some_and(|die| u32::from(die) >= grid.dies()) {
         return Err(SetupError::new(format!("faults.dead_die: the drive has dies 0 to {}", grid.dies() - 1)));
+    }
+    if setup.faults.replace_after.is_some() && !takes_spare_dies(&protection) {
+        return Err(SetupError::new(format!("faults.replace_after: scheme {}: {NO_SPARE_DIES}", setup.scheme.name)));
     }
     Ok((grid, protection))
 }

@@ -41,7 +41,7 @@ pub use device::waits::{Wait, Waits};
 pub use engine::clocks::{FLOWS_MAX, FlowClock, HostFlow, Think};
 #[cfg(unix)]
 pub use files::{DriveFiles, ImageSession, ImageSessionError, MemoryError, PageFound};
-pub use fit::{capacity_overhead, mountable_slots_max, user_slots_max};
+pub use fit::{capacity_overhead, mountable_slots_max, takes_spare_dies, user_slots_max};
 pub use host::explain::AnsweredRequest;
 pub use host::requests::HostEvent;
 #[cfg(unix)]

@@ -207,8 +207,12 @@ pub struct FlashResult {
 pub struct RedundancyResult {
     /// Host pages answered by solving from a stripe.
     pub rebuilt_reads: u64,
+    /// How long after the first request a spare die took the place of a dead one, in seconds, the last time; `None` where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced_s: Option<f64>,
     /// Virtual time from the death of a die until all it held was rebuilt onto others, in
-    /// seconds; `None` where no die died, or not everything is rebuilt.
+    /// seconds, or from its replacement until all was rebuilt on the spare die; `None` where no die died, or not everything is
+    /// rebuilt.
     pub rebuild_s: Option<f64>,
     /// Of what a dead die held, how much is not rebuilt: strips of static stripes (no spare die,
     /// no room, or beyond repair), superblocks under a group log.

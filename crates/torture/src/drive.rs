@@ -85,8 +85,8 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
             Draws::Gathered => gathered::drive(&mut draws),
             Draws::Ladder => ladder::drive(&mut draws),
             Draws::Slc => slc::drive(&choice, &mut draws),
-            Draws::Together | Draws::Apart | Draws::Flows if attempt < TRIES => drive(&mut draws),
-            Draws::Together | Draws::Apart | Draws::Flows => shaped(5, 1, 14, 6, 1),
+            Draws::Together | Draws::Apart | Draws::Flows | Draws::Replaced if attempt < TRIES => drive(&mut draws),
+            Draws::Together | Draws::Apart | Draws::Flows | Draws::Replaced => shaped(5, 1, 14, 6, 1),
         };
         let focus = if scope.draws == Draws::Apart { Focus::None } else { Focus::draw(scope, entry, &mut draws) };
         let choice = focus.scheme(choice, drive.geometry.dies(), &mut draws);
@@ -101,7 +101,7 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
 fn build(scope: &Scope, choice: SchemeChoice, drive: Drive, focus: Focus, draws: &mut Stream) -> Option<Ready> {
     let protection = registry::build(&choice, ssd::shape(&drive)).ok()?;
     let plan = match scope.draws {
-        Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc | Draws::Flows => {
+        Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc | Draws::Flows | Draws::Replaced => {
             together::plan(scope, &choice, &protection, focus, draws)
         }
         Draws::Apart => outages(scope, plan(scope, &protection, draws), draws),
@@ -243,7 +243,7 @@ fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: 
         seed: draws.bits(),
     };
     match scope.draws {
-        Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc | Draws::Flows => {
+        Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc | Draws::Flows | Draws::Replaced => {
             setup.power = together::power(plan, setup.power, draws);
             setup.faults = together::faults(plan, draws);
             plan.focus.setup(&mut setup, most, plan, draws);

@@ -321,6 +321,7 @@ fn stop_text(stop: &Stop) -> String {
         }
         Strike::Cut(Fates::Given(given), _) => given.iter().map(|&(die, fate)| text::fate_text(die, fate)).collect(),
         Strike::Cut(..) => vec!["fates drawn".to_owned()],
+        Strike::Replace => return format!("{} events later a spare die takes the place of a dead one", stop.after),
     };
     format!("{} events later the power goes: {}", stop.after, fates.join(", "))
 }

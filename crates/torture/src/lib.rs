@@ -19,6 +19,7 @@ mod kept;
 mod ladder;
 mod pieces;
 mod promise;
+mod replaced;
 mod run;
 mod scenario;
 mod shrink;
@@ -91,6 +92,8 @@ pub enum Draws {
     Slc,
     /// The scenarios of [`Self::Together`], in most of which the requests are of two flows with clocks of their own.
     Flows,
+    /// As [`Self::Together`], of schemes of static stripes, with dies that die and are replaced.
+    Replaced,
 }
 
 /// All draws by name.
@@ -102,6 +105,7 @@ pub const DRAWS: &[(&str, Draws)] = &[
     ("ladder", Draws::Ladder),
     ("slc", Draws::Slc),
     ("flows", Draws::Flows),
+    ("replaced", Draws::Replaced),
 ];
 
 /// All kinds of faults by name.
@@ -171,6 +175,12 @@ impl Scope {
             Some((_, Draws::Apart)) => Self::apart(seed, schemes, faults, beyond_promise),
             Some(&(_, draws @ (Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc | Draws::Flows))) => {
                 Self::named(seed, schemes, faults, beyond_promise).map(|scope| Self { draws, ..scope })
+            }
+            Some((_, Draws::Replaced)) => {
+                let names = if schemes.is_empty() { replaced::schemes() } else { schemes.to_vec() };
+                let scope = Self::named(seed, &names, faults, beyond_promise)?;
+                replaced::check(&scope)?;
+                Ok(Self { draws: Draws::Replaced, ..scope })
             }
         }
     }

@@ -90,6 +90,8 @@ impl Scenario {
                     befalls.losses = if untimely { Losses::Untimely } else { Losses::InTime };
                     at_a_time += u32::from(*when != When::Whole);
                 }
+                // What is lost stays lost until it is rebuilt, on a new die or elsewhere.
+                Strike::Replace => {}
             }
         }
         // A drive that promises nothing loses what it loses.

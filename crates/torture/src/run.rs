@@ -83,6 +83,8 @@ pub enum Happened {
     Cut(Vec<(Begun, Fate)>, MemoryLoss),
     /// This was lost; `None`: there was nothing to lose.
     Loss(Option<Failure>),
+    /// A spare die has the place of this one; `None`: none was dead.
+    Replaced(Option<DieId>),
 }
 
 /// What a scenario gave.
@@ -251,7 +253,25 @@ impl Runner<'_> {
                 }
                 Happened::Loss(failure)
             }
+            Strike::Replace => Happened::Replaced(self.replace()),
         }
+    }
+
+    /// A spare die takes the place of the die that died first, as soon as the drive puts it in.
+    fn replace(&mut self) -> Option<DieId> {
+        let die = *self.dead.first()?;
+        self.session.replace_die(die);
+        let mut events = 0;
+        self.session.advance(&mut std::iter::empty(), self.scenario.pace, &mut |_| {
+            events += 1;
+            events < 2
+        });
+        while self.session.is_replacing() && events < EVENTS_AT_MOST {
+            self.session.advance(&mut std::iter::empty(), self.scenario.pace, &mut |event| event < 1);
+            events += 1;
+        }
+        let is_in = !self.session.is_replacing();
+        is_in.then(|| self.dead.remove(0))
     }
 
     /// Runs the drive until the loss may strike; false if that time never comes.

@@ -2,7 +2,7 @@
 
 use crate::drive::{Plan, SCENARIOS_OF_A_DRIVE, pick, ready};
 use crate::focus::PARTIAL_AT_MOST;
-use crate::{Draws, FaultKind, Scope, flows, together};
+use crate::{Draws, FaultKind, Scope, flows, replaced, together};
 use ssd::{Begun, Fate, FlowClock, MemoryLoss, Outage, Pace, Session, Setup};
 use vocab::{DieId, Fua, HostCommand, HostOp, Lba, SimTime, Stream, StreamId, Streams};
 
@@ -58,6 +58,8 @@ pub enum Strike {
         /// When.
         when: When,
     },
+    /// A spare die takes the place of the die that died first.
+    Replace,
 }
 
 /// What a loss waits for.
@@ -160,6 +162,10 @@ impl Scenario {
             Draws::Flows => {
                 let together = together::judged(scenario(together::rounds(setup, plan, rounds, &mut draws)));
                 flows::split(together, &mut draws)
+            }
+            Draws::Replaced => {
+                let together = scenario(together::rounds(setup, plan, rounds, &mut draws));
+                together::judged(replaced::in_between(together, scope, number))
             }
             Draws::Apart => scenario((0..rounds).map(|_| round(setup, plan, &mut left, &mut draws)).collect()),
         }

@@ -172,7 +172,7 @@ fn command_text(command: &HostCommand, has_times: bool, sectors_per_page: u32) -
 fn waited_text(strike: &Strike) -> &'static str {
     match strike {
         Strike::Loss { when, .. } => when_text(*when),
-        Strike::Cut(..) => "",
+        Strike::Cut(..) | Strike::Replace => "",
     }
 }
 
@@ -200,6 +200,8 @@ fn happened_text(happened: &Happened) -> String {
         Happened::Loss(Some(Failure::WordLine(page))) => format!("the word line of {page} is lost"),
         Happened::Loss(Some(Failure::WornOut(block))) => format!("{block} takes nothing any more"),
         Happened::Loss(None) => "nothing is lost".into(),
+        Happened::Replaced(Some(die)) => format!("a spare die takes the place of {die}"),
+        Happened::Replaced(None) => "no die is replaced".into(),
     }
 }
 

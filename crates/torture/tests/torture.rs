@@ -459,6 +459,7 @@ fn only_the_faults_that_were_asked_for_happen() {
                         assert!(fault == FaultKind::Clock || outage.clock_jump == 0, "{kind}: {outage:?}");
                     }
                     Strike::Loss { kind, .. } => assert_eq!(fault, kind),
+                    Strike::Replace => panic!("{kind}: nothing is replaced unless that is drawn"),
                 }
             }
         }

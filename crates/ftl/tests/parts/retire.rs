@@ -105,3 +105,23 @@ fn the_host_writes_no_more_to_a_die_that_is_retired() {
     assert_eq!([0, 1, 2].map(|log| map.has_room(log, Stream::Host)), [true, false, true]);
     assert_eq!([0, 1, 2].map(|log| map.take_page(log, Stream::Host).is_some()), [true, false, true]);
 }
+
+/// Two dies of eight blocks; one of them is new. Catches a log that holds less than it did before, because a unit was pinned when the
+/// die came, and such a unit that is handed out.
+#[test]
+fn a_new_die_has_the_room_of_any_other_and_a_pinned_unit_waits_for_its_pins() {
+    let mut map = Drive::new(LogKind::Regions, 2, 8, PAGES).map();
+    (0..2).for_each(|unit| assert_eq!(fill_unit(&mut map, unit * PAGES, PAGES, Stream::Host), unit));
+    let pins: Vec<u32> = (0..2 * PAGES).filter_map(|lpn| map.publish_missing(Lpn(lpn)).pinned).collect();
+    let (kept, released) = pins.split_at(1);
+    released.iter().for_each(|&unit| assert!(!map.release(unit), "no unit is condemned"));
+    map.retire_die(DieId(0));
+    assert_eq!(map.live_max(0), 0);
+    map.renew_die(DieId(0), |block| block.0 == 5);
+    assert_eq!(map.live_max(0), map.live_max(1) - PAGES, "one block is reserved");
+    assert_eq!((map.unit(0).state, map.unit(5).state), (UnitState::Closed, UnitState::Bad));
+    let handed_out = units_in(&take_all(&mut map.clone(), Stream::Commit));
+    assert!(!handed_out.contains(&0) && !handed_out.contains(&5), "{handed_out:?}");
+    assert!(!map.release(kept[0]) && map.may_erase(0), "it is collected like any other now");
+    map.check_counts();
+}

@@ -4,6 +4,7 @@ use super::endurance::{Endurance, Wearing};
 use super::{End, Epoch, Hazard, HearLife, LifeSettings, SchemeLife, Timed, YEARS_MAX};
 use crate::clock::{Clock, clock as clock_of};
 use crate::compare::Runs;
+use crate::label::shown;
 use crate::problem::Problem;
 use crate::warm_up;
 use ssd::nand::rber::{acceleration, aged};
@@ -50,7 +51,7 @@ impl New {
 pub(super) fn clock(runs: &Runs<'_>, new: &[New]) -> Result<Clock, Problem> {
     let labels = &runs.experiment.schemes;
     let demands: Vec<(String, Demand)> =
-        labels.iter().cloned().zip(new).filter_map(|(label, new)| Some((label, new.demand?))).collect();
+        labels.iter().zip(new).filter_map(|(label, new)| Some((shown(label).to_owned(), new.demand?))).collect();
     let none = demands.iter().find(|(label, _)| label == "none").or(demands.first()).map(|(_, demand)| *demand);
     let arrival = runs.experiment.trace.arrival;
     let one = clock_of(arrival, (runs.workload.duration_s(), runs.workload.depth()), none, &demands);
@@ -157,7 +158,13 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
                 epochs.push(epoch);
                 commands.finish()?;
                 let straight_line = lived.straight_line(index, &epochs[0]);
-                return Ok(SchemeLife { label: runs.experiment.schemes[index].clone(), epochs, end, blocks, straight_line });
+                return Ok(SchemeLife {
+                    label: shown(&runs.experiment.schemes[index]).to_owned(),
+                    epochs,
+                    end,
+                    blocks,
+                    straight_line,
+                });
             }
             if is_timed {
                 steps.timed(epoch.pe[0]);

@@ -167,6 +167,17 @@ impl Directory {
         written.or_else(|problem| self.part(part.key).map(drop).map_err(|_| problem))
     }
 
+    /// Removes a file that is no part, if it is there.
+    ///
+    /// # Errors
+    /// A file that cannot be removed.
+    pub fn remove(&self, path: &Path) -> Result<(), Problem> {
+        match std::fs::remove_file(path) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(fail(path, "removed", &e)),
+            _ => Ok(()),
+        }
+    }
+
     /// Writes under another name, then renames.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), Problem> {
         let write = || {

@@ -204,8 +204,11 @@ pub fn merge(directory: &Directory, runs: &[GridRun]) -> Result<Merged, Problem>
     all.iter().for_each(|row| columns.push(row));
     directory.write(&directory.results(), &parquet_bytes(&columns))?;
     let repetitions = repetitions(runs.iter().zip(&parts));
-    if let Some(repetitions) = &repetitions {
-        directory.write(&directory.file("repetitions.parquet"), &parquet_bytes(repetitions))?;
+    let of_seeds = directory.file("repetitions.parquet");
+    match &repetitions {
+        Some(repetitions) => directory.write(&of_seeds, &parquet_bytes(repetitions))?,
+        // An earlier sweep of this directory may have had seeds: its rows are none of these results.
+        None => directory.remove(&of_seeds)?,
     }
     directory.write(&directory.file("results.csv"), page::csv(&all).as_bytes())?;
     let axes: Vec<&str> = runs.first().map_or(Vec::new(), |run| run.axes.iter().map(|(name, _)| name.as_str()).collect());

@@ -295,7 +295,8 @@ fn numbers(rows: &[Row], scheme: &str, column: &str) -> Vec<f64> {
 fn a_repeated_run_is_the_comparison_under_its_seeds_and_its_row_is_made_of_all_of_them() {
     let scratch = Scratch::new("seeds");
     let (one_axis, _) = GRID.split_once("\n[[sweep.axes]]\nname").expect("it has two");
-    let grid = grid(&one_axis.replace("[0, 0.5]", "[0.4, 0.5]")).with_seeds("--seeds 3", 3).unwrap();
+    let one_axis = one_axis.replace("[0, 0.5]", "[0.4, 0.5]");
+    let (once, grid) = (grid(&one_axis), grid(&one_axis).with_seeds("--seeds 3", 3).unwrap());
     let directory = scratch.open();
     let summary = swept(&grid, &directory, 2).unwrap();
     assert_eq!((summary.runs, summary.rows), (2, 4));
@@ -340,6 +341,9 @@ fn a_repeated_run_is_the_comparison_under_its_seeds_and_its_row_is_made_of_all_o
         let said = rows[0]["warnings"].as_str().unwrap_or_default();
         assert!(!said.is_empty() && said.split(" | ").all(|warning| warned.iter().any(|known| known == warning)), "{said}");
     }
+    // Catches rows of seeds that stay beside the results of a later sweep without any.
+    swept(&once, &directory, 2).unwrap();
+    assert!(!scratch.0.join("repetitions.parquet").exists(), "these results have no seeds");
 }
 
 #[test]

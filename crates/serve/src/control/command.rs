@@ -92,7 +92,7 @@ fn plainly(core: &mut Core, control: &Control) -> Done {
     match control {
         Control::Pause(time) => core.stall(*time),
         Control::Lie(..) | Control::Errors(_) | Control::Corrupt(_) => core.deceit.begin(control, core.disk.now()),
-        Control::Age(_) | Control::Idle(_) => {
+        Control::Age(_) | Control::Idle(_) | Control::Replace(_) => {
             core.set_clock();
             return Ok(json!({ "time_s": core.disk.now().0 as f64 * 1e-9 }));
         }

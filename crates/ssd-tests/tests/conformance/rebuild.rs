@@ -5,7 +5,7 @@ use crate::common::codewords::{beyond_repair, in_open_rows, without};
 use crate::common::{MIX, Mix, buffers, drive, run, seeds, setup, workload};
 use flashkeep_ssd as ssd;
 use ssd::{Buffer, BufferKind, Failure, Faults, Pace, PayloadKind, Session, Setup};
-use vocab::{Bytes, DieId, Fua, HostCommand, HostOp, Lba, SimTime, StreamId};
+use vocab::{Bytes, DieId, Fua, HostCommand, HostOp, Lba, Nanos, SimTime, StreamId};
 
 const DIES: u32 = 6;
 const LOAD: Mix = Mix { reads: 0.4, discards: 0.03, every: 150_000, ..MIX };
@@ -135,6 +135,69 @@ fn without_a_spare_die_there_is_no_rebuild_and_the_result_says_so() {
     assert_eq!((result.redundancy.rebuild_s, result.flash.programs["rebuild"]), (None, 0));
     assert!(result.redundancy.rebuild_left > 0);
     assert_eq!(session.audit().map(|found| found.uncovered), Ok(0));
+}
+
+/// Logical pages that lie on another die than left-symmetric rotation gives their strips.
+fn away_from_home(session: &Session, width: u32) -> Vec<u32> {
+    let pages_of_a_die = 16 * 8;
+    let die_of = |lpn: u32| {
+        let (stripe, strip) = (lpn / width, lpn % width);
+        (DIES - stripe % DIES + strip) % DIES
+    };
+    let is_away = |(lpn, place): &(u32, ssd::ftl::Place)| match place {
+        ssd::ftl::Place::At(slot) => slot.0 / pages_of_a_die != die_of(*lpn),
+        ssd::ftl::Place::Missing => true,
+        ssd::ftl::Place::Unmapped => false,
+    };
+    (0..).zip(session.inventory().places).filter(is_away).map(|(lpn, _)| lpn).collect()
+}
+
+/// Stripes over all dies, and narrower ones whose strips went elsewhere before. Catches a drive that is not whole on the spare die, that
+/// lacks room there, or that rebuilds more or less than the dead die held.
+#[test]
+fn on_a_spare_die_all_is_rebuilt_and_another_die_may_die() {
+    for (scheme, options) in [("raid5", None), ("raid5", Some("3")), ("ppc", None), ("da-raid5", None)] {
+        let mut setup = setup(scheme, drive(DIES, 16, 8, 1), 0.8);
+        setup.scheme.options.extend(options.map(|strips| ("data_strips".into(), strips.into())));
+        setup.scheme.options.extend((scheme == "da-raid5").then(|| ("stage".into(), "3".into())));
+        setup.faults.replace_after = Some(Nanos(2_000_000));
+        let commands = workload(5, setup.user_slots, 600, Mix { discards: 0.0, ..LOAD });
+        for first in (0..DIES as u16).map(DieId) {
+            let (mut session, result) = lose_under_load(&setup, &commands, first);
+            let name = format!("{scheme} {options:?}, {first}");
+            let left = (result.host.media_errors, result.host.write_errors, result.redundancy.rebuild_left);
+            assert_eq!((left, result.oracle.mismatches), ((0, 0, 0), 0), "{name}");
+            assert!(result.redundancy.replaced_s.is_some() && result.redundancy.rebuild_s.is_some(), "{name}");
+            assert!(session.is_whole(), "{name}");
+            let standing = session.standing();
+            assert_eq!((standing.dead_dies, standing.exposed), (0, 0), "{name}");
+            let width = options.map_or(DIES - 1, |strips| strips.parse().expect("a number"));
+            assert_eq!(away_from_home(&session, width), Vec::<u32>::new(), "{name}");
+            assert_eq!(session.audit().map(|found| (found.broken, found.uncovered)), Ok((0, 0)), "{name}");
+            for second in (0..DIES as u16).map(DieId).filter(|&die| die != first) {
+                let mut fork = session.clone();
+                fork.fail(Failure::Die(second));
+                let found = fork.read_back();
+                assert_eq!((found.wrong, &found.lost[..]), (None, &[][..]), "{name}, then {second}");
+            }
+        }
+    }
+}
+
+/// A run that ends before the time of the replacement, and schemes that write around dead dies.
+#[test]
+fn no_die_is_replaced_before_its_time_or_under_a_scheme_that_has_no_use_for_it() {
+    let faults = Faults { replace_after: Some(Nanos(3_600_000_000_000)), ..Faults::default() };
+    let late = Setup { faults, ..setup("raid5", drive(DIES, 16, 8, 1), 0.6) };
+    let (session, result) = lose_under_load(&late, &workload(1, late.user_slots, 600, LOAD), DieId(3));
+    assert_eq!((result.redundancy.replaced_s, session.standing().dead_dies), (None, 1));
+    for scheme in ["none", "ds-raid", "mds-groups", "code-zones"] {
+        let faults = Faults { dead_die: Some(1), ..faults };
+        let refused =
+            Session::new(&Setup { faults, ..setup(scheme, drive(8, 32, 8, 1), 0.3) }).err().map(|error| error.to_string());
+        let refused = refused.unwrap_or_default();
+        assert!(refused.starts_with(&format!("faults.replace_after: scheme {scheme}: it writes around")), "{refused}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ pub(crate) mod limits;
 pub(crate) mod profiles;
 pub(crate) mod rebuild;
 pub(crate) mod refresh;
+pub(crate) mod replace;
 pub(crate) mod scrub;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -16,6 +17,7 @@ use crate::care::collect::Collector;
 use crate::care::profiles::Profiles;
 use crate::care::rebuild::Rebuild;
 use crate::care::refresh::Refresh;
+use crate::care::replace::Replacements;
 use crate::care::scrub::Scrub;
 use crate::config::{Setup, SlcFold};
 use crate::write::{Way, Writer};
@@ -60,6 +62,7 @@ pub(crate) struct Care<P: HostPayload> {
     /// Units to be collected out of turn, in order, each for a reason of its own.
     pub wanted: VecDeque<(UnitId, Cause)>,
     pub rebuild: Rebuild<P>,
+    pub replacements: Replacements,
     pub scrub: Scrub,
     pub refresh: Refresh,
     pub damage: Damage,
@@ -83,6 +86,7 @@ impl<P: HostPayload> Care<P> {
             host_wrote: false,
             wanted: VecDeque::new(),
             rebuild: Rebuild::new(&setup.faults),
+            replacements: Replacements::default(),
             scrub: Scrub::new(Writer::<P>::scrub_interval(protection)),
             refresh: Refresh::default(),
             damage: Damage::default(),

@@ -251,6 +251,11 @@ impl<P: HostPayload> Care<P> {
         u64::from(self.rebuild.left) + (units + stuck) as u64
     }
 
+    /// Whether a rebuild has ended and left nothing undone.
+    pub fn is_all_rebuilt<A: FlashArray<P>>(&self, core: &Core<P, A>) -> bool {
+        self.rebuild.on && self.rebuild.since.is_none() && !self.rebuild.is_under_way() && self.rebuild_left(core) == 0
+    }
+
     /// Starts nothing more of a rebuild; for tests.
     pub fn stop_rebuild(&mut self) {
         self.rebuild.on = false;

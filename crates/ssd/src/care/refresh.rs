@@ -48,6 +48,18 @@ pub(crate) struct Refresh {
     pub refreshed: u64,
 }
 
+impl Refresh {
+    /// Whether pages of the log are being recharged.
+    pub fn is_recharging(&self, log: usize) -> bool {
+        self.recharging.get(log).is_some_and(|work| work.is_some_and(|work| work.in_flight > 0))
+    }
+
+    /// The log begins again: nothing of it is being recharged.
+    pub fn log_is_new(&mut self, log: usize) {
+        self.recharging.get_mut(log).into_iter().for_each(|work| *work = None);
+    }
+}
+
 /// A unit whose pages are recharged in place, in order.
 #[derive(Clone, Copy, Debug)]
 struct Recharging {

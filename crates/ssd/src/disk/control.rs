@@ -4,11 +4,13 @@ use super::medium::{Medium, on_engine, on_engine_mut};
 use super::{Control, Disk, DiskAnswer, DiskError, DiskRequest, Failed};
 use crate::core::apart::Apart;
 use crate::engine::online::Turn;
+use crate::fit::NO_SPARE_DIES;
 use crate::host::shadow::FirstContents;
 use crate::power::cut::Fate;
 use crate::power::mount::Mounted;
 use crate::proof::Failure;
 use crate::session::Prepared;
+use crate::write::RebuiltBy;
 use device::contents::PageBuf;
 use nand::FlashArray;
 use vocab::{BlockAddr, DieId, Lpn, Nanos, Ppn, SimTime, Streams};
@@ -91,6 +93,33 @@ impl Disk {
             }
             alive.into_iter().for_each(|die| engine.fail(Failure::Die(die)));
         });
+        self.medium.save()
+    }
+
+    /// A spare die, new and erased, takes the place of a dead one, once nothing is under way that knows its pages. What that held is
+    /// rebuilt on it, in the background.
+    ///
+    /// # Errors
+    /// If there is no such die, it is not dead, or the scheme writes around dead dies; or as of [`Disk::run`].
+    pub fn replace_die(&mut self, die: DieId) -> Result<(), DiskError> {
+        self.check(&Control::Replace(die))?;
+        let (is_dead, is_static) = on_engine!(&self.medium, engine =>
+            (engine.core.device.is_dead(die), engine.writer.facts().rebuilt_by == RebuiltBy::Stripes));
+        if !is_static {
+            return Err(DiskError::control(format!("scheme {}: {NO_SPARE_DIES}", self.setup.scheme.name)));
+        }
+        if !is_dead {
+            return Err(DiskError::control(format!("die {} is not dead", die.0)));
+        }
+        on_engine_mut!(&mut self.medium, engine => engine.replace_from(die, engine.core.device.now));
+        let mut events = 0;
+        while on_engine!(&self.medium, engine => engine.care.replacements.is_any_asked()) {
+            events += 1;
+            // Commands that the die was given before it died are still queued there.
+            if self.medium.turn(SimTime(u64::MAX))? == Turn::AtRest || events > RECOVERY_EVENTS_MAX {
+                return Err(DiskError::stuck(self.outstanding()));
+            }
+        }
         self.medium.save()
     }
 

@@ -104,6 +104,7 @@ impl Disk {
     pub fn carry_out(&mut self, control: &Control) -> Result<(), DiskError> {
         match *control {
             Control::Fail(part) => self.fail(part),
+            Control::Replace(die) => self.replace_die(die),
             Control::CutPower => {
                 let (_, answers) = self.cut_power()?;
                 self.kept.extend(answers);

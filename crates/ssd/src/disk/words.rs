@@ -12,6 +12,8 @@ use vocab::{DieId, Geometry, Nanos};
 pub enum Control {
     /// A part of the flash is lost.
     Fail(Part),
+    /// A spare die takes the place of a dead one.
+    Replace(DieId),
     /// The power goes and comes back.
     CutPower,
     /// It lies switched off for so long.
@@ -59,6 +61,7 @@ pub struct Windows {
 /// What words look like, and what they do.
 pub const CONTROLS: &[(&str, &str)] = &[
     ("kill die|block|page|channel N", "the part is lost for good; a page until its block is erased; a channel with all its dies"),
+    ("replace die N", "a spare die, new and erased, takes the place of dead die N, and what that held is rebuilt on it"),
     ("wear-out N", "block N takes nothing any more; what it holds stays until an erase of it is tried"),
     ("cut-power", "what is volatile is gone; requests under way fail; the drive mounts and recovers"),
     ("age TIME", "the drive lies switched off for so long: 90d"),
@@ -116,6 +119,7 @@ impl Control {
         };
         match *self {
             Self::Fail(Part::Die(die)) => below("die", die.into(), geometry.dies()),
+            Self::Replace(die) => below("die", die.0.into(), geometry.dies()),
             Self::Fail(Part::Block(block) | Part::WornOut(block)) => below("block", block, geometry.blocks()),
             Self::Fail(Part::Page(page)) => below("page", page, geometry.pages()),
             Self::Fail(Part::Channel(channel)) => below("channel", channel, geometry.channels),
@@ -148,6 +152,7 @@ impl FromStr for Control {
             ["kill", "page", n] => Self::Fail(Part::Page(number(n)?)),
             ["kill", "channel", n] => Self::Fail(Part::Channel(number(n)?)),
             ["kill", what, _] => return Err(format!("kill {}: valid are die, block, page, channel", shown(what))),
+            ["replace", "die", n] => Self::Replace(DieId(number(n)?)),
             ["wear-out", n] => Self::Fail(Part::WornOut(number(n)?)),
             ["cut-power"] => Self::CutPower,
             ["age", span] => Self::Age(time(span)?),
@@ -186,6 +191,7 @@ impl fmt::Display for Control {
             Self::Fail(Part::Page(n)) => write!(f, "kill page {n}"),
             Self::Fail(Part::Channel(n)) => write!(f, "kill channel {n}"),
             Self::Fail(Part::WornOut(n)) => write!(f, "wear-out {n}"),
+            Self::Replace(die) => write!(f, "replace die {}", die.0),
             Self::CutPower => f.write_str("cut-power"),
             Self::Age(time) => write!(f, "age {time}"),
             Self::Idle(time) => write!(f, "idle {time}"),

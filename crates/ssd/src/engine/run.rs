@@ -257,6 +257,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             || self.power.mounting.is_some()
             || self.core.limits.stirred
             || self.care.refresh.stirred
+            || self.care.replacements.is_any_asked()
         {
             self.go_on_with_what_waits();
         }
@@ -287,6 +288,9 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         if self.care.refresh.stirred {
             self.refresh_due();
+        }
+        if self.care.replacements.is_any_asked() {
+            self.replacements_due();
         }
     }
 }

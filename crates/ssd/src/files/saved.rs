@@ -76,7 +76,8 @@ const FATIGUE: u8 = 24;
 pub(super) const PROFILES: u8 = 25;
 const TEMPERATURES: u8 = 26;
 const SLOW: u8 = 27;
-const KINDS: u8 = 28;
+const SPARES: u8 = 28;
+const KINDS: u8 = 29;
 
 pub(super) type Drive = Engine<PageBuf, Flash>;
 
@@ -105,6 +106,7 @@ pub(super) fn fields(drive: &Drive, opened: u64) -> Fields {
     remains.erasing.iter().for_each(|block| number(ERASING, block.0.into(), 0));
     remains.lost.iter().for_each(|(lpn, rank)| number(LOST, lpn.0.into(), *rank));
     (0..).zip(&remains.died).for_each(|(index, die)| number(DIED, index, die.0.into()));
+    remains.spares.iter().for_each(|&(die, lacks)| number(SPARES, die.0.into(), lacks.into()));
     (0..).zip(&remains.wear).for_each(|(block, &pe)| number(WEAR, block, pe.into()));
     if let Some(faults) = drive.core.device.array.found() {
         put_faults(&faults, &mut number);
@@ -203,6 +205,7 @@ pub(super) fn decode(found: &Found, drive: &Drive) -> Result<Saved, Malformed> {
         erasing: from.blocks(ERASING, "block being erased")?,
         lost: sorted(from.ranks(LOST, "lost page")?),
         died: from.numbers(DIED, drive.core.device.grid.dies().into(), "die")?.map(|(_, die)| DieId(die as u16)).collect(),
+        spares: from.spares()?,
         wear: from.wear()?,
         keeps_ranks: number(5, "whether ranks are kept")? != 0,
         checkpoint: from.checkpoint()?,
@@ -297,6 +300,14 @@ impl<'a> From<'a> {
             if value < end { Ok((number, value)) } else { from.refuse(8, field, format!("found {value}, valid are below {end}")) }
         };
         Ok(self.of(kind).map(number).collect::<Read<Vec<_>>>()?.into_iter())
+    }
+
+    fn spares(&self) -> Read<Vec<(DieId, bool)>> {
+        for (die, from) in self.of(SPARES) {
+            Self::below(&from, die, self.limits.dies.into(), "spare die")?;
+        }
+        let spares = self.numbers(SPARES, 2, "whether a spare die lacks something")?;
+        Ok(spares.map(|(die, lacks)| (DieId(die as u16), lacks == 1)).collect())
     }
 
     /// A number for each of the first `count` blocks; 0 where there is no field.

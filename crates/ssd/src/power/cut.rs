@@ -95,6 +95,8 @@ pub(crate) struct Remains<P> {
     pub wear: Vec<u32>,
     /// Dies that died, in the order of their deaths: substitutes are chosen in that order.
     pub died: Vec<DieId>,
+    /// Dies that took the places of dead ones, and whether they may lack what was in flash: not all is rebuilt.
+    pub spares: Vec<(DieId, bool)>,
     /// Summaries of whole blocks.
     pub checkpoint: Option<Checkpoint>,
     /// Page profiles in reserved pages of flash.
@@ -117,6 +119,7 @@ impl<P> Default for Remains<P> {
             keeps_ranks: false,
             wear: Vec::new(),
             died: Vec::new(),
+            spares: Vec::new(),
             checkpoint: None,
             profiles: None,
             outage: Outage::default(),
@@ -236,10 +239,16 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             keeps_ranks: self.core.safe.keeps_ranks,
             wear: if self.core.safe.wear_was_added { self.pe_of_blocks() } else { Vec::new() },
             died: self.core.device.losses.died().to_vec(),
+            spares: self.spares(),
             checkpoint: None,
             profiles: None,
             outage: Outage::default(),
         }
+    }
+
+    fn spares(&self) -> Vec<(DieId, bool)> {
+        let losses = &self.core.device.losses;
+        losses.spares().iter().map(|die| (DieId(die as u16), losses.lacking().contains(die))).collect()
     }
 
     fn pe_of_blocks(&self) -> Vec<u32> {

@@ -144,6 +144,17 @@ impl Session {
         inside!(self.inner_mut(), prepared => prepared.engine.fail(failure));
     }
 
+    /// A spare die is to take the place of a dead one, of static stripes, as soon as nothing is under way that knows its pages.
+    pub fn replace_die(&mut self, die: DieId) {
+        inside!(self.inner_mut(), prepared => prepared.engine.replace_from(die, prepared.engine.core.device.now));
+    }
+
+    /// Whether such a replacement has not come yet.
+    #[must_use]
+    pub fn is_replacing(&self) -> bool {
+        inside!(self.inner(), prepared => prepared.engine.care.replacements.is_any_asked())
+    }
+
     /// Starts nothing more of a rebuild; what is in flight still completes.
     pub fn stop_rebuild(&mut self) {
         inside!(self.inner_mut(), prepared => prepared.engine.stop_rebuild());

@@ -96,11 +96,13 @@ impl<P: SessionPayload> Drive<P> {
             // A partial parity and a stored one bring back two strips of one die; a commit leaves one parity for both.
             RebuiltBy::Stripes => {
                 let all_have_homes = || (0..self.stripe_count()).map(StripeId).all(has_homes);
-                stripes.scheme().survives_dies() > 0 && all_have_homes() && self.two_strips_on_a_die().is_none()
+                let any_away = || (0..self.stripe_count()).map(StripeId).any(|stripe| self.has_strips_away(stripe));
+                let is_placed = || all_have_homes() && self.two_strips_on_a_die().is_none() && !any_away();
+                stripes.scheme().survives_dies() > 0 && is_placed()
             }
             RebuiltBy::Collection => !self.writes_to_lost_blocks(),
         };
-        has_redundancy && self.care.rebuild_left(core) == 0
+        has_redundancy && self.care.rebuild_left(core) == 0 && core.device.losses.lacking().is_empty()
     }
 
     /// Whether a superblock that is being written has a lost block: the next program that fails there takes a page from

@@ -55,6 +55,7 @@ impl<P: SessionPayload> Prepared<P> {
             slc: slc_result(&device.folds.slc),
             redundancy: RedundancyResult {
                 rebuilt_reads: device.folds.rebuilt,
+                replaced_s: self.engine.care.replacements.last().map(|at| at.since(of_run.first).as_secs_f64()),
                 rebuild_s: self.engine.rebuild_time().map(Nanos::as_secs_f64),
                 rebuild_left: self.engine.rebuild_left(),
                 life: self.life(of_run.first),

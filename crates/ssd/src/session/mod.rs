@@ -26,7 +26,7 @@ use device::contents::{HostPayload, PageBuf, Tag};
 use device::ecc::PageEcc;
 use device::facts::Folds;
 use nand::{Faulty, FlashArray, InMemory, MemoryArray};
-use vocab::{BlockAddr, DieId, HostCommand, SimTime, Streams};
+use vocab::{BlockAddr, DieId, HostCommand, Nanos, SimTime, Streams};
 
 /// A drive in its initial state: built, preconditioned, aged. A clone is a fork: it goes its
 /// own way from here.
@@ -365,18 +365,25 @@ impl<P: SessionPayload> Prepared<P> {
 struct Doomed {
     dies: Vec<DieId>,
     at_request: u64,
+    /// How long after that they are replaced.
+    replace_after: Option<Nanos>,
 }
 
 impl Doomed {
     fn of(setup: &Setup) -> Self {
         let dies = setup.faults.dead_dies(setup.drive.geometry.dies());
-        Self { dies, at_request: setup.faults.dead_die_at_request }
+        Self { dies, at_request: setup.faults.dead_die_at_request, replace_after: setup.faults.replace_after }
     }
 
     /// A request arrives: the dies die if their time has come.
     fn kill_at<P: SessionPayload>(&mut self, engine: &mut Drive<P>, request: u64) {
         if request >= self.at_request {
-            self.dies.drain(..).for_each(|die| engine.kill(die));
+            for die in self.dies.drain(..) {
+                engine.kill(die);
+                if let Some(after) = self.replace_after {
+                    engine.replace_from(die, engine.core.device.now + after);
+                }
+            }
         }
     }
 }

@@ -34,7 +34,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    /// Strips have no place, or one on a die that is dead: they are solved for.
+    /// Strips have no place, or one on a die that is dead: they are solved for. Where a die was replaced, strips that went elsewhere
+    /// meanwhile are copied back to it.
     pub(crate) fn rebuild_stripes(&mut self) {
         if self.care.rebuild.on {
             self.care.rebuild.begin(self.core.device.now);
@@ -91,13 +92,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
         self.care.rebuild.stop_walking();
         self.care.note_rebuilt(&self.core);
+        self.note_whole();
     }
 
     /// Starts to solve for the stripe's lost strips.
     fn rebuild_stripe(&mut self, stripe: StripeId) {
         self.commit_if_leaning_on_lost(stripe);
         for strip in 0..=self.stripe_scheme().data_strips() {
-            if !self.is_strip_lost(stripe, strip) {
+            if !self.is_strip_wanted(stripe, strip) {
                 continue;
             }
             if self.home_of(stripe, strip).is_none() {
@@ -105,8 +107,17 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 continue;
             }
             if self.care.rebuild.strip_begun((stripe, strip), self.place_of_strip(stripe, strip)) {
-                self.repair(Target::Strip { stripe, strip });
+                self.fetch_strip(stripe, strip);
             }
+        }
+    }
+
+    /// Solves for a lost strip, or reads one that is to be copied back.
+    fn fetch_strip(&mut self, stripe: StripeId, strip: u32) {
+        if self.is_strip_away(stripe, strip) {
+            self.copy_back(stripe, strip);
+        } else {
+            self.repair(Target::Strip { stripe, strip });
         }
     }
 
@@ -118,7 +129,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     /// Solves once more for a strip that was overtaken.
     fn solve_anew(&mut self, stripe: StripeId, strip: u32) {
         if self.care.rebuild.begin_anew((stripe, strip), self.place_of_strip(stripe, strip)) {
-            self.repair(Target::Strip { stripe, strip });
+            self.fetch_strip(stripe, strip);
         }
     }
 
@@ -128,7 +139,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         match payload {
             _ if !is_wanted => {}
             // The host may have written the strip again meanwhile.
-            _ if !self.is_strip_lost(stripe, strip) => {
+            _ if !self.is_strip_wanted(stripe, strip) => {
                 self.care.rebuild.strip_done((stripe, strip));
                 self.commit_if_leaning_on_lost(stripe);
             }
@@ -146,7 +157,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn place_parked(&mut self) {
         while let Some(parked) = self.care.rebuild.take_parked() {
             let (stripe, strip) = (parked.stripe, parked.strip);
-            let home = self.home_of(stripe, strip).filter(|_| self.is_strip_lost(stripe, strip));
+            let home = self.home_of(stripe, strip).filter(|_| self.is_strip_wanted(stripe, strip));
             let Some(log) = home.map(DieId::index) else {
                 self.care.rebuild.strip_done((stripe, strip));
                 continue;

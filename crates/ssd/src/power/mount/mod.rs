@@ -83,7 +83,7 @@ pub struct Mounted {
 impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     /// Rebuilds what the controller knows; nothing is written.
     pub(crate) fn mount(&mut self, mut remains: Remains<P>) -> Mounted {
-        self.find_dead_dies(&remains.died);
+        self.find_dead_dies(&remains.died, &remains.spares);
         let known_lost = self.mount_journal(&mut remains);
         let mut looks = Looks::new(&self.core.device.array, remains.checkpoint.as_ref());
         remains.erasing.iter().for_each(|&block| looks.set_aside(block));
@@ -206,8 +206,8 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         known_lost
     }
 
-    /// Dies that do not answer, in the order in which they died.
-    fn find_dead_dies(&mut self, died_before: &[DieId]) {
+    /// Dies that do not answer, in the order in which they died; and those that took the places of dead ones.
+    fn find_dead_dies(&mut self, died_before: &[DieId], spares: &[(DieId, bool)]) {
         let all = (0..self.core.device.grid.dies()).map(|die| DieId(die as u16));
         let since = all.filter(|die| !died_before.contains(die));
         for die in died_before.iter().copied().chain(since) {
@@ -216,6 +216,10 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
                 self.core.device.losses.die_died(die);
             }
         }
+        let set = |lacks: &dyn Fn(bool) -> bool| {
+            spares.iter().filter(|spare| lacks(spare.1)).map(|(die, _)| u32::from(die.0)).collect()
+        };
+        self.core.device.losses.had_spares(set(&|_| true), set(&|lacks| lacks));
     }
 
     /// Reads the last page of each die, once, and remembers those that can be read.

@@ -256,8 +256,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 let stripes = (0..self.stripe_count()).map(StripeId);
                 // A partial parity may lean on an old version that only the stored parity gave before the cut.
                 let leans = |stripe| self.writer.stripes.leans_on_lost(&self.core, stripe);
-                let is_whole = |stripe| self.stripe_state(stripe).1.is_empty() && !leans(stripe);
-                if !stripes.into_iter().all(is_whole) {
+                // Of equal copies of a strip that was copied back the mount took the older one.
+                let is_away = |stripe| self.has_strips_away(stripe);
+                let is_whole = |stripe| self.stripe_state(stripe).1.is_empty() && !leans(stripe) && !is_away(stripe);
+                if stripes.into_iter().all(is_whole) {
+                    self.note_whole();
+                } else {
                     self.rebuild_stripes();
                 }
             }

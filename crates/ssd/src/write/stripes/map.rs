@@ -73,6 +73,17 @@ impl<P: HostPayload> Stripes<P> {
         core.is_lost_place(self.place_of_strip(core, stripe, strip))
     }
 
+    /// Whether a die was ever replaced and the strip lies on another one than it is written to now: it is to be copied back.
+    pub fn is_strip_away<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32) -> bool {
+        if core.device.losses.spares().is_empty() {
+            return false;
+        }
+        let Place::At(slot) = self.place_of_strip(core, stripe, strip) else { return false };
+        let ppn = core.device.grid.page_of(slot).0;
+        let is_read = core.device.array.answers(ppn) && !core.device.is_displaced(ppn);
+        is_read && self.home_of(core, stripe, strip).is_some_and(|home| home != core.device.grid.die_of(ppn))
+    }
+
     /// Whether the stripe has strips that no living die holds.
     pub fn lacks_a_strip<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> bool {
         (0..=self.data_strips()).any(|strip| self.is_strip_lost(core, stripe, strip))

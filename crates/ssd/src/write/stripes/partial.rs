@@ -75,6 +75,13 @@ pub(crate) struct Sums<P> {
     pub old: Vec<(u32, Place)>,
 }
 
+impl<P> Sums<P> {
+    /// Old versions in places of this kind are lost.
+    fn lose_old(&mut self, is_lost: &impl Fn(Place) -> bool) {
+        self.old.iter_mut().filter(|(_, place)| is_lost(*place)).for_each(|(_, place)| *place = Place::Missing);
+    }
+}
+
 /// Ranks of what a stripe is made of beside a partial parity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StripeVersions {
@@ -389,6 +396,26 @@ impl<P: HostPayload> ParityCache<P> {
         self.forget_pin(stripe, unit_of(from));
         self.by_unit.entry(unit_of(to)).or_default().push(stripe);
         true
+    }
+
+    /// Old versions in places of this kind are lost. The units that they pinned, once for each.
+    pub fn lose_old(&mut self, is_lost: impl Fn(Place) -> bool, unit_of: impl Fn(Slot) -> UnitId) -> Vec<UnitId> {
+        let mut pinned = Vec::new();
+        for stripe in self.stripes().collect::<Vec<_>>() {
+            let entry = self.entries.get_mut(&stripe.0).expect("ordered entries exist");
+            for (_, place) in entry.old.iter_mut().filter(|(_, place)| is_lost(*place)) {
+                if let Place::At(slot) = std::mem::replace(place, Place::Missing) {
+                    pinned.push((stripe, unit_of(slot)));
+                }
+            }
+            entry.before.iter_mut().filter_map(|before| before.as_mut().as_mut()).for_each(|before| before.lose_old(&is_lost));
+        }
+        pinned.iter().for_each(|&(stripe, unit)| self.forget_pin(stripe, unit));
+        // The updates that took these out keep their pins.
+        for entry in self.going.iter_mut().flat_map(BTreeMap::values_mut) {
+            entry.old.iter_mut().filter(|(_, place)| is_lost(*place)).for_each(|(_, place)| *place = Place::Missing);
+        }
+        pinned.into_iter().map(|(_, unit)| unit).collect()
     }
 
     fn forget_pin(&mut self, stripe: StripeId, unit: UnitId) {

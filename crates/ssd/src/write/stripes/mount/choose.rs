@@ -10,7 +10,7 @@ use crate::write::stripes::partial::{PartialParityRemains, Sums};
 use device::contents::HostPayload;
 use ftl::Place;
 use nand::FlashArray;
-use vocab::{Lpn, Slot, StripSet, StripeId};
+use vocab::{DieId, Lpn, Slot, StripSet, StripeId};
 
 /// What a choice is made of.
 pub(super) struct Chooser<'a, P: HostPayload, A: FlashArray<P>> {
@@ -137,7 +137,7 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
         match self.durable_rank(stripe, strip) {
             Some(0) => false,
             Some(durable) if durable >= state.versions[strip as usize] => true,
-            _ => self.core.device.is_dead(die) || self.evidence.losing_dies.contains(&die),
+            _ => self.core.device.losses.may_lack(die) || self.evidence.losing_dies.contains(&die),
         }
     }
 
@@ -183,9 +183,21 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
         }
     }
 
-    /// Whether the die that a strip was laid out for is dead: it may have been lost with it.
+    /// Whether the die that a strip was laid out for is dead, or a new one has its place: it may have been lost with it.
     fn is_on_dead_die(&self, stripe: StripeId, strip: u32) -> bool {
-        self.core.device.is_dead(self.stripes.scheme().die_of(stripe, strip))
+        self.core.device.losses.may_lack(self.stripes.scheme().die_of(stripe, strip))
+    }
+
+    /// Whether the strip has no die, or had none before a new die took the place of a dead one: contents that were durable then may
+    /// be in its parity alone.
+    fn was_homeless(&self, stripe: StripeId, strip: u32) -> bool {
+        let lacking = self.core.device.losses.lacking();
+        let dead_before = || -> Vec<DieId> {
+            let died = self.core.device.losses.died();
+            lacking.iter().map(|die| DieId(die as u16)).chain(died.iter().copied()).collect()
+        };
+        self.stripes.home_of(self.core, stripe, strip).is_none()
+            || !lacking.is_empty() && self.stripes.scheme().home(stripe, strip, &dead_before()).is_none()
     }
 
     /// Whether the update that made a state was durable: what it wrote is in flash, and what has no die was answered.
@@ -193,7 +205,7 @@ impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
         let rank = state.rank();
         let wrote_parity = state.wrote.contains(copies.data_strips);
         let mut written = (0..).zip(&state.versions).filter(|&(_, &version)| version == rank).map(|(strip, _)| strip);
-        let is_homeless = |strip: u32| self.stripes.home_of(self.core, stripe, strip).is_none();
+        let is_homeless = |strip: u32| self.was_homeless(stripe, strip);
         let is_known = |strip: u32| self.durable_rank(stripe, strip).is_some_and(|durable| durable >= rank);
         let is_there = |strip: u32| copies.with(strip, rank).is_some() || is_homeless(strip) && is_known(strip);
         rank > 0 && written.all(is_there) && (!wrote_parity || state.parity.is_some())

@@ -1,0 +1,59 @@
+//! Spare dies that are to take the places of dead ones.
+
+use crate::care::Care;
+use crate::care::collect::Collector;
+use crate::core::{Core, Moving};
+use device::contents::HostPayload;
+use nand::FlashArray;
+use vocab::{DieId, SimTime};
+
+/// Which dead dies are to be replaced, and when.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Replacements {
+    /// Dead dies whose replacement was asked for, each with the time from which on it may come.
+    due: Vec<(DieId, SimTime)>,
+    /// When a die was replaced last.
+    last: Option<SimTime>,
+}
+
+impl Replacements {
+    /// The dead die is to be replaced, at this time or soon after.
+    pub fn ask(&mut self, die: DieId, at: SimTime) {
+        self.due.retain(|&(other, _)| other != die);
+        self.due.push((die, at));
+    }
+
+    /// Whether a replacement was asked for that has not come.
+    #[inline]
+    pub fn is_any_asked(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    /// The dies whose time has come.
+    pub fn due(&self, now: SimTime) -> Vec<DieId> {
+        self.due.iter().filter(|&&(_, at)| at <= now).map(|&(die, _)| die).collect()
+    }
+
+    /// The die was replaced.
+    pub fn done(&mut self, die: DieId, now: SimTime) {
+        self.due.retain(|&(other, _)| other != die);
+        self.last = Some(now);
+    }
+
+    /// When a die was replaced last.
+    pub fn last(&self) -> Option<SimTime> {
+        self.last
+    }
+}
+
+impl<P: HostPayload> Care<P> {
+    /// A new die has the place of this one: nothing of its logs is under way, or wanted.
+    pub fn logs_are_new<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, die: DieId) {
+        for log in core.map.logs_of_die(die) {
+            (self.collectors[log], core.moving[log]) = (Collector::default(), Moving::default());
+            self.refresh.log_is_new(log);
+        }
+        let units = core.map.units_of_die(die);
+        self.wanted.retain(|(unit, _)| !units.contains(unit));
+    }
+}

@@ -1,0 +1,137 @@
+//! A spare die takes the place of a dead one that had static stripes (decision 19). What the die held has no place any more, its
+//! blocks are free, and the rebuild writes it again, solved for from its stripes.
+//!
+//! Strips that went to other dies meanwhile are copied back, so that every stripe lies where it was laid out for. Until all of that is
+//! done the die counts as one that lacks what was in flash, for mounts as well.
+
+use crate::core::target::Target;
+use crate::engine::Engine;
+use crate::engine::reads::reads;
+use crate::write::RebuiltBy;
+use crate::write::sources::Sources;
+use device::contents::HostPayload;
+use ftl::Place;
+use nand::FlashArray;
+use vocab::{BlockAddr, DieId, Lpn, SimTime, StripeId};
+
+impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+    /// The dead die is to be replaced at this time, or as soon after as nothing is under way that knows its pages.
+    pub(crate) fn replace_from(&mut self, die: DieId, at: SimTime) {
+        self.care.replacements.ask(die, at);
+    }
+
+    /// Replaces the dies whose time has come, unless something is under way.
+    #[cold]
+    pub(crate) fn replacements_due(&mut self) {
+        if self.power.mounting.is_some() {
+            return;
+        }
+        for die in self.care.replacements.due(self.core.device.now) {
+            if self.rests(die) {
+                self.care.replacements.done(die, self.core.device.now);
+                self.replace(die);
+            }
+        }
+    }
+
+    /// Whether nothing is under way that knows pages of the dead die by their places, but for pins and partial parities.
+    fn rests(&self, die: DieId) -> bool {
+        let device = &self.core.device;
+        let moves = self.core.map.logs_of_die(die).any(|log| {
+            self.core.moving[log].under_way > 0 || self.care.collectors[log].is_erasing() || self.care.refresh.is_recharging(log)
+        });
+        let waits = device.displaced.iter().any(|command| device.grid.die_of(command.ppn) == die);
+        !moves && !waits && device.backlog(die) == 0 && !device.is_busy(die) && !device.is_decoding(die)
+    }
+
+    /// A new die has the place of a dead one.
+    fn replace(&mut self, die: DieId) {
+        assert_eq!(self.writer.facts().rebuilt_by, RebuiltBy::Stripes, "settings say so");
+        self.leave_places_on(die);
+        self.core.device.replace_die(die);
+        for block in self.core.map.units_of_die(die).map(BlockAddr) {
+            self.core.safe.erasing.remove(&block);
+            self.core.safe.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.erased(block));
+            if self.core.limits.is_on() {
+                self.core.limits.note_erase(block);
+            }
+            if self.core.device.ecc.is_some() {
+                self.note_refreshed(block);
+            }
+        }
+        // Pages of an erased block do not say that it is new.
+        self.core.safe.wear_was_added = true;
+        let profiles = self.care.profiles.as_ref();
+        self.core.map.renew_die(die, |block| profiles.is_some_and(|profiles| profiles.holds(block)));
+        self.care.logs_are_new(&mut self.core, die);
+        self.writer.stripes.look_for_missing_parity();
+        self.core.retry = true;
+        self.rebuild_after_death();
+    }
+
+    /// No page is on the die any more: strips that it held are missing, and so are old versions that partial parities know there.
+    fn leave_places_on(&mut self, die: DieId) {
+        let grid = self.core.device.grid.clone();
+        let is_there = |place: Place| matches!(place, Place::At(slot) if grid.die_of(grid.page_of(slot).0) == die);
+        for lpn in (0..self.core.map.user_slots()).map(Lpn) {
+            let from = self.core.map.lookup(lpn);
+            if is_there(from) {
+                let pinned = self.core.map.publish_missing(lpn).pinned;
+                self.note_move_of(lpn, from);
+                pinned.into_iter().for_each(|unit| self.release(unit));
+            }
+        }
+        for stripe in (0..self.stripe_count()).map(StripeId) {
+            if is_there(self.core.map.lookup_parity(stripe)) {
+                let pinned = self.core.map.publish_missing_parity(stripe).pinned;
+                pinned.into_iter().for_each(|unit| self.release(unit));
+            }
+        }
+        let map = &self.core.map;
+        let gone = self.writer.stripes.held.lose_old(is_there, |slot| map.unit_of(slot));
+        gone.into_iter().for_each(|unit| self.release(unit));
+    }
+
+    /// Copies a strip that can be read to the die that it was laid out for.
+    pub(super) fn copy_back(&mut self, stripe: StripeId, strip: u32) {
+        let Place::At(slot) = self.place_of_strip(stripe, strip) else { return };
+        let (ppn, index) = self.core.device.grid.page_of(slot);
+        if let Some(image) = self.unsent(ppn) {
+            let payload = self.core.device.images.contents(image).1[index as usize].clone();
+            self.strip_rebuilt(stripe, strip, Some(payload));
+            return;
+        }
+        let sources = Sources::Sum { held: P::default(), pages: vec![ppn], slot: index };
+        reads!(self.solve_from(Target::Strip { stripe, strip }, sources, Vec::new()));
+    }
+
+    /// Whether the strip lies on another die than the one that it is written to, and is to be copied back.
+    pub(crate) fn is_strip_away(&self, stripe: StripeId, strip: u32) -> bool {
+        self.writer.stripes.is_strip_away(&self.core, stripe, strip)
+    }
+
+    /// Whether strips of the stripe lie on other dies than they are written to, and are to be copied back.
+    pub(crate) fn has_strips_away(&self, stripe: StripeId) -> bool {
+        (0..=self.stripe_scheme().data_strips()).any(|strip| self.is_strip_away(stripe, strip))
+    }
+
+    /// Whether the strip is to be written to its die: no living one holds it, or another one.
+    pub(crate) fn is_strip_wanted(&self, stripe: StripeId, strip: u32) -> bool {
+        self.is_strip_lost(stripe, strip) || self.is_strip_away(stripe, strip)
+    }
+
+    /// Where the rebuild has ended and left nothing undone, dies that were replaced are like any other. A strip that was on its way to
+    /// another die when its own was replaced has got there meanwhile: all stripes are walked once more for such.
+    pub(crate) fn note_whole(&mut self) {
+        if self.core.device.losses.lacking().is_empty() || !self.care.is_all_rebuilt(&self.core) {
+            return;
+        }
+        let strips = 0..=self.stripe_scheme().data_strips();
+        let lacks = |stripe| strips.clone().any(|strip| self.is_strip_wanted(stripe, strip));
+        if (0..self.stripe_count()).map(StripeId).any(lacks) {
+            self.rebuild_stripes();
+        } else {
+            self.core.device.losses.all_rebuilt();
+        }
+    }
+}
