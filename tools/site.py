@@ -35,7 +35,7 @@ SECTIONS = (
     ("Schemes", ("docs/schemes/*.md",)),
     ("Trust", ("docs/how-tested.md", "docs/validation.md", "docs/performance.md", "SECURITY.md")),
     ("Papers", ("docs/reproduction.md", "experiments/**/README.md")),
-    ("Developers", ("CONTRIBUTING.md", "ARCHITECTURE.md", "docs/decisions/*.md")),
+    ("Developers", ("CONTRIBUTING.md", "ARCHITECTURE.md", "docs/dev/*.md", "docs/decisions/*.md")),
     ("Further pages", ("docs/**/*.md", "examples/**/*.md", "experiments/**/*.md")),
 )
 
