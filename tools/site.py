@@ -16,15 +16,27 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: What a reader begins with, in order. Further pages of docs follow by name.
-GUIDE = ("tour", "traces", "settings", "sweeps", "python", "serve", "crash", "torture")
-
-#: Sections behind the guide, with their pages.
+#: Sections by need, as docs/README.md has them: pages, or patterns of pages. A page belongs to the first section that has it.
 SECTIONS = (
-    ("Reference", "docs/spec/*.md"),
-    ("Schemes", "docs/schemes/*.md"),
-    ("Experiments", "experiments/**/README.md"),
-    ("Decisions", "docs/decisions/*.md"),
+    ("Documents", ("docs/README.md",)),
+    ("Tutorials", ("docs/tour.md", "docs/study.md", "examples/README.md")),
+    (
+        "How to",
+        tuple(
+            f"docs/{name}.md"
+            for name in (
+                "install choose experiments traces fio mqsim flows sweeps python life serve crash torture reliability "
+                "troubleshooting"
+            ).split()
+        ),
+    ),
+    ("Reference", ("docs/settings.md", "docs/spec/*.md", "docs/fault-atlas.md", "GLOSSARY.md", "CHANGELOG.md")),
+    ("Concepts", tuple(f"docs/{name}.md" for name in "methodology reading ldpc slc streams comparison faq".split())),
+    ("Schemes", ("docs/schemes/*.md",)),
+    ("Trust", ("docs/how-tested.md", "docs/validation.md", "docs/performance.md", "SECURITY.md")),
+    ("Papers", ("docs/reproduction.md", "experiments/**/README.md")),
+    ("Developers", ("CONTRIBUTING.md", "ARCHITECTURE.md", "docs/dev/*.md", "docs/decisions/*.md")),
+    ("Further pages", ("docs/**/*.md", "examples/**/*.md", "experiments/**/*.md")),
 )
 
 BOOK = """[book]
@@ -56,13 +68,15 @@ def found(pattern: str) -> list[str]:
 
 
 def chapters() -> list[tuple[str, list[str]]]:
-    """Sections with their pages."""
-    docs = found("docs/*.md")
-    guide = [f"docs/{name}.md" for name in GUIDE]
-    more = [page for page in docs if page not in guide]
-    sections = [("Guide", guide + ["examples/README.md"]), ("Topics", more)]
-    sections += [(name, found(pattern)) for name, pattern in SECTIONS]
-    return [*sections, ("For developers", ["ARCHITECTURE.md", "GLOSSARY.md", "CHANGELOG.md"])]
+    """Sections with their pages; sections without any are left out."""
+    listed: set[str] = set()
+    sections = []
+    for name, patterns in SECTIONS:
+        pages = [page for pattern in patterns for page in found(pattern) if page not in listed]
+        listed.update(pages)
+        if pages:
+            sections.append((name, pages))
+    return sections
 
 
 def linked(page: str, text: str) -> list[str]:
