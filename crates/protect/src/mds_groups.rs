@@ -217,11 +217,14 @@ impl GroupScheme for MdsGroups {
             Some(parity) => (parity % codewords, k + parity / codewords),
         };
         // Codewords take neighbouring dies, which sit on different channels (cards).
-        let mut by_die: Vec<u32> = (0..width).collect();
-        by_die.sort_unstable_by_key(|&position| symbol(position));
+        let of_codeword = |codeword: u32| {
+            let every = codewords as usize;
+            (codeword..data).step_by(every).chain((data + codeword..width).step_by(every))
+        };
+        let by_die = (0..codewords).flat_map(of_codeword);
         let turn = if self.rotate { group.0 } else { 0 };
         let mut strips = vec![Strip { die: DieId(0), codeword: 0, symbol: 0 }; width as usize];
-        for (nth, &position) in by_die.iter().enumerate() {
+        for (nth, position) in by_die.enumerate() {
             let die = dies[(nth + turn as usize) % dies.len()];
             let (codeword, symbol) = symbol(position);
             strips[position as usize] = Strip { die: DieId(die as u16), codeword, symbol };

@@ -5,13 +5,14 @@ use ssd::Drive;
 use ssd::protect::SchemeChoice;
 use vocab::Stream;
 
-/// Numbers of dies: the least that is wide, ones that 32 divides and does not divide, and the most.
-const DIES: &[u32] = &[33, 40, 64, 64, 96, 128];
+/// Numbers of dies: the least that is wide, ones that 32 divides and does not divide, and the most. What a scenario costs grows with
+/// them, so wider ones are drawn more seldom.
+const DIES: &[u32] = &[33, 33, 40, 40, 64, 64, 96, 128];
 
 pub(super) fn drive(draws: &mut Stream) -> Drive {
     let dies = *pick(DIES, draws);
     let channels = if dies.is_multiple_of(8) && draws.chance(0.7) { 8 } else { 1 };
-    shaped(dies, channels, 8 + draws.below(5) as u32, 2 + draws.below(3) as u32, if draws.chance(0.2) { 2 } else { 1 })
+    shaped(dies, channels, 6 + draws.below(4) as u32, 2 + draws.below(2) as u32, if draws.chance(0.2) { 2 } else { 1 })
 }
 
 /// Stripes, rows and codewords of any width: mostly what the scheme chooses, else of a few dies, or of all of them, so that

@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use crate::core::audit::{Audit, HeldSum};
-use crate::write::groups::{Groups, row_of_group};
+use crate::write::groups::{GroupInfo, Groups, row_of_group};
 use device::contents::HostPayload;
 use nand::{FlashArray, OobTag};
 use protect::{PageStripe, Strip};
@@ -159,12 +159,14 @@ impl<P: HostPayload> Groups<P> {
 
     /// Logical pages in a codeword that has no parity, in flash or held.
     fn uncovered_pages<A: FlashArray<P>>(&self, core: &Core<P, A>) -> u32 {
+        // The parity map of each group, made once: on a drive of many dies that costs more than all else here.
+        let map = |(group, info): (SuperblockId, &Option<GroupInfo>)| info.as_ref().map(|info| self.stripe_of(group, info));
+        let maps: Vec<Option<PageStripe>> = (0..).map(SuperblockId).zip(&self.info).map(map).collect();
         let is_uncovered = |lpn: u32| {
             let ftl::Place::At(slot) = core.map.lookup(Lpn(lpn)) else { return false };
             let (block, page) = core.device.grid.split(core.device.grid.page_of(slot).0);
             let (die, group) = core.device.grid.split_block(block);
-            let info = self.info[group.index()].expect("a group with valid pages");
-            let stripe = self.stripe_of(group, &info);
+            let stripe = maps[group.index()].as_ref().expect("a group with valid pages");
             let strip = stripe.strip_on(die).expect("a member");
             let codeword = stripe.strips[strip as usize].codeword;
             let key = (group.0 * core.device.grid.pages_per_block() + page, codeword);

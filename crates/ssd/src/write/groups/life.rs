@@ -138,10 +138,11 @@ impl<P: HostPayload> Groups<P> {
                     self.used[write_pointer] -= 1;
                 }
             }
-            let begun = |codeword: &u32| self.held.contains_key(&(row, *codeword));
-            never += (0..layout.stripe.codewords).filter(|codeword| !begun(codeword)).count() as u32;
+            // Where a parity failed the sums stay, but nothing of them is under way any more.
+            let under_way = |codeword: &u32| self.held.get(&(row, *codeword)).is_some_and(|held| held.parities != Some(0));
+            never += (0..layout.stripe.codewords).filter(|codeword| !under_way(codeword)).count() as u32;
         }
-        // A codeword whose parity is in flash already is counted out, too.
+        // A codeword whose parity has ended already is counted out, too.
         let ended = layout.stripe.codewords * code.block - blocks.codewords_left;
         blocks.codewords_left -= never - ended;
         self.used[write_pointer] -= (never - ended) * parity;

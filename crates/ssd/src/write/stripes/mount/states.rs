@@ -30,6 +30,7 @@ static NO_PAGES: BTreeSet<Ppn> = BTreeSet::new();
 /// The readable copies of one stripe, but for some pages.
 #[derive(Clone, Copy)]
 pub(super) struct Copies<'a> {
+    /// In their order, so that those of a strip are found by halving.
     pub all: &'a [Copy],
     pub but: &'a BTreeSet<Ppn>,
     pub data_strips: u32,
@@ -47,7 +48,9 @@ impl<'a> Copies<'a> {
 
     /// The copy of these contents of a strip.
     pub fn with(&self, strip: u32, update: u64) -> Option<&Copy> {
-        self.there().filter(|copy| (copy.strip, copy.update) == (strip, update)).max()
+        let from = self.all.partition_point(|copy| (copy.strip, copy.update) < (strip, update));
+        let same = self.all[from..].iter().take_while(|copy| (copy.strip, copy.update) == (strip, update));
+        same.filter(|copy| !self.but.contains(&copy.ppn)).last()
     }
 
     fn newest(&self, strip: u32) -> Option<&Copy> {
