@@ -58,7 +58,10 @@ mod tests {
         assert_eq!(channel.data(at(0), at(0), Nanos(100)), at(0));
         assert_eq!(channel.data(at(0), at(0), Nanos(100)), at(100));
         assert_eq!(channel.data(at(10), at(250), Nanos(100)), at(250));
-        assert_eq!([0, 30, 100, 130, 200, 220, 250, 260].map(|ready| channel.next_gap(at(ready)).0), [0, 100, 100, 200, 200, 220, 250, 350]);
+        assert_eq!(
+            [0, 30, 100, 130, 200, 220, 250, 260].map(|ready| channel.next_gap(at(ready)).0),
+            [0, 100, 100, 200, 200, 220, 250, 350]
+        );
         assert_eq!(channel.command(at(30), Nanos(5)), at(100));
         assert_eq!(channel.data(at(30), at(30), Nanos(100)), at(355), "the command takes its time, behind what is booked");
     }

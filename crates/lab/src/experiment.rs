@@ -498,7 +498,8 @@ impl Experiment {
     /// Leaves out schemes that cannot run on the drive. Where none could, they stay, and the run says why.
     fn leave_out(&mut self) {
         let drive = self.drive.drive();
-        let refusal = |label: &String| ssd::user_slots_max(&drive, &self.choice(label), &self.gc).err().map(|error| error.to_string());
+        let refusal =
+            |label: &String| ssd::user_slots_max(&drive, &self.choice(label), &self.gc).err().map(|error| error.to_string());
         let judged: Vec<(String, Option<String>)> = self.schemes.iter().map(|label| (label.clone(), refusal(label))).collect();
         if judged.iter().all(|(_, refusal)| refusal.is_some()) {
             return;
