@@ -395,8 +395,10 @@ fn extra_reads_never_exceed_their_limit_and_reach_it() {
 #[test]
 fn dies_are_read_around_only_when_they_are_as_busy_as_asked() {
     let reads = |from: &str| loaded(&[("read_around", from)], &mut |_| ()).around.reads;
+    // With 24 requests outstanding a die seldom has nothing before a read, so that 0 and 1 may be the same.
     let by_threshold: Vec<u64> = ["0", "1", "3", "6", "1000"].into_iter().map(reads).collect();
-    assert!(by_threshold.windows(2).all(|pair| pair[0] > pair[1]) && by_threshold[4] == 0, "{by_threshold:?}");
+    let falls = by_threshold[1..].windows(2).all(|pair| pair[0] > pair[1]);
+    assert!(falls && by_threshold[0] >= by_threshold[1] && by_threshold[4] == 0, "{by_threshold:?}");
     // A drive of a single group has its code on the very dies of its data.
     let setup = zones_on(4, &[]);
     let session = coded(&setup, &[0]);
