@@ -16,7 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: Sections by need, as docs/README.md has them: pages, or patterns of pages. A page belongs to the first section that has it.
+#: Sections by need, as docs/README.md has them: pages, or patterns of pages.
+#: A page belongs to the first section that has it.
 SECTIONS = (
     ("Documents", ("docs/README.md",)),
     ("Tutorials", ("docs/tour.md", "docs/study.md", "examples/README.md")),

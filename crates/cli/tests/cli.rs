@@ -207,10 +207,10 @@ fn bad_input_is_exit_code_2_and_names_the_place() {
 #[test]
 fn a_spare_below_the_redundancy_is_refused_with_numbers() {
     let here = with_small("spare");
-    let output = flashkeep(&here, &["run", "small.toml", "--set", "capacity.spare=0.05", "--set", "generate.range=\"2GiB\""]);
+    let output = flashkeep(&here, &["run", "small.toml", "--set", "capacity.over_provisioning=0.05", "--set", "generate.range=\"2GiB\""]);
     assert_eq!(code(&output), 2, "{}", stdout(&output));
     let message = stderr(&output);
-    for part in ["scheme `raid5`", "redundancy takes 12.5 %", "capacity.spare from 0.", "equal-op"] {
+    for part in ["scheme `raid5`", "redundancy takes 12.5 %", "capacity.over_provisioning from 0.", "equal-op"] {
         assert!(message.contains(part), "{part}: {message}");
     }
 }

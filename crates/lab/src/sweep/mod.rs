@@ -6,7 +6,7 @@
 //! schemes = ["none", "raid5"]   # any setting of an experiment, for all runs
 //!
 //! [[sweep.axes]]
-//! key = "capacity.spare"        # a setting, and its values
+//! key = "capacity.over_provisioning"        # a setting, and its values
 //! values = [0.2, 0.3, 0.4]
 //!
 //! [[sweep.axes]]

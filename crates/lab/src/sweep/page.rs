@@ -132,7 +132,7 @@ mod tests {
 
     fn rows() -> Vec<Row> {
         let row = |share: f64, seed: u64, scheme: &str, mean: f64| {
-            let row = json!({ "run": 0, "capacity.spare": share, "seed": seed, "scheme": scheme, "latency_us_mean": mean });
+            let row = json!({ "run": 0, "capacity.over_provisioning": share, "seed": seed, "scheme": scheme, "latency_us_mean": mean });
             row.as_object().expect("a table").clone()
         };
         vec![row(0.3, 1, "none", 10.0), row(0.3, 2, "none", 20.0), row(0.2, 1, "none", 30.0), row(0.2, 1, "a, b", 5.0)]
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_page_has_curves_over_the_axis_of_numbers_and_means_over_seeds() {
-        let html = page(&["seed", "capacity.spare"], &rows());
+        let html = page(&["seed", "capacity.over_provisioning"], &rows());
         let island = html.split_once("id=\"data\">").expect("an island").1;
         let data: Value = serde_json::from_str(island.split_once("</script>").expect("it ends").0).expect("JSON");
         let plots = data["plots"].as_array().expect("a list");
@@ -154,7 +154,7 @@ mod tests {
     fn csv_has_each_row_and_column() {
         let text = csv(&rows());
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "run,capacity.spare,seed,scheme,latency_us_mean");
+        assert_eq!(lines[0], "run,capacity.over_provisioning,seed,scheme,latency_us_mean");
         assert_eq!((lines.len(), lines[4]), (5, "0,0.2,1,\"a, b\",5.0"));
     }
 }
