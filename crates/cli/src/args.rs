@@ -369,7 +369,7 @@ pub struct Options {
     /// Repeat the workload N times
     #[arg(long, value_name = "N")]
     pub loops: Option<String>,
-    /// Arrival clock: auto, half-busy, recorded, scaled=FACTOR or closed=QUEUE_DEPTH
+    /// Arrival clock: auto, half-busy, recorded, load=SHARE, scaled=FACTOR or closed=QUEUE_DEPTH
     #[arg(long, value_name = "HOW")]
     pub arrival: Option<String>,
     /// Queue depth: keep N requests outstanding, as --arrival closed=N

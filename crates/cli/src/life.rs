@@ -51,7 +51,7 @@ pub struct LifeOptions {
     /// Seed of all random streams
     #[arg(long)]
     seed: Option<String>,
-    /// Arrival clock of timed runs: auto, half-busy, recorded, scaled=FACTOR or closed=QUEUE_DEPTH
+    /// Arrival clock of timed runs: auto, half-busy, recorded, load=SHARE, scaled=FACTOR or closed=QUEUE_DEPTH
     #[arg(long, value_name = "HOW")]
     arrival: Option<String>,
     /// Drive writes of the host a day

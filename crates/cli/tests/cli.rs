@@ -184,7 +184,7 @@ const BAD: [(&str, &[&str], &[&str]); 14] = [
     ("", &["compare", "--format", "blkpars"], &["unknown trace format `blkpars`"]),
     ("", &["compare", "--set", "gc.policy=lru"], &["--set gc.policy=lru: gc.policy: unknown policy `lru`", "greedy"]),
     ("", &["compare", "--set", "nonsense"], &["found no `=`"]),
-    ("", &["compare", "--arrival", "often"], &["wanted auto, half-busy, recorded, scaled=FACTOR or closed=QUEUE_DEPTH"]),
+    ("", &["compare", "--arrival", "often"], &["wanted auto, half-busy, recorded, load=SHARE, scaled=FACTOR or closed=QUEUE_DEPTH"]),
     ("", &["compare", "--payload", "bytes"], &["unknown name `bytes`", "known: none, tag, page"]),
     ("", &["compare", "--threads", "0"], &["--threads"]),
     ("", &["list", "scheme"], &["unknown list `scheme`", "did you mean `schemes`"]),

@@ -47,7 +47,7 @@ fn quotable(factor: f64) -> f64 {
 /// Whether the clock of this arrival depends on what the workload demands of the drives.
 #[must_use]
 pub fn needs_demand(arrival: Arrival, duration_s: f64) -> bool {
-    matches!(arrival, Arrival::Auto | Arrival::HalfBusy) && duration_s > 0.0
+    matches!(arrival, Arrival::Auto | Arrival::HalfBusy | Arrival::Load(_)) && duration_s > 0.0
 }
 
 /// The clock for a workload of `duration_s` (at recorded times; where it has none, with a queue depth of its own if it has one)
@@ -66,13 +66,24 @@ pub fn clock(
         Arrival::Recorded => open(1.0, "at recorded times".into()),
         Arrival::Scaled(factor) => open(factor, format!("at recorded times x {factor}")),
         Arrival::Closed(depth) => closed(depth, format!("closed loop, queue depth {depth}; recorded times are ignored")),
-        Arrival::Auto | Arrival::HalfBusy if duration_s <= 0.0 => match own_depth {
+        Arrival::Auto | Arrival::HalfBusy | Arrival::Load(_) if duration_s <= 0.0 => match own_depth {
             Some(depth) => closed(depth, format!("closed loop, queue depth {depth}, as the workload says")),
             None => {
                 let depth = DEPTH_WITHOUT_TIMES;
                 closed(depth, format!("closed loop, queue depth {depth}, because the workload has no times"))
             }
         },
+        Arrival::Load(share) => {
+            let busiest = schemes.iter().max_by(|a, b| a.1.least_s().total_cmp(&b.1.least_s()));
+            let Some((name, demand)) = busiest.filter(|(_, demand)| demand.least_s() > 0.0) else {
+                return open(1.0, "at recorded times".into());
+            };
+            let factor: f64 = format!("{:.2e}", stretch(demand.least_s(), share, duration_s)).parse().expect("a number as printed");
+            open(
+                factor,
+                format!("at recorded times x {factor}: so that `{name}`, the busiest, would be {} % busy on average", share * 100.0),
+            )
+        }
         Arrival::Auto | Arrival::HalfBusy => {
             let for_none = quotable(none.map_or(0.0, |d| stretch(d.least_s(), NONE_BUSY, duration_s)));
             let slowest = schemes.iter().max_by(|a, b| a.1.least_s().total_cmp(&b.1.least_s()));
@@ -187,6 +198,16 @@ mod tests {
     fn factor(arrival: Arrival, none: f64, worst: f64) -> f64 {
         let schemes = [("raid5".to_string(), demand(worst)), ("none".to_string(), demand(none))];
         clock(arrival, (10.0, None), Some(demand(none)), &schemes).factor
+    }
+
+    /// Fails if a load is reached for another scheme than the busiest, or a clock is not hastened for it.
+    #[test]
+    fn a_load_is_that_of_the_busiest_scheme_and_may_hasten_the_clock() {
+        // The busiest works 3 s: for 30 % of the time, it must last 10 s; for 60 %, half as long.
+        assert_eq!(factor(Arrival::Load(0.3), 1.0, 3.0), 1.0);
+        assert_eq!(factor(Arrival::Load(0.6), 1.0, 3.0), 0.5);
+        assert_eq!(factor(Arrival::Load(0.1), 1.0, 3.0), 3.0);
+        assert_eq!(clock(Arrival::Load(0.3), (10.0, None), None, &[]).factor, 1.0);
     }
 
     #[test]

@@ -15,6 +15,9 @@ pub enum Arrival {
     Recorded,
     /// At recorded times, each multiplied by this.
     Scaled(f64),
+    /// At recorded times, multiplied by one factor for all schemes, below 1 too, such that the dies (or channels) of the busiest
+    /// compared scheme work for this share of the time.
+    Load(f64),
     /// As soon as fewer than this many requests are unanswered.
     Closed(u32),
 }
@@ -77,7 +80,7 @@ impl std::str::FromStr for Arrival {
     fn from_str(text: &str) -> Result<Self, String> {
         let wanted = || {
             format!(
-                "found `{}`, wanted auto, half-busy, recorded, scaled=FACTOR or closed=QUEUE_DEPTH",
+                "found `{}`, wanted auto, half-busy, recorded, load=SHARE, scaled=FACTOR or closed=QUEUE_DEPTH",
                 crate::problem::printable(text)
             )
         };
@@ -89,6 +92,12 @@ impl std::str::FromStr for Arrival {
                 Ok(f) if f > 0.0 && f <= 1e9 => Ok(Arrival::Scaled(f)),
                 _ => Err(format!("{}; the factor is a number above 0 and at most 1e9", wanted())),
             },
+            Some(("load", share)) => {
+                let number = |text: &str| text.trim().parse::<f64>().ok();
+                let share = share.strip_suffix('%').map_or_else(|| number(share), |percent| Some(number(percent)? / 100.0));
+                let valid = share.filter(|share| *share > 0.0 && *share <= 1.0);
+                valid.map(Arrival::Load).ok_or_else(|| format!("{}; the share is above 0 and up to 1, such as 30%", wanted()))
+            }
             Some(("closed", depth)) => match depth.parse::<u32>() {
                 Ok(depth @ 1..=65_536) => Ok(Arrival::Closed(depth)),
                 _ => Err(format!("{}; the queue depth is a whole number from 1 to 65536", wanted())),
@@ -105,6 +114,7 @@ impl std::fmt::Display for Arrival {
             Arrival::HalfBusy => f.write_str("half-busy"),
             Arrival::Recorded => f.write_str("recorded"),
             Arrival::Scaled(factor) => write!(f, "scaled={factor}"),
+            Arrival::Load(share) => write!(f, "load={share}"),
             Arrival::Closed(depth) => write!(f, "closed={depth}"),
         }
     }
@@ -305,7 +315,7 @@ mod tests {
 
     #[test]
     fn texts_of_settings_round_trip() {
-        for text in ["auto", "half-busy", "recorded", "scaled=3.25", "scaled=0.001", "closed=32"] {
+        for text in ["auto", "half-busy", "recorded", "scaled=3.25", "scaled=0.001", "load=0.3", "closed=32"] {
             assert_eq!(text.parse::<Arrival>().unwrap().to_string(), text);
         }
         for text in ["auto", "drive", "4GiB", "1536MiB", "5GB"] {
@@ -327,6 +337,8 @@ mod tests {
             "scaled",
             "scaled=",
             "scaled=0",
+            "load=0",
+            "load=130%",
             "scaled=-1",
             "scaled=NaN",
             "scaled=inf",

@@ -21,7 +21,7 @@ pub struct TraceSpec {
     pub blk_action: String,
     /// Times the trace is repeated.
     pub loops: u32,
-    /// How requests arrive: `auto`, `half-busy`, `recorded`, `scaled=FACTOR` or `closed=QUEUE_DEPTH`. `auto` and `half-busy` multiply times by
+    /// How requests arrive: `auto`, `half-busy`, `recorded`, `load=SHARE`, `scaled=FACTOR` or `closed=QUEUE_DEPTH`. `load=30%` multiplies times by one factor such that the busiest scheme works 30 % of the time; `auto` and `half-busy` multiply times by
     /// one factor, so that the drives are not overloaded; a load that is set wants `recorded`.
     pub arrival: Arrival,
     /// How recorded addresses become addresses of the drive.
