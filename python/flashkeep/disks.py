@@ -117,7 +117,7 @@ class Disk:
         return [Answer(*told) for told in self._disk.run(all)]
 
     def kill(self, what: str, number: int) -> None:
-        """Loses a ``die``, ``block``, ``page`` or ``channel`` for good; a ``worn-out`` block takes nothing any more."""
+        """Loses a ``die``, ``block``, ``page`` or ``channel`` permanently; a ``worn-out`` block takes nothing any more."""
         self._disk.kill(what, number)
 
     def cut_power(self) -> list[Answer]:

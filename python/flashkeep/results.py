@@ -230,7 +230,7 @@ def run(
     check: bool = True,
     log: PathText | None = None,
 ) -> Result:
-    """Runs an experiment, or an experiment file; the GIL is released meanwhile.
+    """Runs an experiment, or an experiment file; the GIL is released in the meantime.
 
     ``threads`` schemes run at the same time (default: all cores). ``progress`` is True for a bar
     (tqdm), or is called with requests answered and requests in all. ``log`` names a Parquet file that

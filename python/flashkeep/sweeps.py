@@ -124,7 +124,7 @@ def _shared(task: _Task, todo: list[int], _workers: int) -> Iterator[Piece]:
 
 def _batches(task: _Task, todo: list[int], workers: int) -> Iterator[Piece]:
     """Work for others. Runs that begin with the same drives go to one worker, which prepares these once, unless
-    other workers would stand idle meanwhile: no batch is larger than a worker's share of all runs."""
+    other workers would stand idle in the meantime: no batch is larger than a worker's share of all runs."""
     share = -(-len(todo) // workers)
     for group in _grid(task).groups(todo):
         runs = group.runs

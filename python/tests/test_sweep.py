@@ -1,4 +1,4 @@
-"""Sweeps: the same rows whoever ran what, and whatever died meanwhile."""
+"""Sweeps: the same rows whoever ran what, and whatever died in the meantime."""
 
 import os
 import pickle

@@ -1,4 +1,4 @@
-"""Campaigns of torture: the same tables whoever ran what, and whatever died meanwhile."""
+"""Campaigns of torture: the same tables whoever ran what, and whatever died in the meantime."""
 
 import os
 import signal

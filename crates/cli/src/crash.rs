@@ -85,9 +85,9 @@ pub struct CrashOptions {
     /// Where images are written, and what is done; images that fail stay [default: RECORDING.crash]
     #[arg(long, value_name = "DIR")]
     pub work: Option<PathBuf>,
-    /// Begin again where an interrupted run would go on
-    #[arg(long)]
-    pub anew: bool,
+    /// Start over where an interrupted run would resume
+    #[arg(long, alias = "anew")]
+    pub restart: bool,
     /// Threads that check images [default: one a core]
     #[arg(long, value_name = "N", value_parser = args::threads)]
     pub threads: Option<NonZeroUsize>,
@@ -126,7 +126,7 @@ pub fn run(options: &CrashOptions) -> Result<ExitCode, Problem> {
         failures: options.failures.max(1),
         threads: threads(options.threads),
         shrink: options.shrink,
-        anew: options.anew,
+        restart: options.restart,
     };
     let bar = Count::new("steps");
     let tried = crash.run(&drive, &recording, &mut |done, all| bar.show(done as u64, all as u64)).map_err(problem);

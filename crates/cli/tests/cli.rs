@@ -184,7 +184,11 @@ const BAD: [(&str, &[&str], &[&str]); 14] = [
     ("", &["compare", "--format", "blkpars"], &["unknown trace format `blkpars`"]),
     ("", &["compare", "--set", "gc.policy=lru"], &["--set gc.policy=lru: gc.policy: unknown policy `lru`", "greedy"]),
     ("", &["compare", "--set", "nonsense"], &["found no `=`"]),
-    ("", &["compare", "--arrival", "often"], &["wanted auto, half-busy, recorded, load=SHARE, scaled=FACTOR or closed=QUEUE_DEPTH"]),
+    (
+        "",
+        &["compare", "--arrival", "often"],
+        &["wanted auto, half-busy, recorded, load=SHARE, scaled=FACTOR or closed=QUEUE_DEPTH"],
+    ),
     ("", &["compare", "--payload", "bytes"], &["unknown name `bytes`", "known: none, tag, page"]),
     ("", &["compare", "--threads", "0"], &["--threads"]),
     ("", &["list", "scheme"], &["unknown list `scheme`", "did you mean `schemes`"]),
@@ -207,7 +211,8 @@ fn bad_input_is_exit_code_2_and_names_the_place() {
 #[test]
 fn a_spare_below_the_redundancy_is_refused_with_numbers() {
     let here = with_small("spare");
-    let output = flashkeep(&here, &["run", "small.toml", "--set", "capacity.over_provisioning=0.05", "--set", "generate.range=\"2GiB\""]);
+    let output =
+        flashkeep(&here, &["run", "small.toml", "--set", "capacity.over_provisioning=0.05", "--set", "generate.range=\"2GiB\""]);
     assert_eq!(code(&output), 2, "{}", stdout(&output));
     let message = stderr(&output);
     for part in ["scheme `raid5`", "redundancy takes 12.5 %", "capacity.over_provisioning from 0.", "equal-op"] {

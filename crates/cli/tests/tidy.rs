@@ -394,3 +394,55 @@ fn paths_words_and_links_are_told_apart() {
     assert!(has_word("an LPA here", "LPA") && !has_word("ALPACA", "LPA"));
     assert_eq!(links("[a](b.md#c) [d](https://e) ![f](g/h.svg \"title\") [i](#j)"), ["b.md#c", "g/h.svg"]);
 }
+
+/// Words that a storage engineer would not write, with better ones. No page and no source has them.
+const UNPLAIN: [(&str, &str); 14] = [
+    ("anew", "again"),
+    ("mended", "fixed"),
+    ("reckoned", "computed"),
+    ("somebody", "someone, or who it is"),
+    ("nobody", "no one, or who does not"),
+    ("anybody", "anyone"),
+    ("meanwhile", "in the meantime"),
+    ("for good", "permanently"),
+    ("for want of", "for lack of"),
+    ("held against", "checked against"),
+    ("as it stands", "as it is"),
+    ("power-safe", "PLP"),
+    ("frontier", "write pointer"),
+    ("in the mean", "on average"),
+];
+
+/// Comments that begin with a clause in place of a noun, at most. The number may only fall.
+const CLAUSES: usize = 1102;
+
+#[test]
+fn pages_comments_and_messages_are_in_plain_words() {
+    // Names of the past: what former files say, and what papers call a write pointer.
+    let apart = ["CHANGELOG.md", "GLOSSARY.md", "crates/lab/src/renamed.rs", "crates/cli/tests/tidy.rs"];
+    let mut found = Vec::new();
+    for text in texts().iter().filter(|text| !apart.contains(&text.name.as_str())) {
+        found.extend(text.lines(|line| {
+            let word = UNPLAIN.iter().find(|(word, _)| has_phrase(line, word));
+            word.map(|(word, better)| format!("`{word}`: write `{better}`"))
+        }));
+    }
+    assert_none(found);
+}
+
+#[test]
+fn fewer_comments_begin_with_a_clause() {
+    let begins = |line: &&str| ["/// What ", "//! What ", "// What "].iter().any(|begin| line.trim_start().starts_with(begin));
+    let count: usize = sources().iter().map(|file| file.text.lines().filter(begins).count()).sum();
+    assert!(count <= CLAUSES, "{count} comments begin with `What`, {CLAUSES} did: name the thing instead");
+}
+
+/// Whether a line has a phrase between other characters than letters, hyphens and underscores; options of the command line are none.
+fn has_phrase(line: &str, phrase: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let line = line.to_lowercase();
+    line.match_indices(phrase).any(|(at, _)| {
+        let (before, after) = (&line[..at], &line[at + phrase.len()..]);
+        !before.ends_with(is_part) && !after.starts_with(is_part) && !(phrase == "in the mean" && after.starts_with(" time"))
+    })
+}

@@ -15,7 +15,7 @@
 //!   rate that MIX is about, and now and then costs one bit of capability too many.
 //! - The window counts reads: a program finds no errors, and would dilute the measure.
 //! - RBER_rd is subtracted as it was at each read of the window, not as it is at its end: a page
-//!   rewritten meanwhile forgot its retention.
+//!   rewritten in the meantime forgot its retention.
 //! - A program enters the fast zone too: p follows the P/E cycles at once, with what the last
 //!   window measured. Without that a page seldom read would keep the code of its youth.
 //! - The alarm does not keep the window from being evaluated: p_next would go stale.

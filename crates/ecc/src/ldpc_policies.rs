@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_outlives_its_code_is_written_anew() {
+    fn a_page_that_outlives_its_code_is_written_again() {
         let mut adaptive = policy("ldpc-adaptive", &[], "4KiB").unwrap();
         let decoded = Decoded { codewords: 4, errors: 100, failed: 0 };
         let mut advice = |capability, hours| adaptive.read(Ppn(1), &Profile { capability, pe: PeCycles(4150), hours }, decoded);

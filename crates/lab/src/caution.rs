@@ -160,7 +160,7 @@ pub(crate) fn late_share(run: &RunResult) -> f64 {
     run.host.completed_late as f64 / (run.host.latency_us.count as f64).max(1.0)
 }
 
-/// Requests that piled up: for good, or for a while.
+/// Requests that piled up: permanently, or for a while.
 fn pace(name: &str, run: &RunResult) -> Option<Caution> {
     let caution = |level, not_comparable: Option<&'static str>, text| {
         let kind = not_comparable.unwrap_or("late");

@@ -78,10 +78,14 @@ pub fn clock(
             let Some((name, demand)) = busiest.filter(|(_, demand)| demand.least_s() > 0.0) else {
                 return open(1.0, "at recorded times".into());
             };
-            let factor: f64 = format!("{:.2e}", stretch(demand.least_s(), share, duration_s)).parse().expect("a number as printed");
+            let factor: f64 =
+                format!("{:.2e}", stretch(demand.least_s(), share, duration_s)).parse().expect("a number as printed");
             open(
                 factor,
-                format!("at recorded times x {factor}: so that `{name}`, the busiest, would be {} % busy on average", share * 100.0),
+                format!(
+                    "at recorded times x {factor}: so that `{name}`, the busiest, would be {} % busy on average",
+                    share * 100.0
+                ),
             )
         }
         Arrival::Auto | Arrival::HalfBusy => {

@@ -60,7 +60,7 @@ pub fn read_text(path: &Path, most: Bytes) -> Result<String> {
     let file = File::open(path)?;
     check(&file.metadata()?, most)?;
     let mut bytes = Vec::new();
-    // It may grow meanwhile, and files of the kernel say that they are empty.
+    // It may grow in the meantime, and files of the kernel say that they are empty.
     file.take(most.0 + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most.0 {
         return Err(too_large(bytes.len() as u64, most));

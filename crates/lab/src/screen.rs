@@ -152,9 +152,6 @@ fn tenths(share: f64) -> String {
 /// Utilisation of the busiest scheme's dies below which a reader is told that the drive is lightly loaded.
 const LIGHT_LOAD: f64 = 0.15;
 
-/// Utilisation that the busiest scheme has at the pace which a reader is told to try.
-const USUAL_LOAD: f64 = 0.3;
-
 impl Comparison {
     /// A line that says that the drive is lightly loaded, where requests keep times of their own.
     fn light_load(&self) -> Option<String> {
@@ -163,9 +160,8 @@ impl Comparison {
         (is_paced && busiest > 0.0 && busiest < LIGHT_LOAD).then(|| {
             format!(
                 "The drive is lightly loaded: dies of the busiest scheme work {} of the time. Differences in latency grow with the load: \
-                 `--arrival scaled={:.2}`.",
-                percent(busiest),
-                self.clock.factor * busiest / USUAL_LOAD
+                 `--arrival load=30%`.",
+                percent(busiest)
             )
         })
     }

@@ -112,7 +112,7 @@ fn reads_beside(scheme: &str, microseconds: u32) -> Comparison {
     compare(&experiment(&text), &BENCH).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// From 10 000 requests a second to 67 000. Catches reads that wait for whole programs because no other read comes meanwhile and suspends
+/// From 10 000 requests a second to 67 000. Catches reads that wait for whole programs because no other read comes in the meantime and suspends
 /// the program for them: then the tail is shorter under a higher load.
 #[test]
 fn the_tail_of_reads_grows_with_the_load_and_has_no_program_in_it() {

@@ -75,13 +75,13 @@ fn a_young_da_raid5_is_said_to_survive_nothing_and_to_be_young() {
     assert_eq!((young.survives.dies, young.survives.life.map(|life| life.stage)), (0, Some(1)));
     assert!(young.sentence.contains("survives no loss now") && young.sentence.contains("life stage 1 of 3"));
     assert!(comparison.verdict.answer[0].contains("only `raid5` survives"), "{:?}", comparison.verdict.answer);
-    let reckoned = "Its life is computed at the costs of this stage";
-    assert!(young.sentence.contains(reckoned), "{}", young.sentence);
+    let assumed = "Its endurance assumes the current stage";
+    assert!(young.sentence.contains(assumed), "{}", young.sentence);
     // Old, in stage 3, it is protected, and costs what that costs.
     let old = run(&format!("{settings}[scheme.da-raid5]\nstage = 3\n"));
     let aged = of(&old, "da-raid5");
     assert_eq!((aged.survives.dies, aged.survives.life.map(|life| life.stage)), (1, Some(3)));
-    assert!(!aged.sentence.contains(reckoned) && aged.costs.tbw_tb < young.costs.tbw_tb, "{}", aged.sentence);
+    assert!(!aged.sentence.contains(assumed) && aged.costs.tbw_tb < young.costs.tbw_tb, "{}", aged.sentence);
     assert!(aged.costs.waf > young.costs.waf, "parity is written: {:?}, {:?}", aged.costs.waf, young.costs.waf);
 }
 

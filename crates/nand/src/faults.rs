@@ -7,13 +7,13 @@
 //!   notices at once ([`FlashArray::answers`]). A spare die may be put in its place
 //!   ([`FlashArray::replace_die`]): new, erased and without faults.
 //! * **A lost block** (a grown bad block) keeps nothing: every read of it is uncorrectable from
-//!   that moment on, and programs and erases of it fail, for good. The controller notices when
+//!   that moment on, and programs and erases of it fail, permanently. The controller notices when
 //!   it reads, programs or erases it, not before.
 //! * **A lost page** is uncorrectable at every read until its block is erased; after that the
 //!   page is as good as any. The controller notices when it reads the page.
 //! * **A lost word line** is all the pages that share cells lost at once (`pairing.rs`), as far as they are programmed.
 //! * **A lost plane** is all the blocks of it lost at once. Planes take the blocks of a die in turn.
-//! * **A worn-out block** takes no program any more, for good: each that is tried fails and leaves its
+//! * **A worn-out block** takes no program any more, permanently: each that is tried fails and leaves its
 //!   page unreadable. What it holds stays readable until an erase of it is tried: that fails and takes
 //!   the rest. The controller notices when it programs or erases it.
 //! * **A program unit** fails as a whole: pages that are gathered for it are in memory until its last page comes, and stay there
@@ -69,13 +69,13 @@ pub struct Faulty<A> {
     spoiled: BTreeSet<Ppn>,
     fatigue: Option<Fatigue>,
     silent: Option<Silent>,
-    /// Whether anything is lost for good, or may be: without faults one look decides.
+    /// Whether anything is lost permanently, or may be: without faults one look decides.
     any: bool,
     uncorrectable: f64,
     draws: Stream,
 }
 
-/// What has failed for good, and what goes wrong silently: all that someone keeps who closes a drive.
+/// What has failed permanently, and what goes wrong silently: all that someone keeps who closes a drive.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FaultsFound {
     /// Dies that do not answer.
@@ -153,13 +153,13 @@ impl<A> Faulty<A> {
         &mut self.inner
     }
 
-    /// The die stops answering, for good.
+    /// The die stops answering, permanently.
     pub fn kill(&mut self, die: DieId) {
         self.dead[die.index()] = true;
         self.any = true;
     }
 
-    /// The block keeps nothing, for good.
+    /// The block keeps nothing, permanently.
     pub fn lose_block(&mut self, block: BlockAddr) {
         self.lost_blocks.insert(block);
         self.any = true;
@@ -171,7 +171,7 @@ impl<A> Faulty<A> {
         self.any = true;
     }
 
-    /// The block takes nothing any more, for good; what it holds stays until an erase is tried.
+    /// The block takes nothing any more, permanently; what it holds stays until an erase is tried.
     pub fn wear_out(&mut self, block: BlockAddr) {
         self.worn_out.insert(block);
         self.any = true;
@@ -333,7 +333,7 @@ impl<A> Faulty<A> {
 }
 
 impl<P: Payload, A: Scan<P>> Scan<P> for Faulty<A> {
-    /// What is lost for good is unreadable; reads that fail for once are not drawn here.
+    /// What is lost permanently is unreadable; reads that fail for once are not drawn here.
     fn scan_page(&self, ppn: Ppn) -> PageScan<'_> {
         if self.is_gone(self.inner.grid().split(ppn).0) {
             return PageScan::Unreadable;

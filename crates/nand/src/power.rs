@@ -23,7 +23,7 @@
 //!   adds charge up to what the cells held, and the retention clock is not restarted.
 //! * **The controller's memory** is gone: [`crate::Scan::forget_volatile`].
 //!
-//! Not modelled: neighbouring word lines and blocks, and dies damaged for good.
+//! Not modelled: neighbouring word lines and blocks, and dies damaged permanently.
 //!
 //! The caller chooses what became of each command, so that all combinations can be tried
 //! ([`ProgramFate::all`], [`EraseFate::all`]) or some be drawn.

@@ -8,7 +8,7 @@
 //!   beside it and all, until its block is erased; pages behind it are programmed as ever.
 //!
 //! Both strike at random, independently of address, wear and time; reads with the given probability,
-//! programs with a tenth of it, because a lost write is for good. Looks of a mount are spared.
+//! programs with a tenth of it, because a lost write is permanently. Looks of a mount are spared.
 
 use crate::{Arrived, FlashArray, Payload};
 use std::collections::BTreeSet;

@@ -48,7 +48,7 @@ fn crash(test: &str, mount: &str, load: &[&str], check: &str) -> Option<[Tried; 
         images: 60,
         threads: 2,
         shrink: 0,
-        anew: true,
+        restart: true,
         ..Crash::default()
     };
     let setup = serve::DriveDirectory::at(&served.file("")).setup().expect("it was made");

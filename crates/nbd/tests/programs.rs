@@ -162,7 +162,7 @@ fn nothing_that_fio_was_told_is_lost_when_the_process_is_killed() {
     }
 }
 
-/// fio writes, and verifies all of it at its end; meanwhile one die dies and then another, which the scheme survives.
+/// fio writes, and verifies all of it at its end; in the meantime one die dies and then another, which the scheme survives.
 #[test]
 fn fio_verifies_what_it_wrote_while_two_dies_died() {
     if !have("fio_verifies_what_it_wrote_while_two_dies_died", &["nbdkit", "fio"]) {

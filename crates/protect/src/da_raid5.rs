@@ -21,7 +21,7 @@
 //! has valid parity once the page that made it so is durable.
 
 use crate::limits::{MARGIN, T_READ, T_RETENTION, YIELD};
-use crate::ppc::{PARITY_CACHE, WRITE_BACK, can_hold, cheaper_commit, parity_cache, partial_parity, summed_anew, write_back};
+use crate::ppc::{PARITY_CACHE, WRITE_BACK, can_hold, cheaper_commit, parity_cache, partial_parity, summed_again, write_back};
 use crate::raid5::{DATA_STRIPS, Raid5};
 use crate::{
     CommitPlan, DisturbLimits, Options, Protection, SchemeError, Shape, StripeCommit, StripePlan, StripeScheme, StripeWrite,
@@ -195,11 +195,11 @@ impl DaRaid5 {
 
     /// PP exists in the parity cache.
     fn merge_batch(&self, write: &StripeWrite, held: StripSet) -> StripePlan {
-        let anew = match self.batch {
+        let again = match self.batch {
             Batch::Over(n_update) => write.written.len() > n_update,
             Batch::Cheaper => held.minus(write.written).len() < held.and(write.written).len(),
         };
-        match (anew, summed_anew(write, held)) {
+        match (again, summed_again(write, held)) {
             (true, _) if self.as_printed => StripePlan::Hold { add: StripSet::EMPTY, keep: false, covers: write.written },
             (true, plan @ StripePlan::Hold { .. }) => plan,
             _ => partial_parity(write, held),

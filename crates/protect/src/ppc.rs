@@ -145,12 +145,12 @@ pub(crate) fn partial_parity(write: &StripeWrite, held: StripSet) -> StripePlan 
     if previous.and(write.unreadable).is_empty() {
         StripePlan::Hold { add: previous, keep: true, covers }
     } else {
-        summed_anew(write, held)
+        summed_again(write, held)
     }
 }
 
 /// PP' = new pages + the current versions of what PP covers beside them.
-pub(crate) fn summed_anew(write: &StripeWrite, held: StripSet) -> StripePlan {
+pub(crate) fn summed_again(write: &StripeWrite, held: StripSet) -> StripePlan {
     let add = held.minus(write.written);
     if add.and(write.unreadable).is_empty() {
         StripePlan::Hold { add, keep: false, covers: held.or(write.written) }

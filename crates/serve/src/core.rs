@@ -134,7 +134,7 @@ pub struct Core {
     pub(crate) lateness: Lateness,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) snapshots: BTreeMap<String, Snapshot>,
-    /// What went wrong for good, in words.
+    /// What went wrong permanently, in words.
     pub(crate) broken: Option<String>,
     pub(crate) events: Events,
     /// Samples of how it was, where someone looks.

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_a_power_cut_began_anew_grows_by_what_it_is() {
+    fn a_count_that_a_power_cut_began_again_grows_by_what_it_is() {
         assert_eq!((grown(7, 5), grown(3, 5)), (2, 3));
     }
 }

@@ -1,9 +1,9 @@
 //! One drive for many threads.
 //!
 //! Without a clock the drive works in the thread that has a request: the first one *leads*, takes what others hand over
-//! meanwhile, and goes on until its own request is answered and, if more wait, some of theirs; then another that waits takes over.
+//! in the meantime, and goes on until its own request is answered and, if more wait, some of theirs; then another that waits takes over.
 //! So one request at a time needs no change of threads, and many are worked on side by side. With a clock a thread of its own leads
-//! for good.
+//! permanently.
 
 use crate::core::{Answer, Core, Item, Slot, Woken, now};
 use crate::pace::Pace;
@@ -130,7 +130,7 @@ impl Server {
         self.call_of(self.generation.load(Ordering::Acquire), request)
     }
 
-    /// As [`Self::call`], of a client of this generation: if it was dropped meanwhile, the drive never hears of the request.
+    /// As [`Self::call`], of a client of this generation: if it was dropped in the meantime, the drive never hears of the request.
     ///
     /// # Errors
     /// Why the request failed.
@@ -284,7 +284,7 @@ fn let_time_pass(server: &Weak<Server>) {
     }
 }
 
-/// Leads for good, and lets virtual time pass as the wall clock does.
+/// Leads permanently, and lets virtual time pass as the wall clock does.
 fn keep_time(server: &Weak<Server>, factor: f64) {
     let mut wait = Duration::ZERO;
     while let Some(server) = server.upgrade() {

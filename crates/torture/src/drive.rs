@@ -190,7 +190,7 @@ fn plan(scope: &Scope, protection: &Protection, draws: &mut Stream) -> Plan {
     plan
 }
 
-/// What else befalls the drive. Where nothing is lost for good, cuts may take memory, or reads be wrong.
+/// What else befalls the drive. Where nothing is lost permanently, cuts may take memory, or reads be wrong.
 fn outages(scope: &Scope, plan: Plan, draws: &mut Stream) -> Plan {
     let share = of_all(scope);
     // A lost write looks to a mount like a page that was never begun: no cuts.

@@ -214,8 +214,8 @@ impl Case {
                 let after = [stop(step, cut.clone()), stop(0, loss(When::Recovered))];
                 self.pair(at, &after, Losses::InTime, tried);
                 for events in LOST_BEFORE {
-                    let meanwhile = [stop(step, cut.clone()), stop(events, loss(When::AtOnce))];
-                    self.pair(at, &meanwhile, Losses::Untimely, tried);
+                    let besides = [stop(step, cut.clone()), stop(events, loss(When::AtOnce))];
+                    self.pair(at, &besides, Losses::Untimely, tried);
                 }
             }
         }

@@ -101,7 +101,7 @@ impl Campaign {
             if over.load(Relaxed) {
                 return Ok(());
             }
-            // Another process may have done it meanwhile.
+            // Another process may have done it in the meantime.
             if !directory.has(self.key(piece)) {
                 let kept = directory.keep(&self.part(piece));
                 over.fetch_or(kept.is_err(), Relaxed);

@@ -2,7 +2,7 @@
 //!
 //! A [`Scenario`] is plain data drawn from a seed and its number: a drive with scheme, page ECC,
 //! buffer and history, what the host asks, when the power goes, what becomes of commands under way
-//! and what is lost for good. It is run ([`Scenario::run`]) and must leave every page readable and
+//! and what is lost permanently. It is run ([`Scenario::run`]) and must leave every page readable and
 //! right, every parity the sum of what it covers, and the drive at rest. One that does not is made
 //! smaller ([`shrink`]) and can be run again by its number. [`exhaustive`] leaves nothing to chance:
 //! it cuts the power of a small drive at every event. A [`Campaign`] is cut into pieces that are kept, so that any
@@ -70,7 +70,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// Kinds of which a part of the flash is lost for good.
+    /// Kinds of which a part of the flash is lost permanently.
     pub const LOSSES: &[Self] = &[Self::Die, Self::Block, Self::Page, Self::Plane, Self::WordLine];
 }
 

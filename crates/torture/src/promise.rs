@@ -15,7 +15,7 @@ pub enum Promise {
     MediaErrorsOnly,
 }
 
-/// Parts of the flash that a drive loses for good.
+/// Parts of the flash that a drive loses permanently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Losses {
     /// None.

@@ -26,7 +26,7 @@ pub struct Scenario {
     pub apart: bool,
 }
 
-/// Requests, and what happens meanwhile.
+/// Requests, and what happens in the meantime.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Round {
     /// What the host asks.

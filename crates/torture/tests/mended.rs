@@ -63,7 +63,7 @@ fn lost_strips_wait_for_commits_that_make_room_for_them() {
     let scenario = Scenario { setup, pace: Pace::Closed { depth: 4 }, second: None, rounds, may_lose: false, apart: true };
     let happened = assert_unbroken(&scenario);
     assert_eq!(happened[0][0], Happened::Loss(Some(Failure::Plane { die: DieId(3), plane: 1 })));
-    // There is no room for good on what is left of that die, so that strips share another one: nothing more may be lost.
+    // There is no room permanently on what is left of that die, so that strips share another one: nothing more may be lost.
     assert_eq!(happened[0][2], Happened::Loss(None));
 }
 

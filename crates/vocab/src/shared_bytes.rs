@@ -307,7 +307,7 @@ impl Deref for SharedBytes {
 impl Clone for SharedBytes {
     #[inline]
     fn clone(&self) -> Self {
-        // No one who has a holder can lose it meanwhile.
+        // No one who has a holder can lose it in the meantime.
         let before = self.0.count().fetch_add(1, Ordering::Relaxed);
         assert!(before < u32::MAX / 2, "a page has too many holders");
         Self(self.0)

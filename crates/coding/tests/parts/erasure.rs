@@ -196,7 +196,7 @@ fn symbols_known_to_be_zero_count_and_need_not_be_added() {
 }
 
 #[test]
-fn an_update_is_what_encoding_anew_gives() {
+fn an_update_is_what_encoding_again_gives() {
     let code = ErasureCode::new(6, 3);
     let strips = codeword(&code, 200);
     let (mut data, mut parity) = (strips[..6].to_vec(), strips[6..].to_vec());

@@ -1,4 +1,4 @@
-//! The ladder of reads: which steps a page takes, when they end, and what waits meanwhile.
+//! The ladder of reads: which steps a page takes, when they end, and what waits in the meantime.
 
 use crate::common::{COMMAND, ERASE, READ, TRANSFER, Tiny, erase, page, program, read, take_up};
 use flashkeep_device::command::Verb;

@@ -189,7 +189,7 @@ fn trails_are_what_a_diary_of_the_dies_says() {
 /// Catches time that is lost, or named twice, where a command gives way before or after its cells have begun.
 #[test]
 fn waits_add_up_where_commands_give_way() {
-    /// So long that reads come meanwhile.
+    /// So long that reads come in the meantime.
     const MOVED: u64 = 200_000;
     let [mut before, mut after] = [0, 0];
     for seed in 0..10 {

@@ -21,8 +21,9 @@ pub struct TraceSpec {
     pub blk_action: String,
     /// Times the trace is repeated.
     pub loops: u32,
-    /// How requests arrive: `auto`, `half-busy`, `recorded`, `load=SHARE`, `scaled=FACTOR` or `closed=QUEUE_DEPTH`. `load=30%` multiplies times by one factor such that the busiest scheme works 30 % of the time; `auto` and `half-busy` multiply times by
-    /// one factor, so that the drives are not overloaded; a load that is set wants `recorded`.
+    /// How requests arrive: `auto`, `half-busy`, `recorded`, `load=SHARE`, `scaled=FACTOR` or `closed=QUEUE_DEPTH`. `load=30%`
+    /// multiplies times by one factor such that the busiest scheme works 30 % of the time; `auto` and `half-busy` by one such that
+    /// the drives are not overloaded. `recorded` keeps the load of generators.
     pub arrival: Arrival,
     /// How recorded addresses become addresses of the drive.
     pub addresses: Addresses,

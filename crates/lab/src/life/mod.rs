@@ -32,7 +32,7 @@ pub struct Class {
     pub uber: f64,
     /// Hours without power at the end of life.
     pub off_hours: f64,
-    /// Temperature meanwhile, in degrees Celsius.
+    /// Temperature in the meantime, in degrees Celsius.
     pub off_celsius: f64,
 }
 
@@ -381,7 +381,8 @@ fn notes(experiment: &Experiment, settings: &LifeSettings, workload: &Workload, 
         notes.push("pages and blocks do not vary: losses by bit errors are far too low".into());
     }
     notes.push(
-        "not in the model: controller, firmware and capacitors, of which data sheets say 0.44 % of drives a year; audit".into(),
+        "not in the model: controller, firmware and PLP capacitors, of which data sheets say 0.44 % of drives a year; scrub"
+            .into(),
     );
     notes
 }

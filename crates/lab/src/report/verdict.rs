@@ -159,12 +159,16 @@ fn table(verdict: &Verdict, colours: &[(String, &'static str)]) -> String {
         .map(|(index, (one, (label, colour)))| {
             let reason = one.reason().map(|reason| format!("<small class=\"bad\">not comparable: {}</small>", escape(&reason)));
             let reason = reason.unwrap_or_default();
-            format!("<th data-scheme=\"{index}\"><i class=\"dot\" style=\"background:{colour}\"></i>{}{reason}</th>", escape(label))
+            format!(
+                "<th data-scheme=\"{index}\"><i class=\"dot\" style=\"background:{colour}\"></i>{}{reason}</th>",
+                escape(label)
+            )
         })
         .collect();
     let mut rows = String::new();
     let mut row = |name: &str, cell: &dyn Fn(&SchemeVerdict) -> String| {
-        let cells = verdict.schemes.iter().enumerate().map(|(index, one)| format!("<td data-scheme=\"{index}\">{}</td>", cell(one)));
+        let cells =
+            verdict.schemes.iter().enumerate().map(|(index, one)| format!("<td data-scheme=\"{index}\">{}</td>", cell(one)));
         let _ = writeln!(rows, "<tr><th>{}</th>{}</tr>", escape(name), cells.collect::<String>());
     };
     row("survives the failure of", &|one| escape(&one.survives.losses()));
@@ -173,7 +177,8 @@ fn table(verdict: &Verdict, colours: &[(String, &'static str)]) -> String {
         row(&verdict.title(measure), &|one| {
             let is_base = verdict.baseline.as_ref() == Some(&one.scheme);
             let ratio = one.times(index).filter(|_| !is_base && one.is_comparable());
-            let ratio = ratio.map(|times| format!(" <small>{}</small>", times.replace(" x", "\u{d7}").replace(" to ", "\u{2013}")));
+            let ratio =
+                ratio.map(|times| format!(" <small>{}</small>", times.replace(" x", "\u{d7}").replace(" to ", "\u{2013}")));
             format!("{}{}", micro(&escape(&one.shown(measure))), ratio.unwrap_or_default())
         });
     }

@@ -132,7 +132,8 @@ mod tests {
 
     fn rows() -> Vec<Row> {
         let row = |share: f64, seed: u64, scheme: &str, mean: f64| {
-            let row = json!({ "run": 0, "capacity.over_provisioning": share, "seed": seed, "scheme": scheme, "latency_us_mean": mean });
+            let row =
+                json!({ "run": 0, "capacity.over_provisioning": share, "seed": seed, "scheme": scheme, "latency_us_mean": mean });
             row.as_object().expect("a table").clone()
         };
         vec![row(0.3, 1, "none", 10.0), row(0.3, 2, "none", 20.0), row(0.2, 1, "none", 30.0), row(0.2, 1, "a, b", 5.0)]

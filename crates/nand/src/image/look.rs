@@ -23,7 +23,7 @@ pub(super) fn threads() -> u32 {
 }
 
 /// Tells `put` what the pages of each block say, in the order of blocks. This many threads read and decode. They allocate nothing
-/// meanwhile, as they share one heap and would wait for each other: whoever keeps what was found copies it.
+/// in the meantime, as they share one heap and would wait for each other: whoever keeps what was found copies it.
 pub(super) fn look_at_blocks<S: Store>(
     (store, layout, grid): (&S, &Layout, &Grid),
     threads: u32,

@@ -126,7 +126,7 @@ impl<P: StoredPayload> FileArray<P> {
     }
 }
 
-/// Makes a new file for an image; no one else can open it meanwhile.
+/// Makes a new file for an image; no one else can open it in the meantime.
 ///
 /// # Errors
 /// If there is such a file, or it cannot be made.
@@ -137,7 +137,7 @@ pub fn new_file(path: &Path) -> Result<File, ImageError> {
     Ok(file)
 }
 
-/// Opens the file of an image; no one else can meanwhile.
+/// Opens the file of an image; no one else can in the meantime.
 ///
 /// # Errors
 /// If it cannot be opened, or is in use.

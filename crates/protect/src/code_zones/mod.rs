@@ -69,7 +69,7 @@ pub enum When {
     Never,
     /// When no one has asked for anything for so long, until someone does.
     Idle(Nanos),
-    /// At these times of a run, until all code is written. Requests that arrive meanwhile wait.
+    /// At these times of a run, until all code is written. Requests that arrive in the meantime wait.
     At(Vec<Nanos>),
 }
 
@@ -348,7 +348,7 @@ impl CodeZones {
     }
 
     /// All code pages of an [`Encode`] are durable. Whether they are valid: not if the data changed
-    /// meanwhile, or the code zone went to another data zone.
+    /// in the meantime, or the code zone went to another data zone.
     pub fn encoded(&mut self, stamp: &CodeStamp) -> bool {
         self.end_encode(stamp, true)
     }

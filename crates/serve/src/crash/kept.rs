@@ -28,10 +28,10 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Opens the file of a run, which `run` tells from others; what it holds of that run.
-    pub fn open(work: &Path, run: Digest, anew: bool) -> Result<(Self, Known), ServeError> {
+    pub fn open(work: &Path, run: Digest, restart: bool) -> Result<(Self, Known), ServeError> {
         let path = work.join("progress");
         let first = format!("flashkeep crash 2 {:016x}", run.0);
-        let text = if anew { String::new() } else { fs::read_to_string(&path).unwrap_or_default() };
+        let text = if restart { String::new() } else { fs::read_to_string(&path).unwrap_or_default() };
         let known = Known::parse(&text, &first);
         // Until all that is known was written again, the old file stays.
         let new = work.join("progress.new");

@@ -101,7 +101,7 @@ pub struct Crash {
     /// Replays that are tried to make each failure smaller.
     pub shrink: usize,
     /// Begins again where an interrupted run would go on.
-    pub anew: bool,
+    pub restart: bool,
 }
 
 impl Default for Crash {
@@ -121,7 +121,7 @@ impl Default for Crash {
             failures: 3,
             threads: 1,
             shrink: 200,
-            anew: false,
+            restart: false,
         }
     }
 }
@@ -239,7 +239,7 @@ impl Crash {
         if let Some(only) = self.only {
             return self.try_only(&start, recording, only);
         }
-        let (kept, known) = Kept::open(&self.work, self.digest(drive, recording)?, self.anew)?;
+        let (kept, known) = Kept::open(&self.work, self.digest(drive, recording)?, self.restart)?;
         let Known { verdicts, requests } = known;
         let tried = {
             let checks = Checks::new(&self.check, &self.work, verdicts, |digest, verdict| kept.verdict(digest, verdict));
@@ -416,7 +416,7 @@ impl Crash {
         }
     }
 
-    /// The images at all instants of a step; `None` if enough failed meanwhile.
+    /// The images at all instants of a step; `None` if enough failed in the meantime.
     fn try_step(&self, job: &Job, checks: &Checks, ends: &AtomicBool) -> Result<Option<Images>, ServeError> {
         let mut images = Images::new();
         for instant in self.instants(job)? {

@@ -1,4 +1,4 @@
-//! Pages that are lost for good: GC gives them up, and no cut brings an older version back.
+//! Pages that are lost permanently: GC gives them up, and no cut brings an older version back.
 
 use crate::common::{MIX, Mix, schemes, seeds, setup_with_spare, workload};
 use flashkeep_ssd as ssd;

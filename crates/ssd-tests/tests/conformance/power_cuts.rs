@@ -186,7 +186,7 @@ fn wear_never_comes_back_lower_and_does_not_rise_by_cuts_alone() {
                 assert!(most(&after) <= most(&before) + 1, "{name}: {before:?}, then {after:?}");
                 assert!(session.begun().is_empty(), "{name}");
                 cut(&mut session, &mut draws);
-                assert_eq!(session.pe_cycles(), after, "{name}: nothing was erased meanwhile");
+                assert_eq!(session.pe_cycles(), after, "{name}: nothing was erased in the meantime");
             }
         }
     }

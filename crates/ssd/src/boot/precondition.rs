@@ -203,7 +203,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     fn write_now(&mut self, lpns: impl Iterator<Item = u32>) {
         let per = self.core.device.grid.geometry().sectors_per_slot();
         let job = self.core.jobs.take();
-        self.core.jobs[job].reset(Asker::Nobody, RequestKind::Write, self.core.device.now);
+        self.core.jobs[job].reset(Asker::NoOne, RequestKind::Write, self.core.device.now);
         for lpn in lpns.map(Lpn) {
             let version = self.host.oracle.sent(lpn);
             let payload = self.host.made_up(lpn, version);

@@ -156,9 +156,9 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// Condemns the first wanted unit of the log; an open one, which is closed for that, only
-    /// where others are left to write to. Units collected meanwhile are wanted no more.
+    /// where others are left to write to. Units collected in the meantime are wanted no more.
     fn condemn_wanted<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, log: usize) -> NextVictim {
-        // A segment seldom has two: what is in the open block moves to the last one, and the host waits meanwhile.
+        // A segment seldom has two: what is in the open block moves to the last one, and the host waits in the meantime.
         let is_segment = core.limits.is_on() && writer.facts().has_segments;
         let may_close = core.map.free_units(log) > if is_segment { 0 } else { 1 };
         let mut at = 0;

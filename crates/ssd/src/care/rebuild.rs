@@ -142,7 +142,7 @@ impl<P> Rebuild<P> {
         self.under_way.entry(strip).and_modify(|begun| begun.place = None);
     }
 
-    /// A solve for the strip has ended. True if it is wanted: contents that were parked meanwhile are newer.
+    /// A solve for the strip has ended. True if it is wanted: contents that were parked in the meantime are newer.
     pub fn solve_ended(&mut self, strip: Strip) -> bool {
         self.under_way.entry(strip).and_modify(|begun| begun.solving = false);
         !self.parked.iter().any(|parked| (parked.stripe, parked.strip) == strip)
@@ -155,7 +155,7 @@ impl<P> Rebuild<P> {
 
     /// A strip that was overtaken is begun again, at this place. True if it is to be solved for: a solve that is under way is
     /// looked at when it ends.
-    pub fn begin_anew(&mut self, strip: Strip, place: Place) -> bool {
+    pub fn begin_again(&mut self, strip: Strip, place: Place) -> bool {
         let begun = self.under_way.get_mut(&strip).expect("what was overtaken is under way");
         if begun.solving {
             begun.place = None;
@@ -179,7 +179,7 @@ impl<P> Rebuild<P> {
         self.left += 1;
     }
 
-    /// A strip that was begun cannot be brought back, or finds no room for good.
+    /// A strip that was begun cannot be brought back, or finds no room permanently.
     pub fn strip_is_left(&mut self, strip: Strip) {
         self.left += 1;
         self.strip_done(strip);
@@ -304,13 +304,13 @@ mod tests {
     /// Catches a rebuild that writes the version before the one that was written, and lost, while it solved for the strip; and
     /// one that solves for a strip again and again.
     #[test]
-    fn a_strip_that_was_written_anew_and_lost_is_solved_for_once_more() {
+    fn a_strip_that_was_written_again_and_lost_is_solved_for_once_more() {
         let mut rebuild = Rebuild::<()>::new(&Faults::default());
         let (strip, at) = ((StripeId(3), 1), |slot| Place::At(Slot(slot)));
         assert!(rebuild.strip_begun(strip, at(7)) && !rebuild.strip_begun(strip, at(9)), "it is under way");
         assert!(rebuild.solve_ended(strip) && !rebuild.was_overtaken(strip, at(7)), "nothing was written");
         assert!(rebuild.was_overtaken(strip, at(9)), "it lies elsewhere, on a die that is dead, too");
-        assert!(rebuild.begin_anew(strip, at(9)) && !rebuild.was_overtaken(strip, at(9)), "it was begun again");
+        assert!(rebuild.begin_again(strip, at(9)) && !rebuild.was_overtaken(strip, at(9)), "it was begun again");
         rebuild.strip_lost_again(strip);
         assert!(rebuild.solve_ended(strip) && rebuild.was_overtaken(strip, at(9)), "a program failed");
         rebuild.strip_done(strip);
@@ -333,7 +333,7 @@ mod tests {
         assert!(!rebuild.has_parked() && !rebuild.was_overtaken((StripeId(3), 1), Place::Missing));
     }
 
-    /// Catches the result of a solve that is older than contents which a victim held meanwhile, wherever those are when it ends.
+    /// Catches the result of a solve that is older than contents which a victim held in the meantime, wherever those are when it ends.
     #[test]
     fn a_solve_that_ends_after_newer_contents_were_parked_gives_nothing() {
         let strip = (StripeId(3), 1);
@@ -349,11 +349,11 @@ mod tests {
         lost.take_parked();
         lost.strip_done(strip);
         assert!(!lost.strip_begun(strip, Place::Missing), "placed, and lost again: one solve at a time");
-        assert!(lost.solve_ended(strip) && lost.was_overtaken(strip, Place::Missing) && lost.begin_anew(strip, Place::Missing));
+        assert!(lost.solve_ended(strip) && lost.was_overtaken(strip, Place::Missing) && lost.begin_again(strip, Place::Missing));
         let mut overtaken = solving();
         overtaken.strip_lost_again(strip);
         overtaken.take_parked();
-        assert!(!overtaken.begin_anew(strip, Place::Missing), "lost again while they waited: the solve under way comes first");
+        assert!(!overtaken.begin_again(strip, Place::Missing), "lost again while they waited: the solve under way comes first");
         assert!(overtaken.solve_ended(strip) && overtaken.was_overtaken(strip, Place::Missing));
     }
 }

@@ -345,7 +345,7 @@ impl<P: HostPayload> Care<P> {
         let mut work = self.refresh.recharging[log]?;
         let blocks: Vec<BlockAddr> = core.map.blocks_of(work.unit).collect();
         let (pages, width) = (core.device.grid.pages_per_block(), blocks.len() as u32);
-        // Collected meanwhile: there is nothing left to recharge.
+        // Collected in the meantime: there is nothing left to recharge.
         if core.map.unit(work.unit).state != UnitState::Closed || work.failed {
             work.cursor = pages * width;
         }

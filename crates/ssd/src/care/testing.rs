@@ -74,7 +74,7 @@ impl Bench {
         let update = self.core.device.next_rank();
         let contents = Contents { tag: OobTag::data(Lpn(lpn)), payload: Tag::stamp(Lpn(lpn), 1, 8), update };
         self.core.device.images.fill(image, contents, None, None);
-        self.core.submit_program(image, Owner::Nobody, Cause::Host);
+        self.core.submit_program(image, Owner::NoOne, Cause::Host);
         self.carry_out();
         self.core.device.images.give(image);
         (slot, published.pinned)

@@ -81,7 +81,7 @@ pub(crate) enum Parcel<P> {
     AwaitDurable { job: JobId, pages: Vec<Lpn> },
     /// To the host: what a host read gets of a page is checked (`None`: it reads as unmapped).
     CheckRead { lpn: Lpn, floor: Floor, contents: Option<P> },
-    /// To the host: the old contents of a partly written page are known, or lost for good.
+    /// To the host: the old contents of a partly written page are known, or lost permanently.
     Merged { job: JobId, page: u32, old: Option<P> },
     /// To care: the solve for a page of a victim has ended; without a payload the page is lost.
     MoveRepaired { log: usize, slot: Slot, payload: Option<P> },
@@ -91,7 +91,7 @@ pub(crate) enum Parcel<P> {
     StripRebuilt { stripe: StripeId, strip: u32, payload: Option<P> },
     /// To reads: a page cannot be read where the map has it; its codeword is to bring it back.
     Solve { target: Target },
-    /// To stripes: the old contents of a partly written strip are known, or lost for good.
+    /// To stripes: the old contents of a partly written strip are known, or lost permanently.
     StripeMerged { op: OpId, strip: u32, old: Option<P> },
     /// To stripes: a page of the stripe is solved for when the update under way has ended.
     SolveAfterUpdate { stripe: StripeId, target: Target },
@@ -102,7 +102,7 @@ pub(crate) enum Parcel<P> {
 }
 
 /// Effects that wait to be handed on. What one handler pushed is a run of neighbours, handed on from its first to its
-/// last; what an effect pushes meanwhile is a run behind them, handed on before. Effects stay where they were written,
+/// last; what an effect pushes in the meantime is a run behind them, handed on before. Effects stay where they were written,
 /// and are read in place: to move what was written just now costs more than to hand it on.
 #[derive(Clone, Debug)]
 pub(crate) struct Effects<P> {
@@ -201,7 +201,7 @@ impl<P> Effects<P> {
         std::mem::replace(&mut self.floor, Below { runs: self.runs.len(), entries: self.end })
     }
 
-    /// Back to a floor before. What was pushed meanwhile and not handed on is what comes next.
+    /// Back to a floor before. What was pushed in the meantime and not handed on is what comes next.
     #[inline]
     pub fn lower(&mut self, floor: Below) {
         debug_assert!(self.runs.len() >= self.floor.runs, "effects below the floor were handed on");

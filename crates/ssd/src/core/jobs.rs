@@ -27,7 +27,7 @@ pub(crate) enum Asker {
     /// The write buffer evicts pages.
     Buffer,
     /// Preconditioning: no one waits.
-    Nobody,
+    NoOne,
     /// Code zones over another way of writing: the pages are the code of a group.
     Encoder { encode: EncodeId },
 }

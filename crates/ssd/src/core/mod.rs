@@ -210,7 +210,7 @@ impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
         }
     }
 
-    /// The contents of a page, of this rank, are lost for good: after a cut, too, nothing older is taken for them.
+    /// The contents of a page, of this rank, are lost permanently: after a cut, too, nothing older is taken for them.
     pub fn note_lost(&mut self, lpn: Lpn, rank: u64) {
         // Pages beyond those of the user are code: a mount trusts none of it.
         if self.is_mountable() && lpn.0 < self.map.user_slots() {

@@ -49,5 +49,5 @@ pub(crate) enum Owner {
     Reserved,
     /// No one: a page that only keeps a row in step.
     #[default]
-    Nobody,
+    NoOne,
 }

@@ -11,7 +11,7 @@ use vocab::{Cause, Ppn};
 pub(crate) enum SumsFor {
     /// One sum, the contents of a lost page. Sources that cannot be read are replaced by others, if there are any.
     Lost(Target),
-    /// One sum, the contents of a slot of a lost page of a block group, which is pinned meanwhile. Sources that cannot be
+    /// One sum, the contents of a slot of a lost page of a block group, which is pinned in the meantime. Sources that cannot be
     /// read are replaced by others, if there are any.
     LostInGroup { target: Target, lost: (Ppn, u32), group: UnitId },
     /// The code pages of a group that is being encoded. One source that cannot be read ends the encoding.

@@ -18,7 +18,7 @@ pub(crate) struct SafeMemory {
     /// Blocks of units that hold nothing needed and whose erase was asked for, until all of the unit is erased,
     /// and whether they are. A cut may leave such a block unreadable, and others of its unit erased.
     pub erasing: BTreeMap<BlockAddr, bool>,
-    /// Logical pages that are lost for good, and the rank of what they held: flash may still have older contents.
+    /// Logical pages that are lost permanently, and the rank of what they held: flash may still have older contents.
     pub lost: BTreeMap<Lpn, u64>,
     /// Which logical pages have durable contents, and of which rank; empty where the drive is never mounted.
     pub journal: Journal,

@@ -15,7 +15,7 @@ use device::contents::PageBuf;
 use nand::FlashArray;
 use vocab::{BlockAddr, DieId, Lpn, Nanos, Ppn, SimTime, Streams};
 
-/// A part of the flash that is lost for good.
+/// A part of the flash that is lost permanently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// A die stops answering, from 0.

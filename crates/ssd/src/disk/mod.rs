@@ -43,7 +43,7 @@ use vocab::{Fua, HostCommand, HostOp, Lba, Lpn, Nanos, SharedBytes, SimTime, Str
 /// Bytes of a sector.
 pub const SECTOR: usize = vocab::SECTOR_BYTES as usize;
 
-/// The least idle time after which a drive in files saves what it did meanwhile; less is saved with the next answers.
+/// The least idle time after which a drive in files saves what it did in the meantime; less is saved with the next answers.
 const WORTH_SAVING: Nanos = Nanos(1_000_000);
 
 /// What a client asks, in sectors of 512 bytes.
@@ -309,7 +309,7 @@ impl Disk {
     }
 
     /// The host is away for so long: the drive goes on with what it does beside requests. Requests that wait are answered
-    /// meanwhile, and their answers kept for the next [`Self::run`]. What a drive in files does in less than a millisecond is
+    /// in the meantime, and their answers kept for the next [`Self::run`]. What a drive in files does in less than a millisecond is
     /// saved with the next answers.
     ///
     /// # Errors

@@ -60,7 +60,10 @@ pub struct Windows {
 
 /// What words look like, and what they do.
 pub const CONTROLS: &[(&str, &str)] = &[
-    ("kill die|block|page|channel N", "the part is lost for good; a page until its block is erased; a channel with all its dies"),
+    (
+        "kill die|block|page|channel N",
+        "the part is lost permanently; a page until its block is erased; a channel with all its dies",
+    ),
     ("replace die N", "a spare die, new and erased, takes the place of dead die N, and what that held is rebuilt on it"),
     ("wear-out N", "block N takes nothing any more; what it holds stays until an erase of it is tried"),
     ("cut-power", "what is volatile is gone; requests under way fail; the drive mounts and recovers"),

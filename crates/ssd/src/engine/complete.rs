@@ -196,7 +196,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             }
             Owner::Strip { log } => self.strip_programmed(image, log as usize, outcome),
             Owner::Code { encode } => self.code_programmed(image, encode, outcome),
-            Owner::Nobody => {}
+            Owner::NoOne => {}
             owner => unreachable!("{owner:?} programs nothing"),
         }
         self.core.device.images.give(image);

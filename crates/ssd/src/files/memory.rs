@@ -1,7 +1,7 @@
 //! The file of PLP memory, which is also the log of what flash has written: `docs/spec/memory.md`.
 //!
 //! A state is followed by transactions, each with what was written to flash since the one before, and with the fields that
-//! changed meanwhile. A transaction is there as a whole or not at all, and those before it are there as well: whatever of the file a
+//! changed in the meantime. A transaction is there as a whole or not at all, and those before it are there as well: whatever of the file a
 //! killed process, or a machine that failed, has left, it says how the drive was between two events.
 //!
 //! Before the log grows too long, what was written to flash is put into the image, and a new state begins where the last one, with

@@ -179,7 +179,7 @@ impl<P: HostPayload> WriteBuffer<P> {
         self.entries.len() - self.launched
     }
 
-    /// A die has taken up the program of a page: its slot is free, unless the page was written again meanwhile.
+    /// A die has taken up the program of a page: its slot is free, unless the page was written again in the meantime.
     pub(super) fn launched(&mut self, lpn: Lpn) {
         if let Some(entry) = self.entries.get_mut(&lpn.0)
             && entry.dirty.is_none()
@@ -413,7 +413,7 @@ impl<P: HostPayload> WriteBuffer<P> {
     }
 
     /// The eviction of a page has ended. The page stays where flash did not take it, and where it was written again
-    /// meanwhile.
+    /// in the meantime.
     pub(super) fn landed(&mut self, page: &PageWrite<P>, ending: Ending) -> Followup {
         let lpn = page.lpn.0;
         let Some(entry) = self.entries.get_mut(&lpn) else { return Followup::default() };
@@ -538,7 +538,7 @@ mod tests {
 
     /// Catches a rewritten page that its older version takes out of the buffer.
     #[test]
-    fn a_page_written_anew_while_on_its_way_stays() {
+    fn a_page_written_again_while_on_its_way_stays() {
         let setup = tiny_setup("none", BufferKind::Volatile);
         let mut buffer = WriteBuffer::<Tag>::new(&setup.buffer, PAGES, None);
         write(&mut buffer, 3);

@@ -103,7 +103,7 @@ impl<P: HostPayload> Host<P> {
         }
     }
 
-    /// The old contents are known, or lost for good: then the page is not written, because what it would hold beside
+    /// The old contents are known, or lost permanently: then the page is not written, because what it would hold beside
     /// the new sectors is unknown.
     pub fn merge_done<A: FlashArray<P>>(
         &mut self,

@@ -315,7 +315,7 @@ impl<P: HostPayload> Host<P> {
         core.jobs[job].failed |= homeless;
         core.note_durable(job);
         match core.jobs[job].asker {
-            Asker::Nobody => self.tell_oracle(core, job),
+            Asker::NoOne => self.tell_oracle(core, job),
             Asker::Encoder { encode } => {
                 let how = if core.jobs[job].failed { CodePage::GivenUp } else { CodePage::Written };
                 core.out.send(Parcel::Zones(ZoneStep::CodePageOver { encode, how }));

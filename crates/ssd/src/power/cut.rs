@@ -4,7 +4,7 @@
 //! declared PLP, and nothing else: the pages of a PLP write buffer, the partial
 //! parities and sums of a parity cache together with the pages that these sum and whose programs
 //! are under way, the table of block groups, counts of reads in steps, the most P/E cycles that any
-//! block has, which blocks are being erased, the order in which dies died, which logical pages are lost for good, and
+//! block has, which blocks are being erased, the order in which dies died, which logical pages are lost permanently, and
 //! the journal of ranks.
 
 use crate::care::profiles::Profiles;
@@ -84,7 +84,7 @@ pub(crate) struct Remains<P> {
     pub most_worn: Option<u32>,
     /// Blocks of units whose erase was asked for and has not ended, now or before an earlier cut.
     pub erasing: BTreeSet<BlockAddr>,
-    /// Pages that were found lost for good, and the rank of what they held.
+    /// Pages that were found lost permanently, and the rank of what they held.
     pub lost: BTreeMap<Lpn, u64>,
     /// Which logical pages have durable contents, and of which rank. Drives in files keep it once their flash may have
     /// lost parts.

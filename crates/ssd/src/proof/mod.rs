@@ -139,7 +139,7 @@ impl Session {
         }
     }
 
-    /// Loses a part of the flash, for good.
+    /// Loses a part of the flash, permanently.
     pub fn fail(&mut self, failure: Failure) {
         inside!(self.inner_mut(), prepared => prepared.engine.fail(failure));
     }

@@ -212,7 +212,7 @@ mod tests {
         let payload = engine.core.device.array.payload(covered)[0];
         engine.core.device.images.fill(image, Contents { tag: OobTag::data(Lpn(0)), payload, update: 1 }, None, None);
         engine.core.map.publish(Lpn(0), engine.core.device.grid.slot(ppn, 0));
-        engine.core.submit_program(image, Owner::Nobody, Cause::Rebuild);
+        engine.core.submit_program(image, Owner::NoOne, Cause::Rebuild);
         session.drain();
         assert!(session.read_back().lost.is_empty() && !session.is_whole());
     }

@@ -3,7 +3,7 @@
 //! bytes. Alternatives come from the lines of code of zones, or from the stripe or row of a page.
 //!
 //! All places of a read are looked up at one instant, and commands for them queued at once. So what is
-//! summed up is one state of the stripe, whatever is written meanwhile: a superseded page stays in flash
+//! summed up is one state of the stripe, whatever is written in the meantime: a superseded page stays in flash
 //! until an erase, which queues behind. Sub-requests that became of no use leave their queues; one that a
 //! die is serving ends as any other.
 
@@ -366,7 +366,7 @@ impl<P: HostPayload> Reads<P> {
         of_group.for_each(|read| core.out.send(Parcel::Reads(ReadStep::DropCodeOf { read, group })));
     }
 
-    /// A read goes on without the code of the group, unless it has ended meanwhile.
+    /// A read goes on without the code of the group, unless it has ended in the meantime.
     pub(crate) fn drop_code_of<A: FlashArray<P>>(
         &mut self,
         core: &mut Core<P, A>,

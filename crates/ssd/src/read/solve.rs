@@ -91,7 +91,7 @@ impl Adder {
 pub(crate) enum Solution<P> {
     /// Its contents.
     Contents(P),
-    /// Nothing, because it was discarded meanwhile: it reads as unmapped.
+    /// Nothing, because it was discarded in the meantime: it reads as unmapped.
     Discarded,
     /// Nothing: it is lost.
     Lost,

@@ -142,7 +142,7 @@ impl Alone {
         match command.owner {
             Owner::Solve { solve, term } => self.reads.solve_read_done(&mut self.core, &command, (solve, term), outcome),
             Owner::Lazy { read, block } => reads!(self.lazy_read_done(&command, (read, usize::from(block)), outcome)),
-            Owner::Nobody => {}
+            Owner::NoOne => {}
             _ => self.plain.push(command),
         }
         self.core.device.commands.give(id);
@@ -278,7 +278,7 @@ fn a_lost_page_of_code_is_reported_to_who_keeps_the_code() {
 /// Fails if a page is reported lost that was written again while code was looked for, or if one that lies where its read
 /// failed is read once more instead of being reported.
 #[test]
-fn a_page_that_was_written_anew_meanwhile_is_read_and_not_given_up() {
+fn a_page_that_was_written_again_meanwhile_is_read_and_not_given_up() {
     let mut alone = Alone::new();
     let slot = |alone: &Alone| match alone.core.map.lookup(Lpn(3)) {
         ftl::Place::At(slot) => slot,
@@ -288,12 +288,12 @@ fn a_page_that_was_written_anew_meanwhile_is_read_and_not_given_up() {
     let failed = slot(&alone);
     let job = alone.job();
     let target = Target::HostRead { job, lpn: Lpn(3), floor: FLOOR, failed: Some(failed) };
-    let anew = store(&mut alone.core, 1, Lpn(3), Tag::stamp(Lpn(3), 2, 8));
+    let again = store(&mut alone.core, 1, Lpn(3), Tag::stamp(Lpn(3), 2, 8));
     reads!(alone.give_up(target));
     assert_eq!((alone.run(), alone.core.device.folds.media_errors), (vec![], 0));
     let read: Vec<(Ppn, bool)> =
         alone.plain.iter().map(|command| (command.ppn, command.owner == Owner::HostRead { job })).collect();
-    assert_eq!(read, [(anew, true)]);
+    assert_eq!(read, [(again, true)]);
     let target = Target::HostRead { job, lpn: Lpn(3), floor: FLOOR, failed: Some(slot(&alone)) };
     reads!(alone.give_up(target));
     assert_eq!((alone.run(), alone.core.device.folds.media_errors), (vec![part_done(job)], 1));

@@ -7,7 +7,7 @@ use crate::session::{Session, inside};
 use vocab::HostCommand;
 
 impl Session {
-    /// Replays as [`Session::run_until`] does; the pages that were read and compared meanwhile.
+    /// Replays as [`Session::run_until`] does; the pages that were read and compared in the meantime.
     pub fn advance(
         &mut self,
         commands: &mut dyn Iterator<Item = HostCommand>,

@@ -52,7 +52,7 @@ pub struct Odds {
     pub survives: u32,
     /// Of the unreadable, how many the scheme does not give back either.
     pub lost: f64,
-    /// How many more are lost an hour later, if nothing is written meanwhile.
+    /// How many more are lost an hour later, if nothing is written in the meantime.
     pub lost_per_hour: f64,
     /// For each die how many are lost if it dies.
     pub lost_with_die: Vec<f64>,
@@ -129,7 +129,7 @@ impl Session {
         old
     }
 
-    /// The block takes nothing any more, for good; what it holds stays until the drive erases it.
+    /// The block takes nothing any more, permanently; what it holds stays until the drive erases it.
     pub fn wear_out(&mut self, block: BlockAddr) {
         inside!(self.inner_mut(), prepared => prepared.engine.core.device.array.wear_out(block));
     }

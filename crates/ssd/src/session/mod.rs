@@ -389,7 +389,7 @@ impl Doomed {
 }
 
 impl<P: HostPayload, F: FlashArray<P>> Engine<P, Faulty<F>> {
-    /// The die stops answering, for good.
+    /// The die stops answering, permanently.
     pub(crate) fn kill(&mut self, die: DieId) {
         self.core.device.array.kill(die);
         self.die_died(die);

@@ -19,7 +19,7 @@ pub(crate) enum Sources<P> {
     /// The code of its line. The page itself may still be read, unless it lies where a read `failed`.
     Line { line: LineRead, lpn: Lpn, failed: Option<Slot> },
     /// The sum of what the parity cache of block groups has and these pages, each times its coefficient. `lost` is
-    /// the page and its slot; its group must not be erased meanwhile.
+    /// the page and its slot; its group must not be erased in the meantime.
     Weighted { held: P, pages: Vec<(Ppn, u8)>, lost: (Ppn, u32), group: UnitId },
     /// Nothing does, because it is a code page.
     NoneOfCodePage { lpn: Lpn },

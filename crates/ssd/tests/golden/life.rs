@@ -267,7 +267,7 @@ impl Row<'_> {
         rested
     }
 
-    /// What is lost for good, in order.
+    /// What is lost permanently, in order.
     fn strikes(&self) -> &'static [Strike] {
         match self.case.condition.name {
             "die" | "die-no-rebuild" => &[Strike::Die(2)],

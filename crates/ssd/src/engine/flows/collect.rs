@@ -126,7 +126,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let slots = if self.core.device.is_displaced(ppn) { 0 } else { self.core.device.grid.slots_per_page() };
         for index in 0..slots {
             let slot = self.core.device.grid.slot(ppn, index);
-            // The host may have overwritten the page meanwhile.
+            // The host may have overwritten the page in the meantime.
             if !self.core.map.is_valid(slot) {
                 continue;
             }

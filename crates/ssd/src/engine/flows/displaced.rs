@@ -443,7 +443,7 @@ mod tests {
             let image = drive.core.device.images.open(ppn, nand::Oob::default());
             let contents = device::image::Contents { tag, payload: Tag::stamp(Lpn(0), update as u32, 8), update };
             drive.core.device.images.fill(image, contents, None, None);
-            drive.core.submit_program(image, crate::core::owner::Owner::Nobody, Cause::Host);
+            drive.core.submit_program(image, crate::core::owner::Owner::NoOne, Cause::Host);
             under_way.push((drive.core.device.grid.slot(ppn, 0), update));
         }
         let older = |update| older_under_way(&drive.core, &drive.writer.pages, (tag, update));

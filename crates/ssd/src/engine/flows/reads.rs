@@ -57,7 +57,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         reads!(self.read_in_zones(job, first..end, command));
     }
 
-    /// The die stops answering, for good. Its data stay in the map; reads solve for them.
+    /// The die stops answering, permanently. Its data stay in the map; reads solve for them.
     pub(crate) fn die_died(&mut self, die: DieId) {
         self.core.device.losses.die_died(die);
         self.leave_die_out(die);

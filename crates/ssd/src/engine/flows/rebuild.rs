@@ -35,7 +35,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Strips have no place, or one on a die that is dead: they are solved for. Where a die was replaced, strips that went elsewhere
-    /// meanwhile are copied back to it.
+    /// in the meantime are copied back to it.
     pub(crate) fn rebuild_stripes(&mut self) {
         if self.care.rebuild.on {
             self.care.rebuild.begin(self.core.device.now);
@@ -127,8 +127,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Solves once more for a strip that was overtaken.
-    fn solve_anew(&mut self, stripe: StripeId, strip: u32) {
-        if self.care.rebuild.begin_anew((stripe, strip), self.place_of_strip(stripe, strip)) {
+    fn solve_again(&mut self, stripe: StripeId, strip: u32) {
+        if self.care.rebuild.begin_again((stripe, strip), self.place_of_strip(stripe, strip)) {
             self.fetch_strip(stripe, strip);
         }
     }
@@ -138,12 +138,12 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let is_wanted = self.care.rebuild.solve_ended((stripe, strip));
         match payload {
             _ if !is_wanted => {}
-            // The host may have written the strip again meanwhile.
+            // The host may have written the strip again in the meantime.
             _ if !self.is_strip_wanted(stripe, strip) => {
                 self.care.rebuild.strip_done((stripe, strip));
                 self.commit_if_leaning_on_lost(stripe);
             }
-            _ if self.was_overtaken(stripe, strip) => self.solve_anew(stripe, strip),
+            _ if self.was_overtaken(stripe, strip) => self.solve_again(stripe, strip),
             Some(payload) => {
                 self.care.rebuild.park(ParkedStrip { stripe, strip, payload });
                 self.place_parked();
@@ -163,7 +163,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 continue;
             };
             if self.was_overtaken(stripe, strip) {
-                self.solve_anew(stripe, strip);
+                self.solve_again(stripe, strip);
                 continue;
             }
             let Some(ppn) = self.core.map.take_page(log, Stream::Host) else {

@@ -1,7 +1,7 @@
 //! A spare die takes the place of a dead one that had static stripes (decision 19). What the die held has no place any more, its
 //! blocks are free, and the rebuild writes it again, solved for from its stripes.
 //!
-//! Strips that went to other dies meanwhile are copied back, so that every stripe lies where it was laid out for. Until all of that is
+//! Strips that went to other dies in the meantime are copied back, so that every stripe lies where it was laid out for. Until all of that is
 //! done the die counts as one that lacks what was in flash, for mounts as well.
 
 use crate::core::target::Target;
@@ -121,7 +121,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Where the rebuild has ended and left nothing undone, dies that were replaced are like any other. A strip that was on its way to
-    /// another die when its own was replaced has got there meanwhile: all stripes are walked once more for such.
+    /// another die when its own was replaced has got there in the meantime: all stripes are walked once more for such.
     pub(crate) fn note_whole(&mut self) {
         if self.core.device.losses.lacking().is_empty() || !self.care.is_all_rebuilt(&self.core) {
             return;

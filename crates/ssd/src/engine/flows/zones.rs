@@ -74,7 +74,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
-    /// Writes a page to its segment, if that has room. A page that was discarded meanwhile is not written.
+    /// Writes a page to its segment, if that has room. A page that was discarded in the meantime is not written.
     fn write_in_zone(&mut self, job: JobId, index: u32, log: usize) -> bool {
         let page = &self.core.jobs[job].pages[index as usize];
         let lpn = page.lpn;

@@ -191,7 +191,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         self.care.profiles = Some(profiles);
     }
 
-    /// Completes the journal: what was found lost for good was there, and so it is in it. A journal of that alone.
+    /// Completes the journal: what was found lost permanently was there, and so it is in it. A journal of that alone.
     fn mount_journal(&mut self, remains: &mut Remains<P>) -> Journal {
         let mut known_lost = Journal::new(self.core.map.user_slots());
         if self.core.breaks(SafetyRule::Journal) || remains.journal == Journal::default() {
@@ -527,7 +527,7 @@ mod tests {
         assert!(!too_many(at(3, 7), Some(Newest { update: 7, sequence: 0, slot: None })), "it is known to be lost");
     }
 
-    /// Two dies died, and a stripe has a page on each. Catches pages that are lost for good and that memory does not know of: the
+    /// Two dies died, and a stripe has a page on each. Catches pages that are lost permanently and that memory does not know of: the
     /// next mount would go back to older contents of them.
     #[test]
     fn what_a_mount_finds_lost_is_kept_as_lost() {
@@ -596,7 +596,7 @@ mod tests {
             core.device.array.set_age(block, |info| info.pe = if block == reserved { 7 } else { 20 });
         }
         let image = core.device.images.open(core.device.grid.ppn(reserved, 0), nand::Oob::default());
-        core.submit_program(image, Owner::Nobody, Cause::Meta);
+        core.submit_program(image, Owner::NoOne, Cause::Meta);
         prepared.engine.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         prepared.cut_power(&[], Outage::default());
         assert_eq!(prepared.engine.core.device.array.block(reserved).pe, 7);

@@ -1,7 +1,7 @@
 //! What follows a mount, as flash commands: pages that may not last are written again, then the host
 //! is heard.
 //!
-//! Meanwhile units are only erased, not collected: what would count without those pages stays. A
+//! In the meantime units are only erased, not collected: what would count without those pages stays. A
 //! cut now finds what this mount found, and at most copies of it.
 
 use crate::core::Command;
@@ -121,7 +121,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         let mut copies = std::mem::take(&mut mounting.spare.solved);
         let (core, waiting) = (&self.core, &mounting.pages);
         copies.retain(|&(lpn, member)| match core.map.lookup(lpn) {
-            // One that was written again meanwhile, or whose other copy counts already, stays where it is.
+            // One that was written again in the meantime, or whose other copy counts already, stays where it is.
             Place::At(slot) => {
                 let waits = waiting.contains(&core.device.grid.page_of(slot).0);
                 slot != member.slot && waits && is_kept(&core.map, member.slot)
@@ -326,7 +326,7 @@ mod tests {
     /// it because there was no room, and one that never lets go; and a suspect that counts as durable before the host has read it:
     /// once it is gone, what was kept would count as older than that, and the page as lost (torture, seed 880001, 392962).
     #[test]
-    fn what_would_count_without_a_page_stays_where_there_was_no_room_to_write_it_anew() {
+    fn what_would_count_without_a_page_stays_where_there_was_no_room_to_write_it_again() {
         for has_room in [true, false] {
             let (mut drive, suspect) = drive();
             let older = end_mount(&mut drive, suspect, has_room);
@@ -388,7 +388,7 @@ mod tests {
     /// The same where every unit has something that counts: catches a page that stays in a unit of its own though another copy of
     /// it could count, and one that counts in its other place but is not written again though it may not last there either.
     #[test]
-    fn another_copy_counts_where_a_page_finds_no_room_to_be_written_anew() {
+    fn another_copy_counts_where_a_page_finds_no_room_to_be_written_again() {
         for lasts in [true, false] {
             let (mut drive, first) = drive();
             let Place::At(copy) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written") };
@@ -449,7 +449,7 @@ mod tests {
     /// so that nothing has room any more (torture, seed 811, 40152); one that goes back to what is erased; and one that counts as
     /// durable though the next cut may end its codeword.
     #[test]
-    fn what_a_codeword_brings_back_counts_where_a_page_finds_no_room_to_be_written_anew() {
+    fn what_a_codeword_brings_back_counts_where_a_page_finds_no_room_to_be_written_again() {
         for is_there in [true, false] {
             let Rewritten { mut drive, copy, second, suspect, unit: kept } = rewritten();
             drive.core.safe.journal = Journal::new(drive.core.map.user_slots());

@@ -223,7 +223,7 @@ mod tests {
     fn program(core: &mut LogCore<Tag>, ppn: Ppn) {
         if !core.device.is_programmed(ppn) {
             let image = core.device.images.open(ppn, Oob::default());
-            core.submit_program(image, Owner::Nobody, Cause::Padding);
+            core.submit_program(image, Owner::NoOne, Cause::Padding);
             programs(core).iter().for_each(|command| end_in_flash(core, command, ProgramOutcome::Done));
         }
     }

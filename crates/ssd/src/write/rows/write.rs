@@ -267,7 +267,7 @@ impl<P: HostPayload> Rows<P> {
         let write_pointer = write_pointer_of(&core.map, stream);
         while self.open[write_pointer].has_room() {
             let (image, _) = self.next_image(core, write_pointer, StripSet::EMPTY);
-            core.submit_program(image, Owner::Nobody, Cause::Padding);
+            core.submit_program(image, Owner::NoOne, Cause::Padding);
         }
         self.open[write_pointer].places.clear();
         self.open[write_pointer].before = None;

@@ -89,7 +89,7 @@ impl<P: HostPayload> Stripes<P> {
         (0..=self.data_strips()).any(|strip| self.is_strip_lost(core, stripe, strip))
     }
 
-    /// Where a strip is that was read from a page whose program failed: it went elsewhere meanwhile.
+    /// Where a strip is that was read from a page whose program failed: it went elsewhere in the meantime.
     pub fn went_elsewhere<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32, from: Ppn) -> Option<Ppn> {
         let Place::At(slot) = self.place_of_strip(core, stripe, strip) else { return None };
         Some(core.device.grid.page_of(slot).0).filter(|&ppn| ppn != from && core.device.array.answers(ppn))

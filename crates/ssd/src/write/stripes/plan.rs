@@ -93,7 +93,7 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
-    /// An update that waited for room in the parity cache has it. Meanwhile the stripe may have
+    /// An update that waited for room in the parity cache has it. In the meantime the stripe may have
     /// lost a strip, so the plan is made again.
     pub(super) fn room_was_promised<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
         self.ops[id].parity.promised = true;

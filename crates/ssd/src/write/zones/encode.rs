@@ -301,7 +301,7 @@ impl<P: HostPayload> Zones<P> {
         self.segment_of(core, self.encoder.ops[id].code_page(which)).0
     }
 
-    /// Writes a code page, if its segment has room; not where the data have changed meanwhile.
+    /// Writes a code page, if its segment has room; not where the data have changed in the meantime.
     pub(crate) fn write_code<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: EncodeId, which: u32, log: usize) -> bool {
         let op = &self.encoder.ops[id];
         let lpn = op.code_page(which);

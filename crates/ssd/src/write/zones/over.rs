@@ -50,7 +50,7 @@ impl<P: HostPayload> Zones<P> {
         id
     }
 
-    /// Code of data that have changed meanwhile is not written: late pages would replace other code (I17).
+    /// Code of data that have changed in the meantime is not written: late pages would replace other code (I17).
     pub(crate) fn drop_stale_pages<A: FlashArray<P>>(&self, core: &mut Core<P, A>, job: JobId, encode: EncodeId) {
         if !self.is_being_encoded(encode) {
             drop_pages(core, job);

@@ -211,7 +211,7 @@ fn a_write_makes_code_stale_and_its_pages_garbage() {
     assert_eq!(alone.effects().len(), 1);
 }
 
-/// Fails if code that was written again meanwhile is taken for the one to be forgotten.
+/// Fails if code that was written again in the meantime is taken for the one to be forgotten.
 #[test]
 fn code_that_lies_elsewhere_by_now_is_not_forgotten() {
     let mut alone = Alone::new();

@@ -138,7 +138,7 @@ fn a_parity_that_sums_blocks_without_a_sum_is_in_no_block_code() {
 }
 
 /// An outage took the sums, and before the group was collected the power went once more, taking nothing. Fails if the second
-/// mount takes a group without parity for a whole one (torture, seed 1, 48576): its pages would be without redundancy for good.
+/// mount takes a group without parity for a whole one (torture, seed 1, 48576): its pages would be without redundancy permanently.
 /// Sums that are held, and parities on a dead die, are no reason to collect a group.
 #[test]
 fn a_group_without_parity_is_found_by_every_mount_until_it_is_collected() {
@@ -171,7 +171,7 @@ fn a_group_without_parity_is_found_by_every_mount_until_it_is_collected() {
 
 /// A cut met the erase of a group and took what was known of erases; what was erased first had been discarded or moved, what is
 /// left counts again. Fails if the group is taken for a whole one because its parity is there (torture, seed 603, 286912): one
-/// loss would take what is left, for good. What a dead die held is no reason, and neither is a group of which only parity is left.
+/// loss would take what is left, permanently. What a dead die held is no reason, and neither is a group of which only parity is left.
 #[test]
 fn a_group_whose_parity_sums_an_erased_page_is_found_by_a_mount() {
     let mut alone = codeword(Parity::InFlash);

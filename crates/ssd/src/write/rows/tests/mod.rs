@@ -374,9 +374,9 @@ fn a_row_that_ends_early_has_all_its_pages_programmed() {
     alone.rows.end_open_row(&mut alone.core, Stream::Host, None);
     assert_eq!(in_words(&alone.effects()), ["CollectIfShort { log: 0 }"]);
     let rest = programs(&mut alone.core);
-    let owners: Vec<bool> = rest.iter().map(|command| command.owner == Owner::Nobody).collect();
+    let owners: Vec<bool> = rest.iter().map(|command| command.owner == Owner::NoOne).collect();
     assert_eq!((owners, is_parity(&rest[0])), (vec![false, true, true, true], true));
-    assert!(rest.iter().all(|command| (command.cause == Cause::Padding) == (command.owner == Owner::Nobody)));
+    assert!(rest.iter().all(|command| (command.cause == Cause::Padding) == (command.owner == Owner::NoOne)));
     let (_, next) = alone.write(&[(1, 1)]);
     assert_eq!(alone.core.map.rows().row_of(next[0].ppn).0, 1);
 }
@@ -401,7 +401,7 @@ fn a_cover_whose_parity_died_lets_go_who_waits_for_nothing_any_more() {
 }
 
 /// Host and collector share a write pointer, and the collector has begun the last free superblock. If a cut undoes what it moved, that
-/// superblock is to be erased: catches a host that writes to its open row meanwhile, which leaves none (torture, seed 771007 of
+/// superblock is to be erased: catches a host that writes to its open row in the meantime, which leaves none (torture, seed 771007 of
 /// drives that gather pages, 30200), and one that is still kept out once there is room.
 #[test]
 fn the_host_leaves_the_row_of_moves_alone_as_long_as_it_has_no_room() {

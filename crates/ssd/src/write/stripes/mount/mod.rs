@@ -42,7 +42,7 @@ pub(crate) struct Evidence<'a, P> {
     pub losing_dies: BTreeSet<DieId>,
     /// What was durable, lost or not.
     pub journal: &'a Journal,
-    /// What is known to be lost for good, and the ranks of its contents.
+    /// What is known to be lost permanently, and the ranks of its contents.
     pub lost: &'a BTreeMap<Lpn, u64>,
     /// The partial parities of PLP memory.
     pub partials: &'a [PartialParityRemains<P>],

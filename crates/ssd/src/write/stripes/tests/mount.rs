@@ -330,7 +330,7 @@ fn nothing_is_doubted_where_stripes_have_no_redundancy() {
 }
 
 /// The stored parity is of the newest state, and the page may turn out to be torn: then the partial parity is what makes
-/// the state before whole. Catches one that is forgotten at the mount, and one that is used, or kept for good.
+/// the state before whole. Catches one that is forgotten at the mount, and one that is used, or kept permanently.
 #[test]
 fn a_partial_parity_of_an_older_state_is_kept_until_the_mount_is_over() {
     let mut drive = mountable("ppc");

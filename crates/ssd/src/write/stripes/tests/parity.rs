@@ -404,7 +404,7 @@ fn a_flush_commits_partial_parities_where_the_scheme_says_so() {
 }
 
 /// All blocks of a die are gone and no one knows it before the parity of a commit finds no place there. Catches a partial
-/// parity that is gone then: it was all that brought back a page that was lost meanwhile (torture, seed 505, 826708).
+/// parity that is gone then: it was all that brought back a page that was lost in the meantime (torture, seed 505, 826708).
 /// Where the die is dead the stripe does without, as before.
 #[test]
 fn a_parity_that_no_block_takes_stays_in_the_parity_cache() {
