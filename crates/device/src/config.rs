@@ -141,7 +141,7 @@ pub struct Errors {
     /// Temperature at which pages were programmed; without it, `celsius`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program_celsius: Option<f64>,
-    /// What each 10 K between program and read move the best references, in units of the error model: `nand::rber::CROSS_SHIFT`.
+    /// Shift of the best read reference voltages per 10 K between program and read, in units of the error model: `nand::rber::CROSS_SHIFT`.
     #[serde(skip_serializing_if = "is_cross_shift")]
     pub cross_shift: f64,
     /// Models with stages of retention (`tlc-128l`): hours at which stage 1 is reached; the set does not say.

@@ -9,7 +9,7 @@ use vocab::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BufferSpec {
-    /// What it is.
+    /// Kind of the write buffer.
     pub kind: BufferKind,
     /// Data it holds; `auto`: two program units for each die, 1MiB at least.
     pub size: BufferSize,

@@ -107,7 +107,7 @@ pub struct Experiment {
     /// Repetitions, each with a seed of its own: `seed` and those that follow it.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub seeds: u32,
-    /// What pages carry.
+    /// Payload of pages.
     #[serde(default = "default_payload")]
     pub payload: PayloadKind,
     /// Schemes to compare, by registry name, in report order. `ds-raid+limits` is a scheme with an
@@ -185,11 +185,11 @@ pub struct Experiment {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CapacitySpec {
-    /// What the host may store.
+    /// User capacity: `auto` (what the workload touches), `drive` (what the drive stores) or a size.
     pub size: Size,
     /// Flash beyond the user capacity: a share of that, such as 0.07 or "7%", or of raw flash, such as "28% of raw".
     pub over_provisioning: OverProvisioning,
-    /// What all schemes have alike.
+    /// Property that all schemes share.
     pub fairness: Fairness,
 }
 
@@ -217,7 +217,7 @@ pub struct EccSpec {
     pub codec_microwatt: u32,
     /// How often what a policy keeps of pages in RAM is flushed to reserved pages; 0: never.
     pub flush: Nanos,
-    /// What is tried after a read that cannot be decoded, before the page is given up.
+    /// Read-retry policy: the steps after a read that cannot be decoded, before the page is given up.
     #[serde(skip_serializing_if = "is_no_retry")]
     pub read_retry: ReadRetry,
     /// Entries of the retry table that are tried at most.
@@ -282,7 +282,7 @@ pub struct DriveSpec {
     /// says `none`, because it gives every field.
     #[serde(default = "no_preset")]
     pub preset: String,
-    /// What reports call the drive.
+    /// Name of the drive in reports.
     #[serde(default)]
     pub name: String,
     /// One line that says what the drive is.

@@ -104,7 +104,7 @@ pub struct Timing {
     /// Latencies of worn blocks, where they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worn: Option<Worn>,
-    /// What each 1000 P/E cycles of its block add to the time of a program; 0: nothing.
+    /// Time added to a program per 1000 P/E cycles of its block; 0: none.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub program_growth: Nanos,
     /// Pages that one program stores; absent: each page has a program of its own.

@@ -81,7 +81,7 @@ pub struct Slc {
     pub blocks: u32,
     /// When it is folded.
     pub fold: SlcFold,
-    /// What becomes of host writes while it is full.
+    /// Policy for host writes while the cache is full.
     pub full: SlcFull,
     /// Array read time in SLC mode.
     pub read: Nanos,
@@ -138,7 +138,7 @@ pub struct Controller {
     pub read: Nanos,
     /// The same to a write, flush or discard.
     pub write: Nanos,
-    /// What each 4 KiB of a command's data add.
+    /// Time added per 4 KiB of a command's data.
     pub per_4k: Nanos,
     /// A read keeps the processor for so long: no two commands are closer.
     pub read_every: Nanos,
@@ -187,7 +187,7 @@ pub enum BufferKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Buffer {
-    /// What it is.
+    /// Kind of the write buffer.
     pub kind: BufferKind,
     /// Data it holds.
     pub size: Bytes,
@@ -297,7 +297,7 @@ pub struct Faults {
     /// This die stops answering..
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dead_die: Option<u16>,
-    /// ..and with it every this many dies before and after it, at once: the banks of a card, where cards take dies in turn.
+    /// Distance of further dies that die with `dead_die`, before and after it: the banks of a card, where cards take dies in turn.
     /// 0: that die alone.
     #[serde(skip_serializing_if = "is_none_of_dies")]
     pub dead_die_every: u16,
@@ -452,7 +452,7 @@ pub struct Setup {
     pub refresh: Refresh,
     /// Power cuts.
     pub power: Power,
-    /// What pages carry.
+    /// Payload of pages.
     pub payload: PayloadKind,
     /// Seed of all random streams.
     pub seed: u64,

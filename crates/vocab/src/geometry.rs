@@ -4,7 +4,7 @@ use crate::{BlockAddr, Bytes, ChannelId, DieId, Ppn, Slot, SuperblockId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What the planes of a die do together.
+/// How the planes of a die work together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlaneUse {
@@ -25,7 +25,7 @@ pub struct Geometry {
     pub dies_per_channel: u32,
     /// Planes of each die.
     pub planes: u32,
-    /// What the planes of a die do together.
+    /// How the planes of a die work together.
     pub plane_use: PlaneUse,
     /// Blocks of each plane.
     pub blocks_per_plane: u32,

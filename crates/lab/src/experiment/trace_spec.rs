@@ -27,25 +27,25 @@ pub struct TraceSpec {
     pub arrival: Arrival,
     /// How recorded addresses become addresses of the drive.
     pub addresses: Addresses,
-    /// Gaps between two requests of a trace that are longer are clipped to this; `None`: they stay.
+    /// Longest gap between two requests of a trace; longer ones are clipped to it. Unset: all gaps stay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_gap: Option<Nanos>,
-    /// Share of a recording's writes that is kept, spread evenly over it; `None`: all.
+    /// Share of a recording's writes that is kept, spread evenly over it. Unset: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_writes: Option<f64>,
-    /// One device alone, by its number in the order of appearance, from 0; `None`: all.
+    /// Device whose requests are taken, numbered from 0 in order of appearance. Unset: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<u32>,
-    /// Requests from this time on, counted from the first of all; `None`: from the first.
+    /// Time of the first request that is taken, counted from the start. Unset: the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Nanos>,
-    /// Requests before this time, counted from the first of all; `None`: to the last.
+    /// Time before which requests are taken, counted from the start. Unset: to the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Nanos>,
     /// Requests that are left out at the start.
     #[serde(skip_serializing_if = "is_zero")]
     pub skip: u64,
-    /// Requests after which the workload ends; `None`: all.
+    /// Number of requests after which the workload ends. Unset: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<u64>,
     /// Recordings that follow the first, one after the other.
@@ -60,7 +60,7 @@ pub struct TraceSpec {
     /// In which order the requests of a recording come.
     #[serde(skip_serializing_if = "is_recorded")]
     pub order: Order,
-    /// What the columns of a CSV file are, in their order, such as `time=us,op=0:read,1:write,lba=bytes,size=bytes`; `None`: the format says.
+    /// Columns of a CSV file in order, such as `time=us,op=0:read,1:write,lba=bytes,size=bytes`. Unset: as the format defines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<String>,
     /// Flows of a recording, each with figures of its own: `one`, one for each `device`, or one for each `stream` that writes name.
