@@ -349,7 +349,7 @@ mod tests {
     use std::collections::HashSet;
     use vocab::Streams;
 
-    /// Of 20 000 sectors that differ in a bit, a word or a number two have one sum with a chance of 1 to 20.
+    /// Among 20 000 sectors that differ in a bit, a word or a number two have one sum with a chance of 1 to 20.
     #[test]
     fn sectors_that_differ_have_different_sums() {
         let mut stream = Streams::new(1).stream("sectors");
