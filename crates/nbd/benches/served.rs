@@ -114,7 +114,6 @@ fn main() {
     let settings = file.map_or_else(|| SETTINGS.to_owned(), |file| std::fs::read_to_string(file).expect("a file of settings"));
     let only = words.iter().find(|word| word.parse::<usize>().is_err() && !word.contains('='));
     let drives = [
-        ("with two threads", with_threads("speed-two", "2", &settings)),
         ("served drive", with_threads("speed", "4", &settings)),
         ("with one thread", with_threads("speed-alone", "1", &settings)),
     ];

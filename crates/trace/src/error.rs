@@ -6,7 +6,7 @@ use vocab::{Bytes, Nanos};
 /// Longest part of the input an error repeats, in bytes before escaping.
 const FOUND_LIMIT: usize = 48;
 
-/// What was found, where there is something.
+/// The text that was found, in its marks; nothing where there is none.
 fn quoted(found: &str) -> String {
     if found.is_empty() { String::new() } else { format!(" `{found}`") }
 }

@@ -17,7 +17,7 @@ fn drawn(text: &str) -> Vec<Record> {
     flows.records(1).map(|record| record.expect("drawn requests have no errors")).collect()
 }
 
-/// What fio sends for a job without rates; `None` where there is no fio.
+/// The requests that fio sends for a job without rates; `None` where there is no fio.
 fn sent(index: usize, job: &str) -> Option<Vec<Record>> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fio_kinds").join(index.to_string());
     let _ = std::fs::remove_dir_all(&folder);
@@ -59,7 +59,7 @@ fn kinds_sizes_and_range_are_those_of_fio() {
         "size=1m\nbs=8k\nbssplit=,,64k\nrw=trim",
         "size=1m\nbs=8k\nbssplit=16k,\nrw=write",
         "size=1m\nbs=8k\nbssplit=16k,\nrw=read",
-        // Of a range its first size counts.
+        // The first size of a range counts.
         "size=36m\nbssplit=36k-60k/100\nrw=write",
         // Trims are larger than any read.
         "size=4g\nbs=2g\nrw=trim",

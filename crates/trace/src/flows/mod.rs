@@ -79,7 +79,7 @@ pub enum Place {
     Listed {
         /// The numbers.
         blocks: Vec<u64>,
-        /// Whether each time begins as many blocks further on as there are numbers.
+        /// Each time begins as many blocks further on as there are numbers.
         moves_on: bool,
     },
 }

@@ -28,7 +28,7 @@ pub(super) fn is_on_the_drive(values: Values<'_>) -> Result<bool, TraceError> {
     Ok(filesize(values)?.is_none() && !matches!(size(values)?, Some(Part::Bytes(_))))
 }
 
-/// Whether the job names a device, whose size is not that of the job.
+/// True of a job that names a device, whose size is not that of the job.
 fn is_device(values: Values<'_>) -> bool {
     let name = values.get("filename").and_then(|setting| setting.value.as_deref());
     name.is_some_and(|name| name.starts_with("/dev/") || name.starts_with("\\\\.\\"))

@@ -111,7 +111,7 @@ fn listed() -> impl Iterator<Item = &'static str> {
     ALL.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split(' ').next())
 }
 
-/// Whether fio has an engine of this name, rather than to load it.
+/// True of the engines that fio has; it loads any other from a file.
 pub(super) fn is_engine(name: &str) -> bool {
     let with_options = || ALL.lines().filter_map(|line| line.split(' ').nth(1)).flat_map(|engines| engines.split(','));
     // The list has engines by the names of their sources, without `lib`.

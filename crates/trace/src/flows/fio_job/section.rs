@@ -97,7 +97,7 @@ struct Reading<'a> {
     included: usize,
     /// The first option that fio does not know and that is no slip of one that counts: an error, unless an engine from outside fio has it.
     unknown: Option<TraceError>,
-    /// Whether a job names an engine that fio loads from outside, which has options of its own.
+    /// A job names an engine that fio loads from outside, which has options of its own.
     loads_engine: bool,
     found: Sections,
 }
@@ -178,7 +178,7 @@ impl Reading<'_> {
     }
 }
 
-/// Whether an option may belong to an engine from outside fio: it is unknown here, and no slip of an option that shapes the workload.
+/// True of an option that may belong to an engine from outside fio: it is unknown here, and no slip of an option that shapes the workload.
 fn may_be_of_an_engine(typed: &str) -> bool {
     let typed = typed.to_ascii_lowercase();
     known(&typed).is_none() && vocab::nearest(&typed, read_names()).is_none()
