@@ -206,7 +206,10 @@ mod tests {
         let experiment = experiment.unwrap_or_else(|e| panic!("{e}"));
         let [wide, narrow, coded] = [0, 1, 2].map(|at| experiment.schemes[at].as_str());
         assert_eq!([wide, narrow, coded].map(shown), ["wide", "raid5:data_strips=3", "coded"]);
-        assert_eq!((experiment.choice(wide).name.as_str(), experiment.choice(wide).options["data_strips"].as_str()), ("raid5", "7"));
+        assert_eq!(
+            (experiment.choice(wide).name.as_str(), experiment.choice(wide).options["data_strips"].as_str()),
+            ("raid5", "7")
+        );
         assert_eq!(scheme_and_policy(coded), ("ds-raid", Some("flares")));
         let again = parse(&experiment.to_toml()).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(again, experiment, "the effective experiment is the same again");

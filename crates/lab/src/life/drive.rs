@@ -158,7 +158,13 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
                 epochs.push(epoch);
                 commands.finish()?;
                 let straight_line = lived.straight_line(index, &epochs[0]);
-                return Ok(SchemeLife { label: shown(&runs.experiment.schemes[index]).to_owned(), epochs, end, blocks, straight_line });
+                return Ok(SchemeLife {
+                    label: shown(&runs.experiment.schemes[index]).to_owned(),
+                    epochs,
+                    end,
+                    blocks,
+                    straight_line,
+                });
             }
             if is_timed {
                 steps.timed(epoch.pe[0]);

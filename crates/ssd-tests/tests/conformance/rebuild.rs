@@ -5,7 +5,7 @@ use crate::common::codewords::{beyond_repair, in_open_rows, without};
 use crate::common::{MIX, Mix, buffers, drive, run, seeds, setup, workload};
 use flashkeep_ssd as ssd;
 use ssd::{Buffer, BufferKind, Failure, Faults, Pace, PayloadKind, Session, Setup};
-use vocab::{Bytes, DieId, Nanos, Fua, HostCommand, HostOp, Lba, SimTime, StreamId};
+use vocab::{Bytes, DieId, Fua, HostCommand, HostOp, Lba, Nanos, SimTime, StreamId};
 
 const DIES: u32 = 6;
 const LOAD: Mix = Mix { reads: 0.4, discards: 0.03, every: 150_000, ..MIX };
@@ -193,7 +193,8 @@ fn no_die_is_replaced_before_its_time_or_under_a_scheme_that_has_no_use_for_it()
     assert_eq!((result.redundancy.replaced_s, session.standing().dead_dies), (None, 1));
     for scheme in ["none", "ds-raid", "mds-groups", "code-zones"] {
         let faults = Faults { dead_die: Some(1), ..faults };
-        let refused = Session::new(&Setup { faults, ..setup(scheme, drive(8, 32, 8, 1), 0.3) }).err().map(|error| error.to_string());
+        let refused =
+            Session::new(&Setup { faults, ..setup(scheme, drive(8, 32, 8, 1), 0.3) }).err().map(|error| error.to_string());
         let refused = refused.unwrap_or_default();
         assert!(refused.starts_with(&format!("faults.replace_after: scheme {scheme}: it writes around")), "{refused}");
     }

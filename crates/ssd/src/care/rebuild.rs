@@ -85,6 +85,11 @@ impl<P> Rebuild<P> {
         self.walk.is_some() || !self.under_way.is_empty() || !self.parked.is_empty()
     }
 
+    /// Whether the drive rebuilds, and nothing of that is under way.
+    pub fn rests(&self) -> bool {
+        self.on && !self.is_under_way()
+    }
+
     /// Whether strips that were solved for wait for room on their die.
     pub fn has_parked(&self) -> bool {
         !self.parked.is_empty()
@@ -249,11 +254,6 @@ impl<P: HostPayload> Care<P> {
         // A collector that found no room for what its victim holds.
         let stuck = self.collectors_at(core, Cause::Rebuild);
         u64::from(self.rebuild.left) + (units + stuck) as u64
-    }
-
-    /// Whether a rebuild has ended and left nothing undone.
-    pub fn is_all_rebuilt<A: FlashArray<P>>(&self, core: &Core<P, A>) -> bool {
-        self.rebuild.on && self.rebuild.since.is_none() && !self.rebuild.is_under_way() && self.rebuild_left(core) == 0
     }
 
     /// Starts nothing more of a rebuild; for tests.

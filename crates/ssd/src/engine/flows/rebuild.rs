@@ -91,8 +91,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.rebuild_stripe(stripe);
         }
         self.care.rebuild.stop_walking();
-        self.care.note_rebuilt(&self.core);
         self.note_whole();
+        self.care.note_rebuilt(&self.core);
     }
 
     /// Starts to solve for the stripe's lost strips.

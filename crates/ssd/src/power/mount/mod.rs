@@ -216,7 +216,9 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
                 self.core.device.losses.die_died(die);
             }
         }
-        let set = |lacks: &dyn Fn(bool) -> bool| spares.iter().filter(|spare| lacks(spare.1)).map(|(die, _)| u32::from(die.0)).collect();
+        let set = |lacks: &dyn Fn(bool) -> bool| {
+            spares.iter().filter(|spare| lacks(spare.1)).map(|(die, _)| u32::from(die.0)).collect()
+        };
         self.core.device.losses.had_spares(set(&|_| true), set(&|lacks| lacks));
     }
 
