@@ -131,7 +131,7 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
             streams=2,
         ),
         gc=fk.Gc(occupies_die=True, streams={"count": 2}),  # left out where it is not set
-        faults=fk.Faults(dead_die=0, dead_die_every=8, replace_after="1h", wear_out=1e-9, silent=1e-9),  # left out where they are 0
+        faults=fk.Faults(dead_die=0, dead_die_every=8, wear_out=1e-9, silent=1e-9),  # left out where they are 0
         # Left out where they are as usual.
         drive=fk.Drive(controller={"read": "1us"}, slc={"blocks": 4}),
         ecc=fk.Ecc(read_retry="table", retries=5, soft_bits=2, prediction_sigma=0.1),
@@ -148,9 +148,9 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
         "ecc": fk.Ecc, "drive": fk.Drive, "trace": fk.Trace,
     }  # fmt: skip
     for section, dataclass in sections.items():
-        # No CSV is read here, nor several recordings, and there is one flow.
+        # No CSV is read here, nor several recordings, there is one flow, and `none` has no use for a spare die.
         recordings = {"columns", "then", "beside", "ranges", "order", "flows"}
-        optional = {"ecc": {"options"}, "trace": recordings}.get(section, set())
+        optional = {"ecc": {"options"}, "trace": recordings, "faults": {"replace_after"}}.get(section, set())
         assert {f.name for f in fields(dataclass)} - optional == set(effective[section]), section
     for section, dataclass in {"geometry": fk.Geometry, "energy": fk.Energy}.items():
         assert {f.name for f in fields(dataclass)} == set(effective["drive"][section]), section

@@ -69,11 +69,9 @@ fn tell(summary: &Summary, directory: &Directory, wanted: &Wanted) -> ExitCode {
         say(&format!("{others} parts in {} belong to other grids and are left alone", directory.folder().display()));
     }
     print(&format!("{runs} runs, {rows} rows: {}\n", directory.results().display()));
-    if let Some((run, problem)) = refused.first() {
-        say(&format!(
-            "{} of {runs} runs cannot be run, as the column `problem` says of each; run {run}: {problem}",
-            refused.len()
-        ));
+    // The problem names its run.
+    if let Some((_, problem)) = refused.first() {
+        say(&format!("{} of {runs} runs cannot be run, as the column `problem` says of each; {problem}", refused.len()));
     }
     if failed.is_empty() {
         return ExitCode::SUCCESS;

@@ -100,6 +100,7 @@ const KEYS: &[&str] = &[
     "astray_reads",
     "read_only_s",
     "refused_requests",
+    "replaced_s",
     "rebuild_s",
     "rebuild_left",
     "saturated",

@@ -14,6 +14,8 @@ pub(crate) struct Replacements {
     due: Vec<(DieId, SimTime)>,
     /// When a die was replaced last.
     last: Option<SimTime>,
+    /// Strips that were away from their dies when this was last looked at since.
+    away: Option<u32>,
 }
 
 impl Replacements {
@@ -37,7 +39,13 @@ impl Replacements {
     /// The die was replaced.
     pub fn done(&mut self, die: DieId, now: SimTime) {
         self.due.retain(|&(other, _)| other != die);
-        self.last = Some(now);
+        (self.last, self.away) = (Some(now), None);
+    }
+
+    /// This many strips are away from their dies. True if there are any, and fewer than when this was last looked at.
+    pub fn are_fewer(&mut self, away: u32) -> bool {
+        let before = self.away.replace(away);
+        away > 0 && before.is_none_or(|before| away < before)
     }
 
     /// When a die was replaced last.

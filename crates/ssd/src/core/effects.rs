@@ -54,6 +54,8 @@ pub(crate) enum Effect {
     Moved { log: u16 },
     /// To care: a strip lost its place on a living die.
     StripLost { tag: OobTag },
+    /// To care: a strip was written while it has no die.
+    StripHomeless { tag: OobTag },
     /// To the group log: whoever waits for rescued pages that are safe now may go on.
     SettleRescued,
     /// To rows: jobs are answered whose data have a parity after all.

@@ -45,6 +45,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.collect(usize::from(log));
             }
             Effect::StripLost { tag } => self.strip_lost(tag),
+            Effect::StripHomeless { tag } => self.strip_homeless(tag),
             Effect::SettleRescued => self.settle_rescued(),
             Effect::AnswerCovered => {
                 self.writer.rows.answer_covered(&mut self.core);

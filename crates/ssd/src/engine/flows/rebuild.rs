@@ -74,6 +74,13 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         }
     }
 
+    /// A strip was written while it has no die.
+    pub(crate) fn strip_homeless(&mut self, tag: OobTag) {
+        if let Some(strip) = self.writer.stripes.strip_of_role(tag.role()) {
+            self.care.rebuild.strip_was_homeless(strip);
+        }
+    }
+
     /// Walks all stripes, from the first, for strips that no living die holds.
     fn walk_stripes(&mut self) {
         if self.care.rebuild.on && self.writer.facts().rebuilt_by == RebuiltBy::Stripes && self.care.rebuild.walk_again() {
@@ -91,8 +98,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             self.rebuild_stripe(stripe);
         }
         self.care.rebuild.stop_walking();
-        self.care.note_rebuilt(&self.core);
         self.note_whole();
+        self.care.note_rebuilt(&self.core);
     }
 
     /// Starts to solve for the stripe's lost strips.
@@ -162,7 +169,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.care.rebuild.strip_done((stripe, strip));
                 continue;
             };
-            if self.was_overtaken(stripe, strip) {
+            if self.was_overtaken(stripe, strip) || self.care.rebuild.is_stale((stripe, strip)) {
                 self.solve_again(stripe, strip);
                 continue;
             }

@@ -69,7 +69,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.rebuild_after_death();
     }
 
-    /// No page is on the die any more: strips that it held are missing, and so are old versions that partial parities know there.
+    /// No page is on the die any more: strips that it held are missing, and so are old versions that partial parities know there. A
+    /// solve under way, for a strip that was missing before the host wrote it there, gives what it held before.
     fn leave_places_on(&mut self, die: DieId) {
         let grid = self.core.device.grid.clone();
         let is_there = |place: Place| matches!(place, Place::At(slot) if grid.die_of(grid.page_of(slot).0) == die);
@@ -78,12 +79,16 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
             if is_there(from) {
                 let pinned = self.core.map.publish_missing(lpn).pinned;
                 self.note_move_of(lpn, from);
+                let strip = self.strip_of(lpn);
+                self.care.rebuild.strip_lost_again(strip);
                 pinned.into_iter().for_each(|unit| self.release(unit));
             }
         }
         for stripe in (0..self.stripe_count()).map(StripeId) {
             if is_there(self.core.map.lookup_parity(stripe)) {
                 let pinned = self.core.map.publish_missing_parity(stripe).pinned;
+                let parity = self.stripe_scheme().data_strips();
+                self.care.rebuild.strip_lost_again((stripe, parity));
                 pinned.into_iter().for_each(|unit| self.release(unit));
             }
         }
@@ -120,17 +125,19 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.is_strip_lost(stripe, strip) || self.is_strip_away(stripe, strip)
     }
 
-    /// Where the rebuild has ended and left nothing undone, dies that were replaced are like any other. A strip that was on its way to
-    /// another die when its own was replaced has got there in the meantime: all stripes are walked once more for such.
+    /// A rebuild has ended: if it left nothing undone, dies that were replaced are like any other. A strip that was on its way to another
+    /// die when its own was replaced has got there in the meantime: all stripes are walked again, as long as fewer are found elsewhere.
     pub(crate) fn note_whole(&mut self) {
-        if self.core.device.losses.lacking().is_empty() || !self.care.is_all_rebuilt(&self.core) {
+        if self.core.device.losses.lacking().is_empty() || !self.care.rebuild.rests() {
             return;
         }
+        let stripes = || (0..self.stripe_count()).map(StripeId);
         let strips = 0..=self.stripe_scheme().data_strips();
-        let lacks = |stripe| strips.clone().any(|strip| self.is_strip_wanted(stripe, strip));
-        if (0..self.stripe_count()).map(StripeId).any(lacks) {
+        let away = |stripe| strips.clone().filter(|&strip| self.is_strip_away(stripe, strip)).count() as u32;
+        let away: u32 = stripes().map(away).sum();
+        if self.care.replacements.are_fewer(away) {
             self.rebuild_stripes();
-        } else {
+        } else if away == 0 && self.care.rebuild_left(&self.core) == 0 {
             self.core.device.losses.all_rebuilt();
         }
     }

@@ -186,6 +186,7 @@ impl<P: HostPayload> Stripes<P> {
         }
         let Some(die) = self.home_of(core, stripe, strip) else {
             self.ops[id].lost.untaken.insert(strip);
+            core.out.push(Effect::StripHomeless { tag });
             return match lpn {
                 Some(lpn) => core.map.publish_missing(lpn).pinned,
                 None => core.map.publish_missing_parity(stripe).pinned,
