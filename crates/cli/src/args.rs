@@ -145,8 +145,10 @@ pub enum Command {
     /// List schemes, drives, traces, formats, ECC policies and error models
     List {
         /// What to list; without it, the lists are listed
+        #[arg(index = 1)]
         what: Option<String>,
         /// An entry of the list, such as a scheme, with its options
+        #[arg(index = 2)]
         name: Option<String>,
         /// List only the schemes that run on this drive: a preset or a drive file
         #[arg(long, value_name = "NAME|FILE")]
@@ -650,7 +652,9 @@ fn with_names(command: clap::Command) -> clap::Command {
     let named = [("schemes", "schemes"), ("drive", "drives"), ("payload", "payloads"), ("ecc", "ecc"), ("errors", "errors")];
     let command = named.into_iter().fold(command, |command, (option, list)| listing(command, option, list));
     let headed = |command: clap::Command, (heading, options): (&'static str, &'static [&'static str])| {
-        options.iter().fold(command, |command, option| command.mut_arg(option, |a| a.help_heading(heading)))
+        // `run` lacks some options of `compare`.
+        let known: Vec<&str> = options.iter().copied().filter(|id| command.get_arguments().any(|a| a.get_id() == *id)).collect();
+        known.into_iter().fold(command, |command, option| command.mut_arg(option, |a| a.help_heading(heading)))
     };
     HEADINGS.into_iter().fold(with_formats(command), headed)
 }

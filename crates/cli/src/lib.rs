@@ -258,7 +258,7 @@ fn list(what: Option<&str>, name: Option<&str>, json: bool) -> Result<ExitCode, 
         (Some(name), false) => {
             let entries = (lab::list(name)?.entries)();
             let more = entries.iter().any(|entry| !entry.details.is_empty());
-            let hint = if more { format!("\n`flashkeep list {name} NAME` has the options of one.\n") } else { String::new() };
+            let hint = if more { format!("  `flashkeep list {name} NAME` prints the options of one\n") } else { String::new() };
             entries_text(entries.into_iter().map(|entry| lab::Listed { details: Vec::new(), ..entry }).collect()) + &hint
         }
         (Some(name), true) => pretty(&entries_json((lab::list(name)?.entries)())),

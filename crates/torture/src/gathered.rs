@@ -1,4 +1,4 @@
-//! Drives that program several pages together, gathered behind capacitors (decision 13): a word line has all pages of a program.
+//! Drives that program several pages together, gathered in PLP memory (decision 13): a word line has all pages of a program.
 
 use crate::drive::{pick, shaped};
 use ssd::Drive;

@@ -116,7 +116,7 @@ fn units_and_modes(drive: &Drive) -> String {
     let mut text = String::new();
     if let Some(unit) = drive.timing.unit {
         let suspends = if drive.timing.suspend.is_some() { ", programs and erases give way to reads" } else { "" };
-        let _ = writeln!(text, "{} pages a program, gathered behind capacitors{suspends}", unit.pages());
+        let _ = writeln!(text, "{} pages a program, gathered in PLP memory{suspends}", unit.pages());
     }
     let slc = &drive.slc;
     if slc.is_on() {

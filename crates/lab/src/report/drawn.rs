@@ -35,18 +35,18 @@ fn measured(latency: &ssd::Latency, value: f64) -> Option<f64> {
 
 const PANELS: [Panel; 4] = [
     Panel {
-        title: "How long does a read take?",
+        title: "Mean read latency",
         of: |o| measured(&o.result.host.read_latency_us, o.result.host.read_latency_us.mean),
         quantity: Quantity::Micros,
     },
     Panel {
-        title: "How long does a write take?",
+        title: "Mean write latency",
         of: |o| measured(&o.result.host.write_latency_us, o.result.host.write_latency_us.mean),
         quantity: Quantity::Micros,
     },
-    Panel { title: "Programs for a page written?", of: |o| o.result.flash.waf, quantity: Quantity::Plain },
+    Panel { title: "Write amplification", of: |o| o.result.flash.waf, quantity: Quantity::Plain },
     Panel {
-        title: "How much energy does it take?",
+        title: "Energy of the run",
         of: |o| Some(o.result.flash.energy_j.values().fold(0.0, |all, joules| all + joules)),
         quantity: Quantity::Joules,
     },
@@ -148,7 +148,7 @@ pub fn headline(comparison: &Comparison, command: &str) -> String {
         .seeds
         .as_ref()
         .map(|seeds| format!("; means of {} seeds with 95 % confidence intervals", seeds.repetitions().len()));
-    let note = format!("less is better; equal {equal}, history and clock{}{mark}", over.unwrap_or_default());
+    let note = format!("lower is better; equal {equal}, history and clock{}{mark}", over.unwrap_or_default());
     out.push_str(&text(16.0, 50.0, 13, "fill=\"#57606a\"", &note));
     for (row, (label, _)) in colours.iter().enumerate() {
         let y = HEAD + STEP * row as f64;

@@ -1,4 +1,4 @@
-//! Drives that program all planes and bits of a word line together, gathered behind capacitors (decision 13): every scheme.
+//! Drives that program all planes and bits of a word line together, gathered in PLP memory (decision 13): every scheme.
 
 use crate::common::{MIX, Mix, again, buffers, check_all, drive, promise, prove, run, schemes, seeds, setup_of, workload};
 use flashkeep_ssd as ssd;
