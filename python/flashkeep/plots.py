@@ -69,7 +69,7 @@ def _means(result: Result, column: str) -> tuple[list[Any], list[float] | None]:
 
 
 def latency(result: Result, *, kind: str = "all", ax: Axes | None = None) -> Axes:
-    """Latency times of each scheme: mean and percentiles. ``kind``: all, read or write. Over several
+    """Latencies of each scheme: mean and percentiles. ``kind``: all, read or write. Over several
     seeds, their means with 95 % confidence intervals."""
     prefix = {"all": "latency_us", "read": "read_latency_us", "write": "write_latency_us"}[kind]
     ax = _axes(ax)

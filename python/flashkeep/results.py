@@ -75,7 +75,7 @@ class Result(Framed):
 
     @cached_property
     def series(self) -> _native.Frame:
-        """What happened when: one row for each scheme and bin of time, with requests, latency times, what
+        """What happened when: one row for each scheme and bin of time, with requests, latencies, what
         waited, flash commands by cause and how busy each die was (docs/spec/results.md, "Time series").
         ``pandas.DataFrame.from_arrow(result.series)``."""
         return self._native.series()

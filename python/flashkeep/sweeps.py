@@ -30,7 +30,7 @@ def sweep(
     """Runs a grid, or a grid file; one row for each run and scheme, in order of the grid. The rows
     are those of ``flashkeep sweep``, whoever ran what.
 
-    ``seeds`` repeats each run with this many seeds. A row is then of all of them: means, of costs and latency times the
+    ``seeds`` repeats each run with this many seeds. A row is then of all of them: means, of costs and latencies the
     ends of their 95 % confidence intervals (``waf_low``, ``waf_high``) and what they are against the first scheme, paired
     by seed (``waf_difference``, ``waf_ratio``, each with ``_low`` and ``_high``). ``rows.repetitions`` has a row for each seed.
 

@@ -20,9 +20,9 @@ def _(mo):
     # DA-RAID-5: protection that follows wear
 
     Guo et al., "DA-RAID-5: A Disturb Aware Data Protection Technique for NAND Flash Storage Systems", DATE 2013, Fig. 5 to
-    7: latency time, reads and writes beside RAID-5. A young drive needs limits on disturb and no parity; once blocks are
+    7: latency, reads and writes beside RAID-5. A young drive needs limits on disturb and no parity; once blocks are
     worn, only stripes with pages on them have parity; when most are, parity is written late. In both of these stages short
-    writes are answered from a plp cache. The paper's traces are not public in full and it prints no absolute numbers:
+    writes are answered from a PLP cache. The paper's traces are not public in full and it prints no absolute numbers:
     this is a generated workload, mostly short writes, over the life of one small drive.
     """)
     return

@@ -21,7 +21,7 @@ def _(mo):
 
     Kim et al., "DS-RAID: Efficient Parity Update Scheme for SSDs", 2011, Fig. 3. RAID-5 reads before it can write parity;
     DS-RAID writes pages where they come, with parity of the row they fall on, and reads nothing. For random writes of 12 KiB
-    the paper finds half of the latency time and 60 % fewer extra writes (parity, garbage collection); it says neither
+    the paper finds half of the latency and 60 % fewer extra writes (parity, garbage collection); it says neither
     how full its drive is nor how much over-provisioning it has. Both depend on that, so here over-provisioning is varied.
     """)
     return

@@ -86,7 +86,7 @@ pub struct CrashOptions {
     #[arg(long, value_name = "DIR")]
     pub work: Option<PathBuf>,
     /// Start over where an interrupted run would resume
-    #[arg(long, alias = "again")]
+    #[arg(long, alias = "anew")]
     pub restart: bool,
     /// Threads that check images [default: one a core]
     #[arg(long, value_name = "N", value_parser = args::threads)]

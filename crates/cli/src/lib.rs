@@ -7,6 +7,7 @@ mod convert;
 mod crash;
 mod ctl;
 mod figures;
+mod help;
 mod inspect;
 mod interrupt;
 mod life;
@@ -128,6 +129,9 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Serve(options) => serve::run(&options),
         Command::Ctl { socket, command } => ctl::run(&socket, &command),
         Command::List { what, name: None, drive: Some(drive), json } => list_on(what.as_deref(), &drive, json),
+        Command::List { name: Some(name), drive: Some(_), .. } => {
+            Err(Problem::new("--drive", format!("found with `{name}`, a drive is for the whole list of schemes")))
+        }
         Command::List { what, name, json, .. } => list(what.as_deref(), name.as_deref(), json),
     }
 }

@@ -138,7 +138,7 @@ impl LifeOptions {
             ("--drive", "drive.preset", &drive),
             ("--seed", "seed", &self.seed),
             ("--ecc", "ecc.policy", &self.ecc),
-            ("--errors", "errors.model", &self.errors),
+            ("--error-model", "errors.model", &self.errors),
             ("--arrival", "trace.arrival", &self.arrival),
             ("--capacity", "capacity.size", &self.capacity),
             ("--format", "trace.format", &self.format),

@@ -105,10 +105,10 @@ impl NewDrive {
     pub fn overrides(&self) -> Overrides {
         let model = self.model.as_ref().map(lab::path_text);
         let named = [
-            ("--model", "drive.preset", &model),
+            ("--drive", "drive.preset", &model),
             ("--size", "capacity.size", &self.size),
             ("--ecc", "ecc.policy", &self.ecc),
-            ("--errors", "errors.model", &self.errors),
+            ("--error-model", "errors.model", &self.errors),
         ];
         let given = |(option, path, value): (&str, &str, &Option<String>)| {
             value.as_ref().map(|value| (option.to_owned(), path.to_owned(), value.clone()))

@@ -101,7 +101,7 @@ fn both_spellings_of_an_option_mean_the_same_and_canaries_are_apart() {
     assert_eq!(schemes(&one), schemes(&other), "{}", stderr(&one));
     let canary = run("--schemes", "none,canary");
     assert!(stderr(&canary).contains("warning: `canary` loses data on purpose"), "{}", stderr(&canary));
-    assert!(stderr(&canary).contains("the report of another experiment in r is replaced"), "{}", stderr(&canary));
+    assert!(stderr(&canary).contains("overwriting the report of another experiment in r"), "{}", stderr(&canary));
     assert!(!stdout(&flashkeep(&here, &["list", "schemes"])).contains("canary"));
     assert!(stdout(&flashkeep(&here, &["list", "canaries"])).contains("canary"));
 }

@@ -60,7 +60,7 @@ fn write_files(here: &Path) {
         ("page.toml", drive("page_size = ", "page_size = \"5000B\" #")),
         ("drivekey.toml", drive("channels = ", "chanels = 1\nchannels = ")),
         ("job.fio", b"[a]\nsize=1m\nrwmxread=5\n".to_vec()),
-        ("size.fio", b"[a]\nrw=read\nsize=101%\n".to_vec()),
+        ("size.fio", b"[a]\nrw=read\nsize=-5%\n".to_vec()),
         ("engine.fio", b"[a]\nsize=1m\nioengine=net\n".to_vec()),
         ("variable.fio", b"[a]\nsize=${NO_SUCH_VARIABLE}\n".to_vec()),
         ("waits.fio", b"[a]\nsize=1m\nwait_for=b\n".to_vec()),
@@ -183,11 +183,11 @@ const WRONG: &[(&str, &[&str])] = &[
     ("compare disksim", &["--format"]),
     ("compare absent", &["absent", "no such file"]),
     ("compare folder", &["folder"]),
-    ("compare grid.toml", &["`flashkeep sweep` a grid"]),
+    ("inspect grid.toml", &["`flashkeep sweep` a grid"]),
     ("compare pgbnech", &["did you mean `pgbench`"]),
     // Jobs of fio, files of MQSim.
     ("compare job.fio", &["job.fio, line 3, option `rwmxread`", "did you mean `rwmixread`"]),
-    ("compare size.fio", &["size.fio, line 3, option `size`: found `101%`"]),
+    ("compare size.fio", &["size.fio, line 3, option `size`: found `-5%`"]),
     ("compare engine.fio", &["engine.fio, line 3, option `ioengine`: found `net`", "sends data over a network"]),
     ("compare variable.fio", &["variable.fio, line 2, option `size`: the variable `NO_SUCH_VARIABLE` is not set"]),
     ("inspect waits.fio", &["waits.fio, line 3, option `wait_for`: found `b`, wanted the name of a job above"]),
@@ -391,7 +391,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("torture --fault fire", &["fire", "known"]),
     ("torture --minutes 0", &["--minutes: found 0"]),
     ("torture --without anything", &["anything"]),
-    ("figures no one", &["folder experiments cannot be read"]),
+    ("figures nosuch", &["folder experiments cannot be read"]),
     ("nothing", &["nothing"]),
 ];
 

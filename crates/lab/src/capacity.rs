@@ -143,12 +143,7 @@ fn fit(experiment: &Experiment, touched: u64) -> Result<Fit, Problem> {
         let lacking = self::lacking(experiment, user, planned.iter().zip(&choices), kept)?;
         let short = |(planned, choice, most): Kept<'_>| {
             let at = choices.iter().position(|one| std::ptr::eq(one, choice)).expect("one of these");
-            Short {
-                label: crate::label::shown(&experiment.schemes[at]).to_owned(),
-                choice: choice.clone(),
-                planned: planned.clone(),
-                most,
-            }
+            Short { label: experiment.schemes[at].clone(), choice: choice.clone(), planned: planned.clone(), most }
         };
         let short: Vec<Short> = lacking.into_iter().map(short).collect();
         return Ok(match short.is_empty() {

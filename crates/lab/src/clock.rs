@@ -83,8 +83,8 @@ pub fn clock(
             open(
                 factor,
                 format!(
-                    "at recorded times x {factor}: so that `{name}`, the busiest, would be {} % busy on average",
-                    share * 100.0
+                    "at recorded times x {factor}: so that `{name}`, the busiest, would be {} busy on average, by an estimate",
+                    percent(share)
                 ),
             )
         }
@@ -179,7 +179,13 @@ pub(crate) fn gap(experiment: &Experiment, facts: &TraceFacts) -> Option<Caution
 
 /// A caution where a generator says when requests arrive, and the clock makes something else of it: points of a load axis fall together.
 pub(crate) fn rescaled(experiment: &Experiment, clock: &Clock) -> Option<Caution> {
-    if !crate::workload::is_generated(experiment) || !needs_demand(experiment.trace.arrival, 1.0) || clock.factor == 1.0 {
+    // Whoever asks for a load knows that the clock follows it.
+    let is_asked = matches!(experiment.trace.arrival, Arrival::Load(_));
+    if is_asked
+        || !crate::workload::is_generated(experiment)
+        || !needs_demand(experiment.trace.arrival, 1.0)
+        || clock.factor == 1.0
+    {
         return None;
     }
     let text = format!(

@@ -579,7 +579,7 @@ pub(crate) fn buffer_words(experiment: &Experiment) -> String {
             format!("volatile, {size}: writes are answered at once and are lost with the power until they are flushed")
         }
         BufferKind::Plp => {
-            format!("plp, {size}: writes are answered at once, power cuts lose none of them")
+            format!("PLP, {size}: writes are answered at once, power cuts lose none of them")
         }
     }
 }

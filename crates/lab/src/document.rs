@@ -224,6 +224,11 @@ impl Document {
         match node.value {
             Value::Float(number) => node.value = Value::Text(change(number)),
             Value::Integer(number) => node.value = Value::Text(change(number as f64)),
+            Value::Text(ref text) => {
+                if let Ok(number) = text.parse() {
+                    node.value = Value::Text(change(number));
+                }
+            }
             _ => {}
         }
     }

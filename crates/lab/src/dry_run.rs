@@ -36,7 +36,10 @@ pub fn dry_run(experiment: &Experiment, threads: usize) -> Result<String, Proble
     out.push_str(&wrapped(&format!("drive {}: {}", drive.name, drive.summary)));
     let slot = drive.geometry.slot_size;
     out.push_str(&format!("user capacity {}\n\n", mib(Bytes(u64::from(plan.user_slots) * slot.0))));
-    let mut rows = vec![Row { label: "scheme".into(), cells: experiment.schemes.clone() }];
+    let mut rows = vec![Row {
+        label: "scheme".into(),
+        cells: experiment.schemes.iter().map(|label| crate::label::shown(label).to_owned()).collect(),
+    }];
     let mut each = |label: &str, cell: &dyn Fn(&crate::capacity::PlannedDrive) -> String| {
         rows.push(Row { label: label.into(), cells: plan.drives.iter().map(cell).collect() });
     };

@@ -487,8 +487,9 @@ impl Experiment {
     }
 
     pub(crate) fn from_document_with(mut document: Document, overrides: &Overrides, own: Own) -> Result<Self, Problem> {
-        overrides.apply(&mut document)?;
         let mut hints = crate::renamed::bring_up(&mut document)?;
+        overrides.apply(&mut document)?;
+        hints.extend(crate::renamed::bring_over(&mut document)?);
         let (preset, drive_notes) = reading::expand_drive(&mut document, &mut hints)?;
         overrides.set(&mut document, inside_drive)?;
         crate::off::unset(&mut document, "")?;

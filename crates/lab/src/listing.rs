@@ -44,7 +44,7 @@ pub const LISTS: &[List] = &[
     List { name: "schedulers", about: "die schedulers: scheduler", entries: schedulers },
     List { name: "buffers", about: "write buffers: buffer.kind", entries: buffers },
     List { name: "ecc", about: "policies of page ECC: ecc.policy, --ecc", entries: ecc },
-    List { name: "errors", about: "models of bit errors: errors.model, --errors, reliability --model", entries: errors },
+    List { name: "errors", about: "models of bit errors: errors.model, --error-model, reliability --model", entries: errors },
     List { name: "studies", about: "studies of reliability: reliability STUDY", entries: studies },
     List { name: "payloads", about: "what pages carry: payload, --payload", entries: payloads },
 ];
@@ -104,7 +104,9 @@ pub fn schemes_on(drive: &str) -> Result<Vec<Listed>, Problem> {
     let experiment = Experiment::with(&Overrides { options: vec![option], ..Overrides::default() })?;
     let (name, drive) = (&experiment.drive.name, experiment.drive.drive());
     let on = |entry: Listed| {
-        let runs = match ssd::capacity_overhead(&drive, &ssd::protect::SchemeChoice::named(&entry.name)) {
+        let choice = ssd::protect::SchemeChoice::named(&entry.name);
+        let share = ssd::user_slots_max(&drive, &choice, &experiment.gc).and_then(|_| ssd::capacity_overhead(&drive, &choice));
+        let runs = match share {
             Ok(share) => format!("runs on {name}: redundancy takes {} of its flash", crate::quantity::percent(share)),
             Err(reason) => format!("does not run on {name}: {reason}"),
         };

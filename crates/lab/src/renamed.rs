@@ -26,13 +26,25 @@ const VALUES: [(&str, &str, &str); 3] = [
 /// # Errors
 /// A setting under both names.
 pub(crate) fn bring_up(document: &mut Document) -> Result<Vec<String>, Problem> {
+    renamed(document, false)
+}
+
+/// The same after command line options were laid over a document of present names: a former name there counts.
+///
+/// # Errors
+/// None that a document could cause.
+pub(crate) fn bring_over(document: &mut Document) -> Result<Vec<String>, Problem> {
+    renamed(document, true)
+}
+
+fn renamed(document: &mut Document, is_over: bool) -> Result<Vec<String>, Problem> {
     let mut hints = Vec::new();
     for (old, new) in PATHS {
         if !document.has(old) {
             continue;
         }
         let place = document.place_of(old);
-        if document.has(new) {
+        if document.has(new) && !is_over {
             let message = format!("was renamed to {new}, which is set as well; leave it out");
             return Err(document.locate(Problem::new(old, message)));
         }

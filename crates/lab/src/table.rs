@@ -139,6 +139,32 @@ impl Rows<'_> {
             }
         }
     }
+
+    /// Page ECC and read retry, where there is any.
+    fn page_ecc(&mut self) {
+        if self.any(|o| o.result.ecc.codewords > 0) {
+            self.each("bits corrected per codeword", |o| figure(Quantity::Plain, o.result.corrected_per_codeword()));
+            self.each("unreadable pages", |o| count(o.result.ecc.unreadable_pages));
+            self.each("decoding a read", |o| figure(Quantity::Micros, o.result.ecc.decode_us_mean));
+            self.each("ECC strength (t or LDPC parity rows), mean", |o| figure(Quantity::Plain, o.result.mean_t()));
+            self.each("units refreshed", |o| count(o.result.ecc.refreshed_units));
+        }
+        if self.any(|o| o.result.ladder.all_reads() > 0) {
+            self.each("read retries per page read, mean", |o| {
+                figure(Quantity::Plain, o.result.ladder.retries_mean().unwrap_or(0.0))
+            });
+            let steps = [
+                ("  decoded by hard decision", "hard"),
+                ("  by read retry", "retry"),
+                ("  by 2-bit soft decision", "soft_2_bit"),
+                ("  by 3-bit soft decision", "soft_3_bit"),
+                ("  by parity, or not at all", "parity"),
+            ];
+            for (label, step) in steps {
+                self.each(label, |o| count(o.result.ladder.reads.get(step).copied().unwrap_or(0)));
+            }
+        }
+    }
 }
 
 /// Characters of a line of prose.
@@ -244,28 +270,7 @@ impl Comparison {
             rows.each("  past it", |o| count(o.result.slc.past_pages));
             rows.each("  folded", |o| count(o.result.slc.folded_pages));
         }
-        if rows.any(|o| o.result.ecc.codewords > 0) {
-            rows.each("bits corrected per codeword", |o| figure(Quantity::Plain, o.result.corrected_per_codeword()));
-            rows.each("unreadable pages", |o| count(o.result.ecc.unreadable_pages));
-            rows.each("decoding a read", |o| figure(Quantity::Micros, o.result.ecc.decode_us_mean));
-            rows.each("ECC strength (t or LDPC parity rows), mean", |o| figure(Quantity::Plain, o.result.mean_t()));
-            rows.each("units refreshed", |o| count(o.result.ecc.refreshed_units));
-        }
-        if rows.any(|o| o.result.ladder.all_reads() > 0) {
-            rows.each("read retries per page read, mean", |o| {
-                figure(Quantity::Plain, o.result.ladder.retries_mean().unwrap_or(0.0))
-            });
-            let steps = [
-                ("  decoded by hard decision", "hard"),
-                ("  by read retry", "retry"),
-                ("  by 2-bit soft decision", "soft_2_bit"),
-                ("  by 3-bit soft decision", "soft_3_bit"),
-                ("  by parity, or not at all", "parity"),
-            ];
-            for (label, step) in steps {
-                rows.each(label, |o| count(o.result.ladder.reads.get(step).copied().unwrap_or(0)));
-            }
-        }
+        rows.page_ecc();
         let mut waits = crate::waits::rows(&rows.runs);
         if !waits.is_empty() {
             let cells = self.outcomes.iter().map(|o| self.marked(&o.label)).collect();

@@ -95,8 +95,8 @@ impl std::str::FromStr for Arrival {
             Some(("load", share)) => {
                 let number = |text: &str| text.trim().parse::<f64>().ok();
                 let share = share.strip_suffix('%').map_or_else(|| number(share), |percent| Some(number(percent)? / 100.0));
-                let valid = share.filter(|share| *share > 0.0 && *share <= 1.0);
-                valid.map(Arrival::Load).ok_or_else(|| format!("{}; the share is above 0 and up to 1, such as 30%", wanted()))
+                let valid = share.filter(|share| *share >= 1e-6 && *share <= 1.0);
+                valid.map(Arrival::Load).ok_or_else(|| format!("{}; the share is from 1e-6 to 1, such as 30%", wanted()))
             }
             Some(("closed", depth)) => match depth.parse::<u32>() {
                 Ok(depth @ 1..=65_536) => Ok(Arrival::Closed(depth)),

@@ -13,7 +13,7 @@ pub struct GroupCode {
     pub parity: u32,
     /// Codewords of a page stripe while every die has a good block.
     pub codewords: u32,
-    /// Pages at the end of every block that are sums of the pages before them, each of every this many: as many as a word line has
+    /// Pages at the end of every block that are sums of the pages before them, one for each this number of pages: as many as a word line has
     /// pages, or 1. A divisor of the pages of a block. 0: there are none.
     pub block: u32,
 }

@@ -181,7 +181,7 @@ pub fn capacity_overhead(drive: &Drive, scheme: &SchemeChoice) -> Result<f64, Se
 
 /// Why a spare die cannot take the place of a dead one under a scheme.
 pub(crate) const NO_SPARE_DIES: &str =
-    "it writes around a dead die, into its spare room; raid5, da-raid5 and ppc take a spare die in its place";
+    "it has no place on a die that a spare die could take; raid5, da-raid5 and ppc have, and write to it";
 
 /// Whether a spare die can take the place of a dead one: static stripes were laid out for it.
 #[must_use]

@@ -22,7 +22,7 @@ pub struct TraceSpec {
     /// Times the trace is repeated.
     pub loops: u32,
     /// How requests arrive: `auto`, `half-busy`, `recorded`, `load=SHARE`, `scaled=FACTOR` or `closed=QUEUE_DEPTH`. `load=30%`
-    /// multiplies times by one factor such that the busiest scheme works 30 % of the time; `auto` and `half-busy` by one such that
+    /// multiplies times by one factor such that the busiest scheme works 30 % of the time, by an estimate; `auto` and `half-busy` by one such that
     /// the drives are not overloaded. `recorded` keeps the load of generators.
     pub arrival: Arrival,
     /// How recorded addresses become addresses of the drive.

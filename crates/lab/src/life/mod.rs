@@ -1,6 +1,6 @@
 //! A drive's life under each scheme, from its first write to its end.
 //!
-//! The workload is repeated at this many drive writes a day. A life is a series of *epochs*: a stretch of which every program is simulated in
+//! The workload is repeated at a given number of drive writes per day. A life is a series of *epochs*: a stretch of which every program is simulated in
 //! the map, then odds of loss by formula and, at some ages, a timed run of the workload; then a *leap* that adds P/E cycles
 //! (`ssd::Session::live`, `leap`, `odds`). Blocks wear out at thresholds that they are born with (`endurance.rs`), dies and blocks that fail
 //! by themselves enter the odds by their rates (`loss.rs`).

@@ -139,7 +139,7 @@ fn costs_in_the_table_are_those_of_the_run() {
     check(&page, ["Cost", "Wear", "at the end, mean of blocks"], |_| "152".into());
     check(&page, ["Cost", "Wear", "at the end, most worn block"], |_| "203".into());
     check(&page, ["Cost", "Load", "virtual time"], |n| runs[n].replay.simulated_s.to_string());
-    check(&page, ["Cost", "Load", "dies busy"], |n| runs[n].flash.die_utilisation.to_string());
+    check(&page, ["Cost", "Load", "die utilisation"], |n| runs[n].flash.die_utilisation.to_string());
     check(&page, ["Cost", "Load", "offered load"], |n| runs[n].replay.offered_load.to_string());
 }
 
@@ -255,7 +255,7 @@ fn absent_numbers_are_dashes() {
     let absent = (String::new(), "-".to_string());
     assert_eq!(text("Cost", "Work", "write amplification (WAF)"), absent);
     assert_eq!(text("Cost", "Load", "virtual time"), absent);
-    assert_eq!(text("Cost", "Load", "dies busy"), absent);
+    assert_eq!(text("Cost", "Load", "die utilisation"), absent);
     assert_eq!(text("Cost", "Load", "offered load"), absent);
     assert_eq!(text("Cost", "Wear", "added, mean of blocks"), absent);
     assert_eq!(text("Latency", "Writes", "p99"), absent);

@@ -14,7 +14,7 @@ const FIGURES: [(&str, &str, &str); 6] = [
     ("waf", "Write amplification", "flash programs per page of the host"),
     ("energy_j", "Energy", "energy, J"),
     ("flash_erases", "Erases", "blocks erased"),
-    ("die_utilisation", "Dies busy", "share of the time"),
+    ("die_utilisation", "Die utilisation", "share of the time"),
 ];
 
 /// Curves of a plot, at most: more cannot be told apart.

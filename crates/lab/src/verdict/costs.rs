@@ -1,4 +1,4 @@
-//! What a scheme costs, as figures that can be checked against those of another.
+//! What a scheme costs, as figures that can be compared with those of another.
 
 use crate::compare::{Outcome, mib};
 use crate::experiment::Experiment;

@@ -9,7 +9,7 @@ pub(crate) fn check_from_the_beginning(faults: &Faults) -> Result<(), SetupError
     match faults.dead_die_at_request {
         0 if faults.replace_after.is_some() => {
             let what =
-                "faults.replace_after: found a time, valid is off; of a drive that is served `replace-die` replaces a dead die";
+                "faults.replace_after: found a time, valid is off; of a drive that is served `replace die` replaces a dead die";
             Err(SetupError::new(what))
         }
         0 => Ok(()),

@@ -574,7 +574,7 @@ fn mount(drive: &mut Engine<PageBuf, Flash>, setup: &Setup, saved: SimTime, rema
 }
 
 fn not_saved() -> ImageSessionError {
-    SetupError::new("plp memory could not be saved, and is not what the drive had".to_owned()).into()
+    SetupError::new("PLP memory could not be saved, and is not what the drive had".to_owned()).into()
 }
 
 /// What is under the flash of a drive in files.

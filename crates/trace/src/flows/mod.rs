@@ -178,7 +178,7 @@ pub struct Synthetic {
     pub pauses: Option<Pauses>,
     /// How much it is.
     pub amount: Amount,
-    /// A flush behind every this many writes.
+    /// A flush after each this number of writes.
     pub flush_every: Option<u64>,
     /// Whether writes must be durable when they are answered.
     pub fua: bool,
@@ -204,7 +204,7 @@ pub enum Requests {
         /// Ends before this time behind its start.
         until: Option<Nanos>,
     },
-    /// A recording, the first this many of its requests, this many times.
+    /// A recording: its first requests, repeated.
     Recorded {
         /// The recording.
         source: TraceSource,

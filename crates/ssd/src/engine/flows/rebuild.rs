@@ -236,7 +236,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     pub(crate) fn drop_parked(&mut self) -> bool {
         let Some(parked) = self.care.rebuild.take_parked() else { return false };
         let (stripe, strip) = (parked.stripe, parked.strip);
-        let may_go = self.core.grown_bad > 0 && self.is_strip_lost(stripe, strip) && !self.was_overtaken(stripe, strip);
+        let is_current = !self.was_overtaken(stripe, strip) && !self.care.rebuild.is_stale((stripe, strip));
+        let may_go = self.core.grown_bad > 0 && self.is_strip_lost(stripe, strip) && is_current;
         let page = if may_go { self.page_on_any_die(stripe) } else { None };
         match page {
             Some((log, ppn)) => self.program_parked(parked, log, ppn),

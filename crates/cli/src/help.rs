@@ -1,0 +1,148 @@
+//! Help: commands in groups, options under headings, names of the registries.
+
+use crate::args::Cli;
+use clap::CommandFactory;
+
+/// The names of a list, for help.
+fn names(list: &str) -> String {
+    let entries = lab::list(list).map(|list| (list.entries)()).unwrap_or_default();
+    entries.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The kinds of faults, for help.
+fn fault_kinds() -> String {
+    torture::FAULT_KINDS.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
+}
+
+/// Headings of the help of `compare`, with the options below each; the rest is below "Options".
+const HEADINGS: [(&str, &[&str]); 4] = [
+    (
+        "Workload",
+        &[
+            "trace_option",
+            "loops",
+            "arrival",
+            "iodepth",
+            "rate",
+            "read_share",
+            "format",
+            "columns",
+            "device",
+            "since",
+            "until",
+            "skip",
+            "first",
+            "then",
+            "beside",
+            "alone",
+        ],
+    ),
+    ("Drive and schemes", &["schemes", "drive", "capacity", "ecc", "errors", "payload", "set"]),
+    ("Repetition", &["seed", "seeds", "threads", "strict"]),
+    ("Output", &["report", "force", "full", "explain", "json", "plot", "log", "series", "dry_run"]),
+];
+
+/// Names the entries of a registry in the long help of an option.
+fn listing(command: clap::Command, option: &'static str, list: &str) -> clap::Command {
+    let known = names(list);
+    command.mut_arg(option, |a| {
+        let short = a.get_help().map(ToString::to_string).unwrap_or_default();
+        a.long_help(format!("{short}: {known}"))
+    })
+}
+
+fn with_names(command: clap::Command) -> clap::Command {
+    let named = [("schemes", "schemes"), ("drive", "drives"), ("payload", "payloads"), ("ecc", "ecc"), ("errors", "errors")];
+    let command = named.into_iter().fold(command, |command, (option, list)| listing(command, option, list));
+    let headed = |command: clap::Command, (heading, options): (&'static str, &'static [&'static str])| {
+        // `run` lacks some options of `compare`.
+        let known: Vec<&str> = options.iter().copied().filter(|id| command.get_arguments().any(|a| a.get_id() == *id)).collect();
+        known.into_iter().fold(command, |command, option| command.mut_arg(option, |a| a.help_heading(heading)))
+    };
+    HEADINGS.into_iter().fold(with_formats(command), headed)
+}
+
+fn with_formats(command: clap::Command) -> clap::Command {
+    listing(command, "format", "formats").mut_arg("trace", |a| a.long_help(trace_help()))
+}
+
+fn trace_help() -> String {
+    let (traces, generators) = (names("traces"), names("generators"));
+    format!(
+        "Path of a trace or experiment file (.toml), `-` for standard input, a bundled trace ({traces}) or a generator ({generators})"
+    )
+}
+
+/// Commands by what they are for, as the help of the program lists them.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Compare", &["compare", "run", "sweep", "life", "inspect", "convert"]),
+    ("Test", &["torture", "crash"]),
+    ("Serve", &["serve", "ctl"]),
+    ("Models and papers", &["reliability", "figures"]),
+    ("Reference", &["list", "settings", "completions", "man", "help"]),
+];
+
+/// Command lines to begin with.
+const EXAMPLES: &str = "\
+Examples:
+  flashkeep compare                                        a recorded PostgreSQL benchmark under four schemes
+  flashkeep compare my.trace --schemes all --drive qlc     your own trace
+  flashkeep serve disk --scheme ds-raid --dashboard        a block device whose dies you can kill
+  flashkeep crash --run './prog {disk}' --check './verify {image}'
+
+Documents: README.md and docs/ of the source. `flashkeep COMMAND --help` lists all options of a command.
+";
+
+/// The help of the program: commands in groups.
+fn grouped(command: clap::Command) -> clap::Command {
+    let about = |name: &str| match name {
+        "help" => "Print this help or that of a command".to_owned(),
+        _ => command.find_subcommand(name).and_then(clap::Command::get_about).map(ToString::to_string).unwrap_or_default(),
+    };
+    let lines = |(heading, names): &(&str, &[&str])| {
+        let lines: String = names.iter().map(|name| format!("  {name:<11}  {}\n", about(name))).collect();
+        format!("{heading}:\n{lines}\n")
+    };
+    let groups: String = GROUPS.iter().map(lines).collect();
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}\n\n{EXAMPLES}"
+    ))
+}
+
+/// All commands with their options, whose help has the names of the registries.
+#[must_use]
+pub fn command() -> clap::Command {
+    let lists: Vec<&str> = lab::LISTS.iter().map(|list| list.name).collect();
+    grouped(Cli::command())
+        .mut_subcommand("compare", with_names)
+        .mut_subcommand("run", with_names)
+        .mut_subcommand("reliability", |c| {
+            c.mut_arg("study", |a| a.help(format!("The study; without it, studies are listed: {}", names("studies"))))
+                .mut_arg("model", |a| a.help(format!("Model of raw bit errors: {}", names("errors"))))
+        })
+        .mut_subcommand("torture", |c| {
+            c.mut_arg("scheme", |a| a.help(format!("Schemes, separated by commas: {}", names("schemes"))))
+                .mut_arg("fault", |a| a.help(format!("Kinds of faults, separated by commas: {}", fault_kinds())))
+        })
+        .mut_subcommand("inspect", with_formats)
+        .mut_subcommand("convert", |c| {
+            let known: Vec<&str> = lab::CONVERSIONS.iter().map(|(name, _)| *name).collect();
+            with_formats(c).mut_arg("to", |a| a.help(format!("Format to write: {}", known.join(", "))))
+        })
+        .mut_subcommand("list", |c| c.mut_arg("what", |a| a.help(format!("One of: {}", lists.join(", ")))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_is_in_one_group_of_the_help() {
+        let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let command = command();
+        for name in command.get_subcommands().map(clap::Command::get_name).filter(|name| *name != "help") {
+            assert_eq!(grouped.iter().filter(|known| **known == name).count(), 1, "{name}");
+        }
+        assert_eq!(grouped.len(), command.get_subcommands().filter(|one| one.get_name() != "help").count() + 1);
+    }
+}
