@@ -47,6 +47,7 @@ fn listing(command: clap::Command, option: &'static str, list: &str) -> clap::Co
     let known = names(list);
     command.mut_arg(option, |a| {
         let short = a.get_help().map(ToString::to_string).unwrap_or_default();
+        let short = short.split(": ").next().unwrap_or_default().to_owned();
         a.long_help(format!("{short}: {known}"))
     })
 }

@@ -54,7 +54,8 @@ fn renamed(document: &mut Document, is_over: bool) -> Result<Vec<String>, Proble
         if new.ends_with("over_provisioning") {
             document.map_number(new, |share| OverProvisioning::OfRaw(share).to_string());
         }
-        hints.push(format!("{place}: `{old}` is now `{new}`"));
+        let value = document.text(new).ok().flatten().map_or(String::new(), |text| format!(" = \"{text}\""));
+        hints.push(format!("{place}: `{old}` is now `{new}{value}`"));
     }
     for (path, old, new) in VALUES {
         if !matches!(document.text(path), Ok(Some(text)) if text == old) {
@@ -83,7 +84,7 @@ mod tests {
         assert!(other.hints.is_empty());
         let hints = one.hints.join("\n");
         assert_eq!(one.hints.len(), 6, "{hints}");
-        assert!(hints.contains("old.toml:2:9: `capacity.spare` is now `capacity.over_provisioning`"), "{hints}");
+        assert!(hints.contains("old.toml:2:9: `capacity.spare` is now `capacity.over_provisioning = \"40% of raw\"`"), "{hints}");
         assert!(hints.contains("`buffer.kind = \"power-safe\"` is now `buffer.kind = \"plp\"`"), "{hints}");
     }
 

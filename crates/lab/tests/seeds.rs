@@ -198,8 +198,8 @@ fn span(sentence: &str, before: &str) -> (f64, f64) {
 fn the_answer_says_by_how_much_with_the_ends_of_the_interval() {
     let comparison = run(&format!("seeds = 4\n{}", SMALL.replace("requests = 3000", "requests = 12000")));
     let sentence = &comparison.verdict.answer[1];
-    assert!(sentence.starts_with("`ds-raid` answers") && sentence.contains("sooner than `raid5`"), "{sentence}");
-    let (least, most) = span(sentence, " % sooner");
+    assert!(sentence.starts_with("`ds-raid` has") && sentence.contains("lower mean latency than `raid5`"), "{sentence}");
+    let (least, most) = span(sentence, " % lower");
     let ratio = seeds(&comparison).paired(2, 1, "latency_us_mean").and_then(|paired| paired.ratio).expect("a ratio");
     let [low, high] = [(1.0 - ratio.high) * 100.0, (1.0 - ratio.low) * 100.0];
     assert!((least - low).abs() <= 0.5 && (most - high).abs() <= 0.5, "{sentence}: {low} to {high}");

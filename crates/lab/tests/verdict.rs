@@ -74,7 +74,7 @@ fn a_young_da_raid5_is_said_to_survive_nothing_and_to_be_young() {
     let young = of(&comparison, "da-raid5");
     assert_eq!((young.survives.dies, young.survives.life.map(|life| life.stage)), (0, Some(1)));
     assert!(young.sentence.contains("survives no loss now") && young.sentence.contains("life stage 1 of 3"));
-    assert!(comparison.verdict.answer[0].contains("only `raid5` survives"), "{:?}", comparison.verdict.answer);
+    assert!(comparison.verdict.answer[0].contains("Only `raid5` survives"), "{:?}", comparison.verdict.answer);
     let assumed = "Its endurance assumes the current stage";
     assert!(young.sentence.contains(assumed), "{}", young.sentence);
     // Old, in stage 3, it is protected, and costs what that costs.
@@ -104,7 +104,7 @@ fn after_a_lost_die_nothing_that_lost_data_or_protection_is_ranked() {
     let written = ds_raid.costs.tbw_tb.expect("it writes") * 1e12 * ds_raid.costs.waf.expect("it writes");
     assert!((written / all - 7.0 / 8.0).abs() < 1e-9, "{written} of {all}");
     assert_eq!(comparison.verdict.baseline.as_deref(), Some("ds-raid"));
-    assert!(comparison.verdict.answer[0].contains("only `ds-raid` survives"), "{:?}", comparison.verdict.answer);
+    assert!(comparison.verdict.answer[0].contains("Only `ds-raid` survives"), "{:?}", comparison.verdict.answer);
     let text = comparison.to_table();
     assert!(text.contains("none !") && text.contains(" warnings at the end, to read before any figure is believed"), "{text}");
     // The verdict, where the time goes, all figures: each says why.
