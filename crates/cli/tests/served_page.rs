@@ -140,7 +140,7 @@ fn a_file_system_crashes_with_its_drive_and_comes_back() {
     }
     let here = directory("crashed");
     let drive =
-        "flashkeep serve mydrive --create --memory --model mlc-2014 --scheme none --size 32MiB --set buffer.kind=volatile";
+        "flashkeep serve mydrive --create --memory --drive mlc-2014 --scheme none --size 32MiB --set buffer.kind=volatile";
     let served = Served::start(&here, drive);
     let block = blocks(section("Control")).into_iter().find(|block| block.contains("--disconnect\n")).expect("the page has it");
     let (cut, mounted) = block.split_once('\n').expect("lines");
@@ -211,10 +211,10 @@ fn option(written: &str) -> &str {
     match written {
         "--create [FILE.toml]" => "--create drive.toml --memory",
         "--scheme" => "--memory --scheme raid5",
-        "--model" => "--memory --size 16MiB --model mlc-2014",
+        "--drive" => "--memory --size 16MiB --drive mlc-2014",
         "--size" => "--memory --size 16MiB",
         "--ecc" => "--memory --size 16MiB --ecc fixed",
-        "--errors" => "--memory --size 16MiB --errors flares --ecc fixed",
+        "--error-model" => "--memory --size 16MiB --error-model flares --ecc fixed",
         "--set" => "--memory --size 16MiB --set buffer.kind=volatile",
         "--filled" => "--memory --filled --size 16MiB",
         "--only-create" => "--only-create --size 16MiB",

@@ -443,6 +443,7 @@ fn has_phrase(line: &str, phrase: &str) -> bool {
     let line = line.to_lowercase();
     line.match_indices(phrase).any(|(at, _)| {
         let (before, after) = (&line[..at], &line[at + phrase.len()..]);
-        !before.ends_with(is_part) && !after.starts_with(is_part) && !(phrase == "in the mean" && after.starts_with(" time"))
+        let is_other = phrase == "in the mean" && after.starts_with(" time");
+        !(before.ends_with(is_part) || after.starts_with(is_part) || is_other)
     })
 }

@@ -350,7 +350,7 @@ const WRONG: &[(&str, &[&str])] = &[
     ("compare --schemes none,none", &["none"]),
     ("compare --schemes none+nothing", &["nothing"]),
     ("compare --ecc flare", &["--ecc flare", "did you mean `flares`"]),
-    ("compare --errors flare", &["--errors flare", "did you mean `flares`"]),
+    ("compare --error-model flare", &["--error-model flare", "did you mean `flares`"]),
     ("compare --seed=-1", &["--seed -1: seed"]),
     ("compare --seeds 0", &["seeds: found 0, valid is 1 to 100"]),
     ("compare --arrival fast", &["--arrival fast", "wanted auto, half-busy"]),
