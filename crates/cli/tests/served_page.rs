@@ -284,7 +284,8 @@ fn every_command_of_the_page_is_done() {
     for kept in ["--memory", ""] {
         let here = directory(if kept.is_empty() { "commands-files" } else { "commands" });
         std::fs::write(here.join("disk.img"), vec![7; 8 << 20]).expect("room");
-        let drive = "flashkeep serve mydrive --create --size 16MiB --scheme raid5 --drive mlc-2014 --error-model flares --ecc fixed";
+        let drive =
+            "flashkeep serve mydrive --create --size 16MiB --scheme raid5 --drive mlc-2014 --error-model flares --ecc fixed";
         let served = Served::start(&here, &format!("{drive} {kept}"));
         typed(&here, "nbdcopy disk.img 'nbd+unix:///?socket=mydrive/nbd.sock'");
         let holds = |page: &u32| sh(&here, &format!("flashkeep ctl mydrive kill page {page}")).0;

@@ -39,7 +39,7 @@ pub struct Ecc {
     /// Entries of the retry table that are tried at most; the table of the error model may have fewer.
     #[serde(skip_serializing_if = "is_all_entries")]
     pub retries: u32,
-    /// Bits of the finest sensing of the ladder: 1 (hard reads alone), 2 or 3. Only LDPC codes use more than one.
+    /// Bits of the finest sensing of a read retry: 1 (hard decision alone), 2 or 3. Only LDPC codes use more than one.
     #[serde(skip_serializing_if = "is_three")]
     pub soft_bits: u32,
     /// Under `predicted`: standard deviation of the error of the predicted references, in units of the error model.

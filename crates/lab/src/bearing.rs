@@ -69,13 +69,17 @@ fn lacking(outcome: &Outcome, user_slots: u32) -> Vec<String> {
     }
     let spare = u64::from(geometry.slots()).saturating_sub(u64::from(user_slots));
     if run.warm_up.steady != Some(true) && run.host.write_pages < spare {
-        lacking.push(format!("{} pages were written, and the spare has {}", grouped(run.host.write_pages), grouped(spare)));
+        lacking.push(format!(
+            "{} pages were written, and over-provisioning has {}",
+            grouped(run.host.write_pages),
+            grouped(spare)
+        ));
     }
     lacking.extend(drift(run));
     if run.warm_up.steady == Some(false) {
         let waf = run.warm_up.waf.unwrap_or_default();
         lacking.push(format!(
-            "write amplification was still moving, at {waf:.2}, when the workload had written {} of the spare before it was measured",
+            "write amplification was still moving, at {waf:.2}, when the workload had written {} of over-provisioning before it was measured",
             percent(run.warm_up.pages as f64 / spare.max(1) as f64)
         ));
     }

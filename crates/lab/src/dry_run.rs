@@ -59,17 +59,24 @@ pub fn dry_run(experiment: &Experiment, threads: usize) -> Result<String, Proble
     let preconditioned = slots * experiment.precondition.fill.min(1.0);
     out.push('\n');
     out.push_str(&wrapped(&format!(
-        "{} runs: {count} schemes under {} seed{}, {} in parallel; memory about {}; at least {} page operations, {} of them to \
+        "{} run{}: {count} scheme{} under {} seed{}, {} in parallel; memory about {}; at least {} page operations, {} of them to \
          precondition the drives, and more where GC runs",
         count * experiment.seeds as usize,
+        plural(count * experiment.seeds as usize),
+        plural(count),
         experiment.seeds,
-        if experiment.seeds == 1 { "" } else { "s" },
+        plural(experiment.seeds as usize),
         threads.min(count * experiment.seeds as usize),
         mib(Bytes((slots * a_slot) as u64)),
         grouped(pages as u64),
         grouped(preconditioned as u64)
     )));
     Ok(out)
+}
+
+/// The ending of a noun after a number.
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }
 
 #[cfg(test)]

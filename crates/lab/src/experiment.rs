@@ -223,10 +223,10 @@ pub struct EccSpec {
     /// Entries of the retry table that are tried at most.
     #[serde(skip_serializing_if = "is_all_entries")]
     pub retries: u32,
-    /// Bits of the finest sensing of the ladder: 1 (hard reads alone), 2 or 3. Only LDPC codes use more than one.
+    /// Bits of the finest sensing of a read retry: 1 (hard decision alone), 2 or 3. Only LDPC codes use more than one.
     #[serde(skip_serializing_if = "is_finest")]
     pub soft_bits: u32,
-    /// Under ladder `predicted`: standard deviation of the error of the predicted references, in units of the error model.
+    /// Under `predicted`: standard deviation of the error of the predicted references, in units of the error model.
     #[serde(skip_serializing_if = "is_exact")]
     pub prediction_sigma: f64,
     /// Options of policies, by policy name.
