@@ -266,6 +266,12 @@ fn lists_come_from_the_registries() {
         let entries = all[list.name].as_array().expect("a list");
         assert_eq!(entries.iter().map(|entry| entry["name"].as_str().expect("a text")).collect::<Vec<_>>(), names);
     }
+    // One entry has its options, the list has none.
+    let [all, one] =
+        [&["list", "schemes"][..], &["list", "schemes", "raid5"]].map(|arguments| stdout(&flashkeep(&here, arguments)));
+    assert!(!all.contains("data_strips =") && one.starts_with("raid5 ") && one.contains("data_strips ="), "{one}");
+    let absent = flashkeep(&here, &["list", "schemes", "raid55"]);
+    assert!(code(&absent) == 2 && stderr(&absent).contains("did you mean `raid5`"), "{}", stderr(&absent));
     let on_tlc = stdout(&flashkeep(&here, &["list", "schemes", "--drive", "tlc-ganged"]));
     let after =
         |name: &str| on_tlc.lines().skip_while(|line| !line.starts_with(name)).nth(1).unwrap_or_default().trim().to_owned();
