@@ -522,7 +522,7 @@ pub struct TortureOptions {
     #[arg(long, value_name = "M", default_value = "1")]
     pub minutes: f64,
     /// Run N scenarios, however long they take
-    #[arg(long, value_name = "N", conflicts_with = "minutes", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", conflicts_with = "minutes")]
     pub scenarios: Option<u64>,
     /// Run one scenario, as a campaign would
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["minutes", "scenarios", "exhaustive"])]

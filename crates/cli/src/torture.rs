@@ -33,6 +33,9 @@ pub fn run(options: &TortureOptions) -> Result<ExitCode, Problem> {
     if !(options.minutes > 0.0 && options.minutes <= 1e6) {
         return Err(Problem::new("--minutes", format!("found {}, valid are more than 0 and up to 1000000", options.minutes)));
     }
+    if options.scenarios == Some(0) && options.into.is_none() {
+        return Err(Problem::new("--scenarios", "found 0, at least one scenario is needed"));
+    }
     warn_of_canaries(options.scheme.iter().map(String::as_str));
     torture::quiet_panics();
     if let Some(number) = options.scenario {
