@@ -196,7 +196,7 @@ fn no_die_is_replaced_before_its_time_or_under_a_scheme_that_has_no_use_for_it()
         let refused =
             Session::new(&Setup { faults, ..setup(scheme, drive(8, 32, 8, 1), 0.3) }).err().map(|error| error.to_string());
         let refused = refused.unwrap_or_default();
-        assert!(refused.starts_with(&format!("faults.replace_after: scheme {scheme}: it writes around")), "{refused}");
+        assert!(refused.starts_with(&format!("faults.replace_after: scheme {scheme}: it has no place")), "{refused}");
     }
 }
 
