@@ -67,10 +67,10 @@ pub fn command_line(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Whether progress and notes are left out.
+/// The option `--quiet`.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// Whether progress and notes are left out.
+/// True under `--quiet`: the program prints no progress and no notes.
 fn is_quiet() -> bool {
     QUIET.load(Relaxed)
 }

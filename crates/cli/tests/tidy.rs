@@ -441,13 +441,14 @@ fn fewer_comments_begin_with_a_clause() {
     assert!(count <= CLAUSES, "{count} comments begin with `What`, {CLAUSES} did: name the thing instead");
 }
 
-/// Whether a line has a phrase between other characters than letters, hyphens and underscores; options of the command line are none.
+/// True if a line contains the phrase as whole words. Hyphens and underscores belong to words, so options and names do not match.
 fn has_phrase(line: &str, phrase: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     let line = line.to_lowercase();
     line.match_indices(phrase).any(|(at, _)| {
         let (before, after) = (&line[..at], &line[at + phrase.len()..]);
-        let is_other = phrase == "in the mean" && after.starts_with(" time");
-        !(before.ends_with(is_part) || after.starts_with(is_part) || is_other)
+        // "In the mean time" is another phrase.
+        let is_mean_time = phrase == "in the mean" && after.starts_with(" time");
+        !(before.ends_with(is_part) || after.starts_with(is_part) || is_mean_time)
     })
 }

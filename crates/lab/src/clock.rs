@@ -62,6 +62,7 @@ pub fn clock(
 ) -> Clock {
     let open = |factor, said: String| Clock { pace: Pace::Open, factor, said, is_each: false };
     let closed = |depth, said: String| Clock { pace: Pace::Closed { depth }, factor: 1.0, said, is_each: false };
+    let busiest = schemes.iter().max_by(|a, b| a.1.least_s().total_cmp(&b.1.least_s()));
     match arrival {
         Arrival::Recorded => open(1.0, "at recorded times".into()),
         Arrival::Scaled(factor) => open(factor, format!("at recorded times x {factor}")),
@@ -74,7 +75,6 @@ pub fn clock(
             }
         },
         Arrival::Load(share) => {
-            let busiest = schemes.iter().max_by(|a, b| a.1.least_s().total_cmp(&b.1.least_s()));
             let Some((name, demand)) = busiest.filter(|(_, demand)| demand.least_s() > 0.0) else {
                 return open(1.0, "at recorded times".into());
             };
@@ -90,8 +90,7 @@ pub fn clock(
         }
         Arrival::Auto | Arrival::HalfBusy => {
             let for_none = quotable(none.map_or(0.0, |d| stretch(d.least_s(), NONE_BUSY, duration_s)));
-            let slowest = schemes.iter().max_by(|a, b| a.1.least_s().total_cmp(&b.1.least_s()));
-            match slowest {
+            match busiest {
                 Some((name, demand)) if arrival == Arrival::Auto => {
                     let factor = quotable(stretch(demand.least_s(), ANY_BUSY, duration_s));
                     if factor > for_none {

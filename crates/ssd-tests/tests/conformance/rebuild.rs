@@ -32,6 +32,16 @@ fn cases(seed: u64) -> Vec<(String, Setup)> {
     all
 }
 
+/// Fails each other die than `first` on a fork of its own: no page may be wrong or lost.
+fn survives_each_other_die(session: &Session, first: DieId, name: &str) {
+    for second in (0..DIES as u16).map(DieId).filter(|&die| die != first) {
+        let mut fork = session.clone();
+        fork.fail(Failure::Die(second));
+        let found = fork.read_back();
+        assert_eq!((found.wrong, &found.lost[..]), (None, &[][..]), "{name}, then {second}");
+    }
+}
+
 /// Runs half of the workload, loses a die, and runs the rest.
 fn lose_under_load(setup: &Setup, commands: &[HostCommand], die: DieId) -> (Session, ssd::RunResult) {
     let faults = Faults { dead_die: Some(die.0), dead_die_at_request: commands.len() as u64 / 2, ..setup.faults };
@@ -59,12 +69,7 @@ fn when_a_rebuild_is_done_another_die_may_die() {
                 session.check_counts();
                 let found = session.audit().unwrap_or_else(|what| panic!("{name}: {what}"));
                 assert_eq!((found.broken, found.uncovered), (0, 0), "{name}");
-                for second in (0..DIES as u16).map(DieId).filter(|&die| die != first) {
-                    let mut fork = session.clone();
-                    fork.fail(Failure::Die(second));
-                    let found = fork.read_back();
-                    assert_eq!((found.wrong, &found.lost[..]), (None, &[][..]), "{name}, then {second}");
-                }
+                survives_each_other_die(&session, first, &name);
             }
         }
     }
@@ -174,12 +179,7 @@ fn on_a_spare_die_all_is_rebuilt_and_another_die_may_die() {
             let width = options.map_or(DIES - 1, |strips| strips.parse().expect("a number"));
             assert_eq!(away_from_home(&session, width), Vec::<u32>::new(), "{name}");
             assert_eq!(session.audit().map(|found| (found.broken, found.uncovered)), Ok((0, 0)), "{name}");
-            for second in (0..DIES as u16).map(DieId).filter(|&die| die != first) {
-                let mut fork = session.clone();
-                fork.fail(Failure::Die(second));
-                let found = fork.read_back();
-                assert_eq!((found.wrong, &found.lost[..]), (None, &[][..]), "{name}, then {second}");
-            }
+            survives_each_other_die(&session, first, &name);
         }
     }
 }
