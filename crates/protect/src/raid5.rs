@@ -48,6 +48,8 @@ const MOST_AUTO: u32 = 31;
 pub(crate) struct Raid5 {
     dies: u32,
     by_dies: Divider,
+    /// Stripes of a round: as many as it takes until the next stripe begins on the die that the first began on.
+    by_round: Divider,
     n: u32,
     parity_rule: ParityRule,
     read_around: Option<ReadAround>,
@@ -69,14 +71,25 @@ impl Raid5 {
         shape.need_one_slot_per_page(options)?;
         let most = shape.dies - 1;
         let n = options.number_or_auto("data_strips", 1..=most)?.unwrap_or(most.min(MOST_AUTO));
-        Ok(Self { dies: shape.dies, by_dies: Divider::new(shape.dies), n, parity_rule: ParityRule::Request, read_around: None })
+        Ok(Self::narrow(shape.dies, n))
     }
+
+    /// Stripes of `n` data strips on `dies` dies.
+    pub(crate) fn narrow(dies: u32, n: u32) -> Self {
+        let by_round = Divider::new(dies / common_divisor(dies, n + 1));
+        Self { dies, by_dies: Divider::new(dies), by_round, n, parity_rule: ParityRule::Request, read_around: None }
+    }
+}
+
+/// The greatest common divisor of two numbers of which one is not 0.
+fn common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
 #[cfg(test)]
 impl Raid5 {
     pub(crate) fn over(dies: u32) -> Self {
-        Self { dies, by_dies: Divider::new(dies), n: dies - 1, parity_rule: ParityRule::Request, read_around: None }
+        Self::narrow(dies, dies - 1)
     }
 }
 
@@ -85,11 +98,15 @@ impl StripeScheme for Raid5 {
         self.n
     }
 
-    /// Left-symmetric rotation: the parity of stripe s sits on die (D-1-s) mod D, data follow it.
-    /// Where stripes are narrower than the drive, every run of D stripes still puts N + 1 strips
-    /// on each die.
+    /// Left-symmetric rotation: with N + 1 = D the parity of stripe s sits on die (D-1-s) mod D, data follow it.
+    ///
+    /// A narrower stripe begins on the die after the last one of the stripe before, so that consecutive stripes keep all dies busy.
+    /// Each round (the stripes after which a stripe would begin where the first did) moves by one die to the left. D stripes,
+    /// counted from 0, put N + 1 strips on each die, and one parity.
     fn die_of(&self, stripe: StripeId, strip: u32) -> DieId {
-        let parity = self.dies - 1 - self.by_dies.split(stripe.0).1;
+        let (round, in_round) = self.by_round.split(stripe.0);
+        let left = self.by_dies.split(round).1;
+        let parity = self.by_dies.split(in_round * (self.n + 1) + 2 * self.dies - 1 - left).1;
         let place = if strip == self.n { parity } else { parity + 1 + strip };
         DieId(if place < self.dies { place } else { place - self.dies } as u16)
     }
@@ -170,9 +187,37 @@ mod tests {
         assert_eq!(parity_dies, StripSet::first(5));
     }
 
+    /// Catches a rotation of narrow stripes by one die for each stripe, under which 64 strips in a row use 33 of 64 dies; and one
+    /// that leaves parities on few dies.
+    #[test]
+    fn consecutive_narrow_stripes_use_all_dies_and_parity_visits_all() {
+        for (dies, n) in [(64, 31), (5, 4), (12, 7), (7, 2), (9, 5), (33, 31), (6, 1)] {
+            let (scheme, width) = (Raid5::narrow(dies, n), n + 1);
+            let strips = |stripe| (0..width).map(move |strip| (StripeId(stripe), strip));
+            for first in 0..2 * dies {
+                let side_by_side = dies / width;
+                let used: std::collections::BTreeSet<u32> = (first..first + side_by_side)
+                    .flat_map(strips)
+                    .map(|(stripe, strip)| scheme.die_of(stripe, strip).0.into())
+                    .collect();
+                let overlap = u32::from(side_by_side > 1);
+                assert!(
+                    used.len() as u32 >= side_by_side * width - overlap,
+                    "{dies} dies, {n} data strips, stripe {first}: {used:?}"
+                );
+            }
+            let (mut all, mut parities) = (vec![0; dies as usize], vec![0; dies as usize]);
+            for (stripe, strip) in (0..dies).flat_map(strips) {
+                all[scheme.die_of(stripe, strip).index()] += 1;
+                parities[scheme.die_of(stripe, strip).index()] += u32::from(strip == n);
+            }
+            assert_eq!((all, parities), (vec![width; dies as usize], vec![1; dies as usize]), "{dies} dies, {n} data strips");
+        }
+    }
+
     #[test]
     fn narrow_stripes_use_all_dies_alike_and_move_to_dies_they_do_not_use() {
-        let scheme = Raid5 { n: 3, ..Raid5::over(7) };
+        let scheme = Raid5::narrow(7, 3);
         let mut strips_on = [0; 7];
         for (stripe, strip) in (0..7).flat_map(|stripe| (0..4).map(move |strip| (StripeId(stripe), strip))) {
             strips_on[scheme.die_of(stripe, strip).index()] += 1;

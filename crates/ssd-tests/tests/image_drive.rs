@@ -175,7 +175,7 @@ fn what_is_no_plp_memory_of_the_drive_is_refused_by_name() {
     };
     let expect = |said: String, what: &str| assert!(said.contains(".memory: ") && said.contains(what), "{said}; wanted {what}");
     expect(said(&|bytes| bytes[0] ^= 1), "byte 0, magic: found [");
-    expect(said(&|bytes| bytes[8] = 9), "byte 8, version: found 9, valid is 5");
+    expect(said(&|bytes| bytes[8] = 9), "byte 8, version: found 9, valid is 6");
     expect(said(&|bytes| bytes[20] ^= 1), "byte 4092, header_crc: found ");
     let both = |bytes: &mut Vec<u8>| [4100, 4612].into_iter().for_each(|byte| bytes[byte] ^= 1);
     expect(said(&both), "byte 4096, record of a state: its checksum is that of other bytes");

@@ -14,8 +14,8 @@ pub(crate) struct Replacements {
     due: Vec<(DieId, SimTime)>,
     /// When a die was replaced last.
     last: Option<SimTime>,
-    /// Strips that were away from their dies when this was last looked at since.
-    away: Option<u32>,
+    /// Strips that were lost, or away from their dies, when this was last looked at since.
+    out: Option<u32>,
 }
 
 impl Replacements {
@@ -39,13 +39,13 @@ impl Replacements {
     /// The die was replaced.
     pub fn done(&mut self, die: DieId, now: SimTime) {
         self.due.retain(|&(other, _)| other != die);
-        (self.last, self.away) = (Some(now), None);
+        (self.last, self.out) = (Some(now), None);
     }
 
-    /// This many strips are away from their dies. True if there are any, and fewer than when this was last looked at.
-    pub fn are_fewer(&mut self, away: u32) -> bool {
-        let before = self.away.replace(away);
-        away > 0 && before.is_none_or(|before| away < before)
+    /// This many strips are lost, or away from their dies. True if there are any, and fewer than when this was last looked at.
+    pub fn are_fewer(&mut self, out: u32) -> bool {
+        let before = self.out.replace(out);
+        out > 0 && before.is_none_or(|before| out < before)
     }
 
     /// When a die was replaced last.

@@ -16,7 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 const MAGIC: [u8; 8] = *b"FKMEMORY";
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// Bytes of the header.
 const HEADER: usize = 4096;
 const CRC_AT: usize = HEADER - 4;

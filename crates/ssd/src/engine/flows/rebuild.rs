@@ -173,6 +173,10 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
                 self.solve_again(stripe, strip);
                 continue;
             }
+            if self.is_home_taken(stripe, strip) {
+                self.care.rebuild.strip_is_left((stripe, strip));
+                continue;
+            }
             let Some(ppn) = self.core.map.take_page(log, Stream::Host) else {
                 self.start_collecting_if_short(log);
                 self.care.rebuild.park_again(parked);

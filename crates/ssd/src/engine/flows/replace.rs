@@ -125,19 +125,33 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         self.is_strip_lost(stripe, strip) || self.is_strip_away(stripe, strip)
     }
 
+    /// Whether another strip of the stripe lies on the die of this one, and is to be copied back to a replaced die. That may lack the
+    /// room: then this strip stays where it is, or lost, because two strips of a stripe on one die survive no loss of it.
+    pub(crate) fn is_home_taken(&self, stripe: StripeId, strip: u32) -> bool {
+        let home = self.home_of(stripe, strip);
+        let is_there = |other: u32| match self.place_of_strip(stripe, other) {
+            Place::At(slot) => Some(self.core.device.grid.die_of(self.core.device.grid.page_of(slot).0)) == home,
+            Place::Unmapped | Place::Missing => false,
+        };
+        (0..=self.stripe_scheme().data_strips())
+            .any(|other| other != strip && self.is_strip_away(stripe, other) && is_there(other))
+    }
+
     /// A rebuild has ended: if it left nothing undone, dies that were replaced are like any other. A strip that was on its way to another
-    /// die when its own was replaced has got there in the meantime: all stripes are walked again, as long as fewer are found elsewhere.
+    /// die when its own was replaced has got there in the meantime, and one whose die was taken may find it free: all stripes are walked
+    /// again, as long as fewer strips lack their place.
     pub(crate) fn note_whole(&mut self) {
         if self.core.device.losses.lacking().is_empty() || !self.care.rebuild.rests() {
             return;
         }
-        let stripes = || (0..self.stripe_count()).map(StripeId);
-        let strips = 0..=self.stripe_scheme().data_strips();
-        let away = |stripe| strips.clone().filter(|&strip| self.is_strip_away(stripe, strip)).count() as u32;
-        let away: u32 = stripes().map(away).sum();
-        if self.care.replacements.are_fewer(away) {
+        let strips = |stripe| (0..=self.stripe_scheme().data_strips()).map(move |strip| (stripe, strip));
+        let all = (0..self.stripe_count()).map(StripeId).flat_map(strips);
+        let is_out =
+            |&(stripe, strip): &(StripeId, u32)| self.is_strip_wanted(stripe, strip) && self.home_of(stripe, strip).is_some();
+        let out = all.filter(is_out).count() as u32;
+        if self.care.replacements.are_fewer(out) {
             self.rebuild_stripes();
-        } else if away == 0 && self.care.rebuild_left(&self.core) == 0 {
+        } else if out == 0 && self.care.rebuild_left(&self.core) == 0 {
             self.core.device.losses.all_rebuilt();
         }
     }
