@@ -79,7 +79,7 @@ def table(rows: fk.Frame) -> str:
         cells = [str(rows[OVER][at]), str(rows[LOAD][at]), f"`{scheme}`"]
         for column in COLUMNS:
             mean, low = rows[column][at], rows[f"{column}_low"][at]
-            unsteady = column == "waf" and "does not bear figures of its flash" in (rows["warnings"][at] or "")
+            unsteady = column == "waf" and "wrote too little to judge" in (rows["warnings"][at] or "")
             cells.append(f"{mean:.4g} +- {mean - low:.2g}{' !' if unsteady else ''}")
         for column in COLUMNS:
             low, high = rows[f"{column}_ratio_low"][at], rows[f"{column}_ratio_high"][at]

@@ -606,5 +606,12 @@ impl FromArgMatches for StudyOptions {
 /// What is wrong with them, or the help that they ask for.
 pub fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
     let words = [OsString::from("flashkeep")].into_iter().chain(words);
-    Cli::from_arg_matches(&crate::help::command().try_get_matches_from(words)?)
+    let matches = crate::help::command().try_get_matches_from(words).map_err(|mut error| {
+        // Behind `--` there are options of fio: a misspelt option of ours is none of them.
+        if error.kind() == clap::error::ErrorKind::UnknownArgument {
+            error.remove(clap::error::ContextKind::Suggested);
+        }
+        error
+    })?;
+    Cli::from_arg_matches(&matches)
 }

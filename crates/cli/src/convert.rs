@@ -7,6 +7,25 @@ use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
+/// Standard output. A reader that goes away (`| head`) ends the program without a word.
+struct Quiet<W: Write>(W);
+
+impl<W: Write> Write for Quiet<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes).inspect_err(end_if_gone)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush().inspect_err(end_if_gone)
+    }
+}
+
+fn end_if_gone(error: &std::io::Error) {
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
+        std::process::exit(0);
+    }
+}
+
 /// Writes a workload in another format.
 ///
 /// # Errors
@@ -18,7 +37,8 @@ pub fn run(options: &ConvertOptions) -> Result<ExitCode, Problem> {
     }
     let line = progress::Ticker::new("requests written");
     let mut out: Box<dyn Write> = match &options.out {
-        None => Box::new(BufWriter::new(std::io::stdout().lock())),
+        None => Box::new(Quiet(BufWriter::new(std::io::stdout().lock()))),
+        Some(path) if path.as_os_str() == "-" => Box::new(Quiet(BufWriter::new(std::io::stdout().lock()))),
         Some(path) => {
             let file = OpenOptions::new().write(true).create_new(true).open(path);
             let file = file.map_err(|error| Problem::new("--out", format!("{} cannot be written: {error}", path.display())))?;

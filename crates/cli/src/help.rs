@@ -114,7 +114,7 @@ fn grouped(command: clap::Command) -> clap::Command {
 #[must_use]
 pub fn command() -> clap::Command {
     let lists: Vec<&str> = lab::LISTS.iter().map(|list| list.name).collect();
-    grouped(Cli::command())
+    with_signs(grouped(Cli::command()))
         .mut_subcommand("compare", with_names)
         .mut_subcommand("run", with_names)
         .mut_subcommand("reliability", |c| {
@@ -131,6 +131,17 @@ pub fn command() -> clap::Command {
             with_formats(c).mut_arg("to", |a| a.help(format!("Format to write: {}", known.join(", "))))
         })
         .mut_subcommand("list", |c| c.mut_arg("what", |a| a.help(format!("One of: {}", lists.join(", ")))))
+}
+
+/// Options whose value may begin with `-`: a negative number reaches the check of its option, which says what is valid.
+fn with_signs(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        let is_value =
+            arg.get_action().takes_values() && !arg.is_positional() && arg.get_num_args().is_none_or(|n| n == 1.into());
+        if is_value { arg.allow_negative_numbers(true) } else { arg }
+    });
+    let names: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_signs))
 }
 
 #[cfg(test)]

@@ -27,20 +27,35 @@ pub(crate) const KIND: &str = "unborne";
 
 /// A caution where what is written does not bear a figure of flash; `user_slots` are what the host may use. Where nothing is written there is
 /// none: no figure is made of it.
-pub(crate) fn caution(outcome: &Outcome, user_slots: u32) -> Option<Caution> {
+pub(crate) fn caution(outcome: &Outcome, user_slots: u32, is_generated: bool) -> Option<Caution> {
     let run = &outcome.result;
     if run.host.write_pages == 0 || energy_of_writing(run) < ENERGY_OF_WRITING {
         return None;
     }
     let lacking = lacking(outcome, user_slots);
-    let text = format!(
-        "the run of `{}` does not bear figures of its flash: {}. Nothing is said of its endurance, energy or write amplification against others; a \
-         longer workload bears them (`--loops 10`, more `generate.requests`)",
-        outcome.label,
-        lacking.join("; ")
-    );
+    let remedy = if is_generated { REMEDIES[0] } else { REMEDIES[1] };
+    let text = format!("`{}` {TOO_LITTLE}: {}{remedy}", outcome.label, lacking.join("; "));
     let scheme = Some(outcome.label.clone());
     (!lacking.is_empty()).then_some(Caution { level: Level::Warning, scheme, not_comparable: None, kind: KIND, text })
+}
+
+/// A run that is too short, in words.
+const TOO_LITTLE: &str = "wrote too little to judge its write amplification, endurance and energy";
+
+/// How to get a run that is long enough, of a generator and of others.
+const REMEDIES: [&str; 2] = [
+    ". They are marked with ! and not ranked; more `generate.requests` make the run long enough",
+    ". They are marked with ! and not ranked; a longer recording makes the run long enough, or `--loops 10`, which repeats this one",
+];
+
+/// The cautions as sentences. Of several runs that are too short the last sentence alone says how to get longer ones.
+pub(crate) fn told(cautions: &[Caution]) -> Vec<String> {
+    let last = cautions.iter().rposition(|caution| caution.kind == KIND);
+    let told = |(at, caution): (usize, &Caution)| {
+        let remedy = REMEDIES.iter().find(|remedy| caution.kind == KIND && Some(at) != last && caution.text.ends_with(*remedy));
+        remedy.map_or(&*caution.text, |remedy| &caution.text[..caution.text.len() - remedy.len()]).to_owned()
+    };
+    cautions.iter().enumerate().map(told).collect()
 }
 
 fn energy_of_writing(run: &RunResult) -> f64 {
@@ -59,19 +74,19 @@ fn lacking(outcome: &Outcome, user_slots: u32) -> Vec<String> {
     let few = PROGRAMMED_BLOCKS * u64::from(geometry.dies()) * u64::from(geometry.pages_per_block);
     if programs < few {
         lacking.push(format!(
-            "{} pages were programmed for the host, fewer than {PROGRAMMED_BLOCKS} blocks of each die have",
-            grouped(programs)
+            "{} programmed for the host, fewer than {PROGRAMMED_BLOCKS} blocks of each die have",
+            counted(programs, "page was", "pages were")
         ));
     }
     let (erases, few): (u64, u64) = (run.flash.erases.values().sum(), ERASED_BLOCKS * u64::from(geometry.dies()));
     if erases < few {
-        lacking.push(format!("{} blocks were erased, fewer than {ERASED_BLOCKS} of each die", grouped(erases)));
+        lacking.push(format!("{} erased, fewer than {ERASED_BLOCKS} of each die", counted(erases, "block was", "blocks were")));
     }
     let spare = u64::from(geometry.slots()).saturating_sub(u64::from(user_slots));
     if run.warm_up.steady != Some(true) && run.host.write_pages < spare {
         lacking.push(format!(
-            "{} pages were written, and over-provisioning has {}",
-            grouped(run.host.write_pages),
+            "{} written, and over-provisioning has {}",
+            counted(run.host.write_pages, "page was", "pages were"),
             grouped(spare)
         ));
     }
@@ -86,6 +101,11 @@ fn lacking(outcome: &Outcome, user_slots: u32) -> Vec<String> {
     lacking
 }
 
+/// A number with a word that fits it.
+fn counted(count: u64, one: &str, several: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{} {several}", grouped(count)) }
+}
+
 /// That write amplification is not one figure: of the halves of the run. A recording whose loops were found to be alike has phases instead.
 fn drift(run: &RunResult) -> Option<String> {
     if run.warm_up.is_phased && run.warm_up.steady == Some(true) {
@@ -93,7 +113,7 @@ fn drift(run: &RunResult) -> Option<String> {
     }
     let (one, other) = halves(&run.batches)?;
     let is_apart = (one - other).abs() > HALVES_APART * one.min(other);
-    is_apart.then(|| format!("write amplification is {one:.2} in its first half and {other:.2} in its second"))
+    is_apart.then(|| format!("write amplification is {one:.2} in its first half and {other:.2} in its second, without what the write buffer held at the end"))
 }
 
 /// Write amplification of the halves of a run; `None` where one of them wrote nothing.
@@ -192,6 +212,22 @@ mod tests {
         assert_eq!(batch_means(vec![(1.0, 1.0); 7]), None, "too few");
         assert_eq!(batch_means(vec![(0.0, 0.0); 40]), None, "nothing was written");
         assert_eq!(batch_means(vec![(3.0, 2.0); 40]), Some(Interval { mean: 1.5, half_width: 0.0 }));
+    }
+
+    #[test]
+    fn the_remedy_of_runs_that_are_too_short_is_told_once() {
+        let caution = |scheme: &str, kind, text: String| Caution {
+            level: Level::Warning,
+            scheme: Some(scheme.into()),
+            not_comparable: None,
+            kind,
+            text,
+        };
+        let short =
+            |scheme: &str| caution(scheme, KIND, format!("`{scheme}` {TOO_LITTLE}: {}{}", "1 block was erased", REMEDIES[1]));
+        let told = told(&[short("a"), caution("b", "late", "late.".into()), short("b")]);
+        assert_eq!(told[0], format!("`a` {TOO_LITTLE}: 1 block was erased"));
+        assert!(told[1] == "late." && told[2].ends_with(REMEDIES[1]), "{told:?}");
     }
 
     #[test]

@@ -1,27 +1,28 @@
 //! Replays one workload over several schemes: equal capacity, history, seed and clock.
 
+mod said;
+
 use crate::capacity::{Plan, PlannedDrive, plan, refused};
 use crate::caution::Caution;
 use crate::clock::{Clock, clock, needs_demand};
-use crate::experiment::{Experiment, Fairness};
+use crate::experiment::Experiment;
 use crate::flows::{self, FlowOutcome, Playing};
 use crate::forks::Drives;
 use crate::problem::Problem;
 use crate::request_log::RequestLog;
 use crate::seeds::{self, Seeds};
 use crate::series::aligned;
-use crate::textual::{Arrival, BufferSize};
+use crate::textual::Arrival;
 use crate::verdict::Verdict;
 use crate::warm_up;
 use crate::workload::{self, TraceFacts, Workload};
+pub(crate) use said::{buffer_words, mib};
+use said::{cautions, fairness, notes, touched_share};
 use ssd::protect::SchemeChoice;
-use ssd::{
-    AnsweredRequest, Buffer, BufferKind, Demand, HistoryProgress, RunResult, RunSeries, SeriesResult, Session, Setup, Standing,
-};
+use ssd::{AnsweredRequest, Demand, HistoryProgress, RunResult, RunSeries, SeriesResult, Session, Setup, Standing};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use trace::AddressMap;
-use vocab::Bytes;
 
 /// What the caller provides: the results do not depend on it.
 pub struct Bench<'a> {
@@ -195,7 +196,7 @@ pub(crate) fn compare_on(
     let (outcomes, series): (Vec<Outcome>, Vec<_>) = ran.next().expect("there is a first repetition").1.into_iter().unzip();
     let first = Experiment { seeds: 1, ..experiment.clone() };
     let one = |experiment: Experiment, trace: TraceFacts, outcomes: Vec<Outcome>| {
-        let mut cautions = cautions(&experiment, (&trace, plan.user_slots), &clock, &outcomes);
+        let mut cautions = cautions(&experiment, &workload, (&trace, plan.user_slots), &clock, &outcomes);
         cautions.extend(flows::ends_apart(&workload, &outcomes));
         Comparison {
             fairness: fairness(&experiment, &plan, &clock, &outcomes),
@@ -366,6 +367,7 @@ impl Runs<'_> {
 
     /// One clock for all: from what the workload asks of `none` and of each compared scheme.
     fn clock(&self, prepared: &[Prepared]) -> Result<Clock, Problem> {
+        crate::clock::check(self.experiment.trace.arrival, self.workload.duration_s())?;
         let none = prepared.iter().find(|p| p.label == "none").map(|p| p.demand);
         let none = match none {
             Some(demand) => demand,
@@ -379,7 +381,24 @@ impl Runs<'_> {
         let demands: Vec<_> = prepared.iter().filter_map(|p| Some((p.label.clone(), p.demand?))).collect();
         let arrival = self.experiment.trace.arrival;
         let one = clock(arrival, (self.workload.duration_s(), self.workload.depth()), none, &demands);
+        let one = match arrival {
+            Arrival::Load(share) if self.workload.flows().is_empty() => self.at_load(prepared, one, share)?,
+            _ => one,
+        };
         Ok(crate::clock::of_flows(self.workload, arrival, one))
+    }
+
+    /// The clock under which the busiest scheme has this load.
+    fn at_load(&self, prepared: &[Prepared], estimate: Clock, share: f64) -> Result<Clock, Problem> {
+        let least_s = |p: &Prepared| p.demand.map_or(0.0, |demand| demand.least_s());
+        let Some(index) = (0..prepared.len()).max_by(|&a, &b| least_s(&prepared[a]).total_cmp(&least_s(&prepared[b]))) else {
+            return Ok(estimate);
+        };
+        let busiest = &prepared[index];
+        crate::clock::at_load(estimate, share, &busiest.label, &mut |clock| {
+            let flash = self.replay(index, &mut busiest.session.clone(), clock, None)?.flash;
+            Ok(flash.die_utilisation.max(flash.channel_utilisation))
+        })
     }
 
     /// Runs every scheme under every seed; for each seed the facts of its workload and results in the experiment's order.
@@ -529,171 +548,4 @@ fn peak_rss_mib() -> Option<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib / 1024.0)
-}
-
-fn user_capacity(experiment: &Experiment, plan: &Plan) -> String {
-    mib(Bytes(u64::from(plan.user_slots) * experiment.drive.geometry.slot_size.0))
-}
-
-fn fairness(experiment: &Experiment, plan: &Plan, clock: &Clock, outcomes: &[Outcome]) -> Vec<String> {
-    let user = user_capacity(experiment, plan);
-    let flash = match experiment.capacity.fairness {
-        Fairness::EqualRaw => {
-            let raw = mib(plan.reference.geometry.raw_size());
-            format!("equal raw flash ({raw}) and equal user capacity ({user}) for every scheme: parity reduces over-provisioning")
-        }
-        Fairness::EqualOp => format!(
-            "equal user capacity ({user}) and equal over-provisioning after parity for every scheme: \
-             raw flash for redundancy comes on top"
-        ),
-    };
-    vec![
-        format!("capacity: {flash}"),
-        format!("write buffer: the same for every scheme, {}", buffer_words(experiment)),
-        format!(
-            "history: one seed ({}) and one preconditioning rule for every scheme; `--seeds 5` says how much of the figures is chance",
-            experiment.seed
-        ),
-        format!("arrival: one clock for every scheme, {}; measured: {}", clock.said, crate::clock::measured(clock, outcomes)),
-    ]
-}
-
-/// What the write buffer is and does.
-pub(crate) fn buffer_words(experiment: &Experiment) -> String {
-    let drive = experiment.drive.drive();
-    let mut size = experiment.buffer.on(&drive).size.to_string();
-    if experiment.buffer.size == BufferSize::Auto {
-        let arithmetic = format!(
-            "{} program units of {} for each of {} dies",
-            Buffer::UNITS_PER_DIE,
-            Buffer::program_unit(&drive),
-            drive.geometry.dies()
-        );
-        let least = format!("the least for {arithmetic}");
-        let is_least = experiment.buffer.on(&drive).size == Buffer::USUAL_LEAST;
-        size = format!("{size} ({})", if is_least { least } else { arithmetic });
-    }
-    match experiment.buffer.kind {
-        BufferKind::Off => "none: writes are answered when flash has them".into(),
-        BufferKind::Volatile => {
-            format!("volatile, {size}: writes are answered at once and are lost with the power until they are flushed")
-        }
-        BufferKind::Plp => {
-            format!("PLP, {size}: writes are answered at once, power cuts lose none of them")
-        }
-    }
-}
-
-/// Share of what the host may use that the workload may touch.
-fn touched_share(workload: &Workload, plan: &Plan) -> f64 {
-    (workload.touched() as f64 / f64::from(plan.user_slots.max(1))).min(1.0)
-}
-
-/// Share of the user capacity that is as good as all of it.
-const ALL_TOUCHED: f64 = 0.99;
-
-fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan, outcomes: &[Outcome]) -> Vec<String> {
-    let mut notes: Vec<String> = experiment.left_out.iter().chain(&experiment.hints).cloned().collect();
-    if plan.added_blocks > 0 {
-        notes.push(format!(
-            "capacity: {} more blocks per plane than over-provisioning asks for, the least with which garbage collection has room",
-            plan.added_blocks
-        ));
-    }
-    notes.push(format!(
-        "life: of the flash of each scheme as replayed ({} for `{}`), {} rated P/E cycles, wear even over blocks; \
-         N times the flash lasts N times as long",
-        mib(plan.drives[0].drive.geometry.raw_size()),
-        crate::label::shown(&experiment.schemes[0]),
-        experiment.drive.endurance.0
-    ));
-    let touched = touched_share(workload, plan);
-    if touched < ALL_TOUCHED {
-        notes.push(format!(
-            "workload: it touches {} of the {} that the host may use; the rest is cold data, which preconditioning wrote",
-            crate::quantity::percent(touched),
-            user_capacity(experiment, plan)
-        ));
-    }
-    if experiment.alone && workload.flows().len() < 2 {
-        notes.push("alone: the workload is one flow, which runs alone as it is".into());
-    }
-    notes.extend(warmed(outcomes));
-    if workload.folds(experiment, plan.user_slots) {
-        let user = user_capacity(experiment, plan);
-        notes.push(format!("addresses: the workload exceeds {user} and is folded into it (modulo)"));
-    }
-    notes.extend(workload.notes().iter().map(|note| format!("workload: {note}")));
-    let facts = workload.facts();
-    if facts.ignored_lines > 0 {
-        notes.push(format!("trace: {} lines ask for nothing and are left out", facts.ignored_lines));
-    }
-    if facts.clamped > 0 {
-        notes.push(format!("trace: {} requests out of order are moved to the time of the one before", facts.clamped));
-    }
-    if facts.clipped_gaps > 0 {
-        let gaps = if facts.clipped_gaps == 1 {
-            "one gap between requests is".into()
-        } else {
-            format!("{} gaps between requests are", facts.clipped_gaps)
-        };
-        notes.push(format!(
-            "trace: {gaps} clipped to trace.max_gap; {} in all left out",
-            crate::quantity::seconds(facts.clipped_s)
-        ));
-    }
-    if facts.loops > 1 {
-        notes.push(format!("trace: repeated {} times", facts.loops));
-    }
-    notes
-}
-
-/// How much of the workload was replayed before it was measured; `None` where nothing was.
-fn warmed(outcomes: &[Outcome]) -> Option<String> {
-    let of = |outcome: &Outcome| {
-        let (warm_up, measured) = (&outcome.result.warm_up, outcome.result.host.requests.values().sum::<u64>());
-        let waf = warm_up.waf.filter(|_| warm_up.pages > 0)?;
-        let pages = crate::table::grouped(warm_up.pages);
-        let share = crate::quantity::percent(measured as f64 / (measured + warm_up.requests).max(1) as f64);
-        Some(format!(
-            "{pages} pages under `{}` (then write amplification was {waf:.2}, and {share} of all requests are measured)",
-            outcome.label
-        ))
-    };
-    let told: Vec<String> = outcomes.iter().filter_map(of).collect();
-    (!told.is_empty()).then(|| format!("warm-up: before it is measured the workload wrote {}", told.join(", ")))
-}
-
-/// A size in whole MiB.
-pub(crate) fn mib(size: Bytes) -> String {
-    format!("{:.0} MiB", size.0 as f64 / f64::from(1 << 20))
-}
-
-/// What makes numbers worth less than they seem to be: of each run, then of the workload.
-fn cautions(
-    experiment: &Experiment,
-    (facts, user_slots): (&TraceFacts, u32),
-    clock: &Clock,
-    outcomes: &[Outcome],
-) -> Vec<Caution> {
-    let mut cautions: Vec<Caution> =
-        outcomes.iter().flat_map(|outcome| crate::caution::implied(&outcome.label, &outcome.result)).collect();
-    if matches!(experiment.trace.arrival, Arrival::Closed(_)) {
-        cautions.extend(outcomes.iter().filter_map(|outcome| crate::caution::idle_dies(&outcome.label, &outcome.result)));
-    }
-    cautions.extend(outcomes.iter().flat_map(|outcome| flows::cautions(&outcome.label, &outcome.result, &outcome.flows)));
-    cautions.extend(outcomes.iter().filter_map(|outcome| crate::bearing::caution(outcome, user_slots)));
-    let planned: Vec<&PlannedDrive> = outcomes.iter().map(|outcome| &outcome.planned).collect();
-    cautions.extend(crate::capacity::caution(experiment, &planned));
-    cautions.extend(crate::clock::rescaled(experiment, clock));
-    cautions.extend(crate::clock::gap(experiment, facts));
-    cautions.extend(facts.doubts.iter().map(|text| Caution {
-        level: crate::caution::Level::Warning,
-        scheme: None,
-        not_comparable: None,
-        kind: "units",
-        text: format!("the workload: {text}"),
-    }));
-    cautions.sort_by_key(|caution| caution.level);
-    cautions
 }

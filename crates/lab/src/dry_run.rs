@@ -44,7 +44,7 @@ pub fn dry_run(experiment: &Experiment, threads: usize) -> Result<String, Proble
         rows.push(Row { label: label.into(), cells: plan.drives.iter().map(cell).collect() });
     };
     each("raw flash", &|one| mib(one.drive.geometry.raw_size()));
-    each("capacity overhead", &|one| percent(one.capacity_overhead));
+    each("capacity overhead", &|one| crate::quantity::tenths(one.capacity_overhead));
     each("over-provisioning after parity", &|one| percent(of_user(one.op_after_parity_of_raw)));
     out.push_str(&aligned(&rows));
     let slots: f64 = plan.drives.iter().map(|one| f64::from(one.drive.geometry.slots())).sum();
@@ -98,7 +98,7 @@ mod tests {
         let told = planned(text);
         let raw: Vec<String> = comparison.outcomes.iter().map(|o| mib(o.planned.drive.geometry.raw_size())).collect();
         for part in
-            [&raw[0], &raw[1], "6 runs: 2 schemes under 3 seeds, 2 in parallel", "workload uniform: 1 000 requests", "12 %"]
+            [&raw[0], &raw[1], "6 runs: 2 schemes under 3 seeds, 2 in parallel", "workload uniform: 1 000 requests", "12.5 %"]
         {
             assert!(told.contains(part), "{part}: {told}");
         }

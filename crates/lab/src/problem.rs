@@ -124,6 +124,13 @@ impl Problem {
     }
 }
 
+/// A text without the numbers that operating systems give their errors: `(os error 2)` says nothing beyond the words before it.
+fn without_numbers(text: &str) -> String {
+    let mut parts = text.split(" (os error ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.split_once(')').map_or(part, |(_, rest)| rest))
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let position = self.place.as_ref().and_then(|place| place.position.as_ref());
@@ -133,9 +140,10 @@ impl fmt::Display for Problem {
                 None => write!(f, "{}: ", place.source)?,
             }
         }
+        let message = without_numbers(&self.message);
         match self.field.as_str() {
-            "" => write!(f, "{}", self.message)?,
-            field => write!(f, "{field}: {}", self.message)?,
+            "" => write!(f, "{message}")?,
+            field => write!(f, "{field}: {message}")?,
         }
         if let Some(p) = position {
             let number = p.line.to_string();

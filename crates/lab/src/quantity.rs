@@ -89,6 +89,12 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
+/// A share in percent, with one decimal unless that is 0: of sums that a reader checks, as 1/8.
+pub(crate) fn tenths(share: f64) -> String {
+    let percent = format!("{:.1}", 100.0 * share);
+    format!("{} %", percent.trim_end_matches(".0"))
+}
+
 /// The ends of the interval of a ratio: three digits or so, in one number where they look alike.
 pub(crate) fn ratio_span(low: f64, high: f64) -> String {
     let (low, high) = (short(low), short(high));
@@ -117,6 +123,8 @@ pub enum Quantity {
     Terabytes,
     /// A share of 1.
     Share,
+    /// A share to a tenth of a percent.
+    Tenths,
     /// An energy in joules.
     Joules,
 }
@@ -136,6 +144,7 @@ impl Quantity {
             Quantity::Years => seconds(value * YEAR_S),
             Quantity::Terabytes => bytes(value * 1e12),
             Quantity::Share => percent(value),
+            Quantity::Tenths => tenths(value),
             Quantity::Joules => joules(value),
         }
     }
@@ -149,7 +158,7 @@ impl Quantity {
             Quantity::Seconds => scaled(time_unit(value * 1e6), 1e6),
             Quantity::Years => scaled(time_unit(value * YEAR_S * 1e6), YEAR_S * 1e6),
             Quantity::Terabytes => scaled(bytes_unit(value * 1e12), 1e12),
-            Quantity::Share => (0.01, " %"),
+            Quantity::Share | Quantity::Tenths => (0.01, " %"),
             Quantity::Joules => joules_unit(value),
         }
     }

@@ -5,7 +5,7 @@ use crate::quantity::{Quantity, percent, times};
 use crate::table::{Row, aligned, grouped, wrapped};
 use crate::textual::Arrival;
 use crate::verdict::SchemeVerdict;
-use ssd::Latency;
+use ssd::{Latency, Pace};
 use vocab::Bytes;
 
 /// Samples that lie beyond a percentile at least, if it is to be shown.
@@ -73,7 +73,7 @@ impl<'a> Screen<'a> {
         self.heading("protection");
         self.words("die failures survived", |one| one.survives.dies.to_string());
         self.words("power loss", |one| one.survives.power_cuts.short().into());
-        self.words("capacity overhead", |one| tenths(one.costs.capacity_overhead));
+        self.words("capacity overhead", |one| Quantity::Tenths.show(one.costs.capacity_overhead));
         if self.comparison.verdict.schemes.iter().any(|one| one.costs.rebuild.is_some()) {
             self.words("rebuild, pages written", |one| {
                 let told = one
@@ -103,7 +103,7 @@ impl<'a> Screen<'a> {
 
     /// Throughput follows the drive where requests wait for answers; else it is the workload's own.
     fn throughput(&mut self) {
-        if matches!(self.comparison.experiment.trace.arrival, Arrival::Closed(_)) {
+        if matches!(self.comparison.clock.pace, Pace::Closed { .. }) {
             let slot = self.comparison.experiment.drive.geometry.slot_size.0;
             self.heading("throughput");
             self.figure("requests/s", Quantity::Plain, |o| o.throughput(slot).0);
@@ -132,6 +132,12 @@ impl<'a> Screen<'a> {
         self.figure("flash power, mW", Quantity::Plain, |o| {
             Some(1e3 * o.energy_j() / o.result.flash.rested_s).filter(|power| power.is_finite())
         });
+        let last = self.rows.last_mut().expect("a row was added");
+        for (cell, one) in last.cells.iter_mut().zip(&self.comparison.verdict.schemes) {
+            if one.costs.unborne && !cell.ends_with('!') {
+                cell.push_str(" !");
+            }
+        }
     }
 
     fn waits(&mut self) {
@@ -143,12 +149,6 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// A share in percent with one decimal, unless that is 0.
-fn tenths(share: f64) -> String {
-    let percent = format!("{:.1}", 100.0 * share);
-    format!("{} %", percent.trim_end_matches(".0"))
-}
-
 /// Utilisation of the busiest scheme's dies below which a reader is told that the drive is lightly loaded.
 const LIGHT_LOAD: f64 = 0.15;
 
@@ -156,7 +156,7 @@ impl Comparison {
     /// A line that says that the drive is lightly loaded, where requests keep times of their own.
     fn light_load(&self) -> Option<String> {
         let busiest = self.outcomes.iter().map(|one| one.result.flash.die_utilisation).fold(0.0, f64::max);
-        let is_paced = !matches!(self.experiment.trace.arrival, Arrival::Closed(_));
+        let is_paced = self.clock.pace == Pace::Open && !matches!(self.experiment.trace.arrival, Arrival::Load(_));
         (is_paced && busiest > 0.0 && busiest < LIGHT_LOAD).then(|| {
             format!(
                 "The drive is lightly loaded: dies of the busiest scheme work {} of the time. Differences in latency grow with the load: \
@@ -185,9 +185,10 @@ impl Comparison {
         }
         let answer: String = self.verdict.answer.iter().chain(&self.light_load()).map(|sentence| wrapped(sentence)).collect();
         let waits = if explain { format!("\n{}", aligned(&crate::waits::rows(&screen.runs))) } else { String::new() };
-        let warnings: String = self.warnings().iter().map(|text| wrapped(&format!("WARNING: {text}"))).collect();
+        let warnings: String =
+            crate::bearing::told(&self.cautions).iter().map(|text| wrapped(&format!("WARNING: {text}"))).collect();
         let table = aligned(&screen.rows);
-        format!("{}\n{answer}\n{table}{waits}\n{}{warnings}{}", self.setup(), self.flows_text(), self.checks())
+        format!("{}\n{answer}\n{table}{waits}\n{}{warnings}{}", self.setup(), self.flows_text(), self.checks(explain))
     }
 
     /// What was run, in two lines.
@@ -198,16 +199,21 @@ impl Comparison {
         let kinds: Vec<String> =
             kinds.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{} {name}", of_all(*count))).collect();
         let planned = &self.outcomes[0].planned;
-        let over_provisioning = crate::over_provisioning::of_user(planned.op_of_raw);
+        let op = |of_raw: f64| percent(crate::over_provisioning::of_user(of_raw));
+        let over_provisioning = match planned.capacity_overhead > 0.0 {
+            true => format!("{} ({} after parity)", op(planned.op_of_raw), op(planned.op_after_parity_of_raw)),
+            false => op(planned.op_of_raw),
+        };
         let seeds = self
             .seeds
             .as_ref()
             .map(|_| format!("; seeds {}: means with 95 % confidence intervals", crate::seeds::range(&self.experiment)));
+        let seconds = trace.duration_s * self.clock.factor;
+        let lasts = if seconds > 0.0 { format!(" in {}", Quantity::Seconds.show(seconds)) } else { String::new() };
         wrapped(&format!(
-            "{}: {} requests in {} ({}), footprint {}, {}{}",
+            "{}: {} requests{lasts} ({}), footprint {}, {}{}",
             trace.name,
             grouped(trace.requests),
-            Quantity::Seconds.show(trace.duration_s * self.clock.factor),
             kinds.join(", "),
             mib(Bytes(trace.footprint_bytes)),
             self.pace(),
@@ -218,15 +224,20 @@ impl Comparison {
             self.experiment.drive.summary,
             mib(Bytes(self.user_capacity())),
             mib(planned.drive.geometry.raw_size()),
-            percent(over_provisioning),
+            over_provisioning,
             self.outcomes[0].label
         ))
     }
 
     /// How requests come, in words.
     fn pace(&self) -> String {
-        match self.experiment.trace.arrival {
-            Arrival::Closed(depth) => format!("queue depth {depth}"),
+        let (is_generated, seconds) =
+            (crate::workload::is_generated(&self.experiment), self.trace.duration_s * self.clock.factor);
+        match self.clock.pace {
+            _ if self.clock.is_each => "each flow by its own clock".into(),
+            Pace::Closed { depth } => format!("queue depth {depth}"),
+            Pace::Open if is_generated => format!("{} requests/s", Quantity::Plain.show(self.trace.requests as f64 / seconds)),
+            Pace::Open if crate::described::is_described(&self.experiment) => "the pace of its description".into(),
             _ if self.clock.factor > 1.0 => format!("{} slower than recorded", times(self.clock.factor)),
             _ if self.clock.factor < 1.0 => format!("{} faster than recorded", times(1.0 / self.clock.factor)),
             _ => "recorded pace".into(),
@@ -234,7 +245,7 @@ impl Comparison {
     }
 
     /// What was verified, what was held equal, and how to go on.
-    fn checks(&self) -> String {
+    fn checks(&self, is_explained: bool) -> String {
         let sum = |of: fn(&Outcome) -> u64| self.repetitions().iter().flat_map(|one| &one.outcomes).map(of).sum::<u64>();
         let (reads, wrong) = (sum(|o| o.result.oracle.checked_reads), sum(|o| o.result.oracle.mismatches));
         let capacity = match self.experiment.capacity.fairness {
@@ -246,10 +257,11 @@ impl Comparison {
             Some(_) => format!("seeds {}", crate::seeds::range(&self.experiment)),
             None => format!("seed {}", self.experiment.seed),
         };
-        let equal = format!("held equal: {capacity}, write buffer, preconditioning, arrival times, {seeds}");
-        format!(
-            "{verified}\n{equal}\nmore: --explain (latency breakdown), --full (all tables and notes), --seeds 5 (confidence intervals)\n"
-        )
+        let arrival = if self.clock.pace == Pace::Open { "arrival times" } else { "queue depth" };
+        let equal = format!("held equal: {capacity}, write buffer, preconditioning, {arrival}, {seeds}");
+        let explain = if is_explained { "" } else { "--explain (latency breakdown), " };
+        let more = if self.seeds.is_some() { "" } else { ", --seeds 5 (confidence intervals)" };
+        format!("{verified}\n{equal}\nmore: {explain}--full (all tables and notes){more}\n")
     }
 }
 

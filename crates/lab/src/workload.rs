@@ -296,8 +296,7 @@ impl Workload {
         let scanned = tape.scan((left_out, slot_size), KEEP_REQUESTS, progress).map_err(|e| trace_problem(&e))?;
         let footprint = &scanned.footprint;
         if footprint.counts().requests == 0 {
-            let field = if matches!(tape, Tape::Generated { .. }) { "generate.requests" } else { "trace.source" };
-            return Err(Problem::new(field, "found 0 requests, at least 1 is needed"));
+            return Err(experiment.trace.leaves_nothing(is_generated(experiment)));
         }
         let touched = match &tape {
             // A generator means its whole range, whether or not each slot was drawn.

@@ -2,6 +2,7 @@
 
 use crate::flows::FlowsBy;
 use crate::paths::{path_of, path_text};
+use crate::problem::{Problem, printable};
 use crate::textual::Arrival;
 use serde::{Deserialize, Serialize};
 use vocab::Nanos;
@@ -22,7 +23,7 @@ pub struct TraceSpec {
     /// Times the trace is repeated.
     pub loops: u32,
     /// How requests arrive: `auto`, `half-busy`, `recorded`, `load=SHARE`, `scaled=FACTOR` or `closed=QUEUE_DEPTH`. `load=30%`
-    /// multiplies times by one factor such that the busiest scheme works 30 % of the time, by an estimate; `auto` and `half-busy` by one such that
+    /// multiplies times by one factor such that dies of the busiest scheme work 30 % of the time, found in runs ahead; `auto` and `half-busy` by one such that
     /// the drives are not overloaded. `recorded` keeps the load of generators.
     pub arrival: Arrival,
     /// How recorded addresses become addresses of the drive.
@@ -100,6 +101,32 @@ pub enum Order {
     Recorded,
     /// All by their times, in memory: four million requests at most.
     Sorted,
+}
+
+impl TraceSpec {
+    /// The problem of a workload without a request: the settings that leave requests out, where there are any.
+    pub(crate) fn leaves_nothing(&self, is_generated: bool) -> Problem {
+        let settings = [
+            ("device", self.device.is_some()),
+            ("since", self.since.is_some()),
+            ("until", self.until.is_some()),
+            ("skip", self.skip > 0),
+            ("first", self.first.is_some()),
+        ];
+        let used = settings.iter().filter(|(_, is_used)| *is_used).map(|(name, _)| format!("`trace.{name}`"));
+        let used = used.collect::<Vec<_>>().join(", ");
+        match (used.as_str(), is_generated) {
+            ("", true) => Problem::new("generate.requests", "found 0 requests, at least 1 is needed"),
+            ("", false) => Problem::new("trace.source", "found 0 requests, at least 1 is needed"),
+            _ => {
+                let source = printable(&self.source);
+                let text = format!(
+                    "{used}: no request of `{source}` is left; `flashkeep inspect` prints how many it has, its duration and devices"
+                );
+                Problem::new("trace", text)
+            }
+        }
+    }
 }
 
 impl Default for TraceSpec {

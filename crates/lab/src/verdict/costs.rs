@@ -16,6 +16,12 @@ pub struct Costs {
     pub latency_us_mean: Option<f64>,
     /// Latency that one read in a hundred exceeds, in microseconds; `None` without reads.
     pub read_latency_us_p99: Option<f64>,
+    /// The same of writes.
+    pub write_latency_us_p99: Option<f64>,
+    /// By how much of itself the mean latency may be off within one run; 0 where its batches do not tell, and of several runs.
+    pub latency_off: f64,
+    /// The same of write amplification.
+    pub waf_off: f64,
     /// Requests answered in a second of virtual time.
     pub requests_per_s: Option<f64>,
     /// Data read and written by the host in a second of virtual time, in MB (10^6 bytes).
@@ -82,6 +88,9 @@ impl Costs {
         Self {
             latency_us_mean: answered.then_some(r.host.latency_us.mean),
             read_latency_us_p99: (r.host.read_latency_us.count > 0).then_some(r.host.read_latency_us.p99),
+            write_latency_us_p99: (r.host.write_latency_us.count > 0).then_some(r.host.write_latency_us.p99),
+            latency_off: off(crate::bearing::latency_us(r)),
+            waf_off: off(crate::bearing::waf(r)),
             requests_per_s,
             mb_per_s,
             waf: r.flash.waf,
@@ -115,6 +124,9 @@ impl Costs {
         Self {
             latency_us_mean: mean(|costs| costs.latency_us_mean),
             read_latency_us_p99: mean(|costs| costs.read_latency_us_p99),
+            write_latency_us_p99: mean(|costs| costs.write_latency_us_p99),
+            latency_off: 0.0,
+            waf_off: 0.0,
             requests_per_s: mean(|costs| costs.requests_per_s),
             mb_per_s: mean(|costs| costs.mb_per_s),
             waf: mean(|costs| costs.waf),
@@ -129,6 +141,11 @@ impl Costs {
             unborne: all.iter().any(|costs| costs.unborne),
         }
     }
+}
+
+/// By how much of itself a figure may be off, as the batches of its run tell; 0 where they do not.
+fn off(interval: Option<Interval>) -> f64 {
+    interval.filter(|interval| interval.mean > 0.0).map_or(0.0, |interval| interval.half_width / interval.mean)
 }
 
 fn programs_for(outcome: &Outcome) -> Vec<(String, f64)> {
@@ -196,6 +213,15 @@ impl Measure {
         (self.of)(costs).filter(|_| self.may_judge(costs))
     }
 
+    /// By how much of itself it may be off, as the batches of its run tell.
+    pub(super) fn off(&self, costs: &Costs) -> f64 {
+        match self.key {
+            "latency_us_mean" => costs.latency_off,
+            "waf" | "tbw_tb" | "dwpd" | "endurance_years" => costs.waf_off,
+            _ => 0.0,
+        }
+    }
+
     /// Whether something may be concluded from it.
     #[must_use]
     pub fn may_judge(&self, costs: &Costs) -> bool {
@@ -226,8 +252,16 @@ pub const MEASURES: &[Measure] = &[
         key: "read_latency_us_p99",
         title: "p99 read latency",
         better: Better::Less,
-        decides: false,
+        decides: true,
         of: |costs| costs.read_latency_us_p99,
+        quantity: Quantity::Micros,
+    },
+    Measure {
+        key: "write_latency_us_p99",
+        title: "p99 write latency",
+        better: Better::Less,
+        decides: true,
+        of: |costs| costs.write_latency_us_p99,
         quantity: Quantity::Micros,
     },
     Measure {
@@ -284,7 +318,7 @@ pub const MEASURES: &[Measure] = &[
         better: Better::Less,
         decides: true,
         of: |costs| Some(costs.capacity_overhead),
-        quantity: Quantity::Share,
+        quantity: Quantity::Tenths,
     },
     Measure {
         key: "energy_j",

@@ -178,18 +178,20 @@ fn baseline(schemes: &[SchemeVerdict]) -> Option<&SchemeVerdict> {
 /// Costs that differ by less than this share count as equal where there is one seed: most of what chance makes of them stays below.
 const EQUIVALENCE_BAND: f64 = 0.03;
 
-/// Whether a cost is better than another, `others`, by more than the equivalence band.
-fn is_lower(better: Better, own: f64, others: f64) -> bool {
-    match better {
-        Better::Less => own < others * (1.0 - EQUIVALENCE_BAND),
-        Better::More => others < own * (1.0 - EQUIVALENCE_BAND),
-    }
+/// Whether a cost of `one` is better than that of `other` by more than the equivalence band, and by more than both may be off. `None` where
+/// one of them lacks it.
+fn is_lower(measure: &Measure, one: &Costs, other: &Costs, of: impl Fn(&Costs) -> Option<f64>) -> Option<bool> {
+    let band = EQUIVALENCE_BAND.max(measure.off(one).hypot(measure.off(other)));
+    let (own, others) = of(one).zip(of(other))?;
+    Some(match measure.better {
+        Better::Less => own < others * (1.0 - band),
+        Better::More => others < own * (1.0 - band),
+    })
 }
 
 /// Whether a cost of one scheme is better than that of another by more than the equivalence band.
 fn is_better(one: &SchemeVerdict, other: &SchemeVerdict, measure: &Measure) -> bool {
-    let pair = measure.judged(&one.costs).zip(measure.judged(&other.costs));
-    pair.is_some_and(|(own, others)| is_lower(measure.better, own, others))
+    is_lower(measure, &one.costs, &other.costs, |costs| measure.judged(costs)).unwrap_or(false)
 }
 
 /// Whether a scheme survives no less than another, costs no more in anything, and is better in something, each beyond the equivalence
@@ -201,11 +203,10 @@ fn dominates(one: &SchemeVerdict, other: &SchemeVerdict) -> bool {
         return false;
     }
     for measure in MEASURES.iter().filter(|measure| measure.decides) {
-        let (Some(own), Some(others)) = ((measure.of)(&one.costs), (measure.of)(&other.costs)) else { continue };
-        if is_lower(measure.better, others, own) {
+        if is_lower(measure, &other.costs, &one.costs, measure.of).unwrap_or(false) {
             return false;
         }
-        is_better |= is_lower(measure.better, own, others);
+        is_better |= is_lower(measure, &one.costs, &other.costs, measure.of).unwrap_or(false);
     }
     is_better
 }

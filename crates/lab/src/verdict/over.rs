@@ -256,6 +256,8 @@ mod tests {
             seeds.set(scheme, "latency_us_mean", &[500.0, 520.0, 540.0]);
             seeds.set(scheme, "tbw_tb", &[5.0, 5.2, 5.1]);
             seeds.set(scheme, "energy_j", &[1.0, 1.1, 1.2]);
+            seeds.set(scheme, "read_latency_us_p99", &[900.0, 910.0, 905.0]);
+            seeds.set(scheme, "write_latency_us_p99", &[900.0, 910.0, 905.0]);
         }
         seeds
     }
@@ -273,6 +275,10 @@ mod tests {
         assert_eq!(dominated(&seeds), None);
         seeds.set(2, "energy_j", &[0.9, 1.0, 1.09]);
         assert_eq!(dominated(&seeds).as_deref(), Some("ds-raid"));
+        // Sooner on average, and its slowest reads later.
+        seeds.set(2, "read_latency_us_p99", &[1000.0, 1010.0, 1005.0]);
+        assert_eq!(dominated(&seeds), None);
+        seeds.set(2, "read_latency_us_p99", &[900.0, 910.0, 905.0]);
         // Sooner on average, and no more.
         seeds.set(2, "latency_us_mean", &[400.0, 530.0, 530.0]);
         assert_eq!(dominated(&seeds), None);

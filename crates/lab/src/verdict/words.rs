@@ -124,6 +124,7 @@ pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>, is_shown
     match survivors.as_slice() {
         [] if comparable().next().is_none() => answer.push("No scheme can be compared with another.".into()),
         [] => answer.push("None of the schemes that can be compared survives a die failure.".into()),
+        [_] if schemes.len() == 1 => {}
         [only] => answer.push(format!(
             "Only `{}` survives a die failure, among the schemes that can be compared{}.",
             only.scheme,
@@ -152,7 +153,7 @@ pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>, is_shown
         .collect();
     if !dominated.is_empty() {
         let how = match seeded {
-            Seeded::Once => " (one seed; differences below 3 % count as none)",
+            Seeded::Once => " (one seed; differences below 3 %, or within what a run may be off, count as none)",
             Seeded::Often => "",
         };
         answer.push(format!("Dominated in this run{how}: {}.", listed(&dominated)));

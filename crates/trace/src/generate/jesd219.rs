@@ -10,7 +10,7 @@ use vocab::{Bytes, SECTOR_BYTES, Stream};
 
 pub(super) const KIND: GeneratorKind = GeneratorKind {
     name: "jesd219-like",
-    about: "enterprise endurance workload: 0.5 to 64 KiB, half of it to 5 % of the range",
+    about: "enterprise endurance workload: 0.5 to 64 KiB, half of it to 5 % of the range; writes only, unless read_fraction is set",
     build: |workload, _| {
         let range = workload.slots * (workload.slot_size.0 / SECTOR_BYTES);
         if range < LEAST.0 / SECTOR_BYTES {

@@ -14,7 +14,7 @@ use vocab::{Bytes, SECTOR_BYTES, Stream};
 
 pub(super) const KIND: GeneratorKind = GeneratorKind {
     name: "mobile-like",
-    about: "runs of bulk sequential reads beside bursts of small writes that hit few dies; request_size (of writes), mobile",
+    about: "runs of bulk sequential reads beside bursts of small writes that hit few dies; writes only, unless read_fraction is set; request_size (of writes), mobile",
     build: |workload, stream| Ok(Box::new(MobileShape::new(workload, stream)?)),
 };
 
