@@ -97,7 +97,7 @@ impl<P: SessionPayload> Drive<P> {
             RebuiltBy::Stripes => {
                 let all_have_homes = || (0..self.stripe_count()).map(StripeId).all(has_homes);
                 let any_away = || (0..self.stripe_count()).map(StripeId).any(|stripe| self.has_strips_away(stripe));
-                let is_placed = || all_have_homes() && self.two_strips_on_a_die().is_none() && !any_away();
+                let is_placed = || all_have_homes() && self.two_strips_on_a_die(|_| true).is_none() && !any_away();
                 stripes.scheme().survives_dies() > 0 && is_placed()
             }
             RebuiltBy::Collection => !self.writes_to_lost_blocks(),
@@ -117,22 +117,26 @@ impl<P: SessionPayload> Drive<P> {
     }
 
     /// A static stripe with two strips on one die that answers, in words. Where a die has no room left because its
-    /// blocks are gone, any die is better than none, and nothing is said.
+    /// blocks are gone, or no die is left for a strip, any die is better than none, and nothing is said.
     fn doubled_stripe(&self) -> Option<String> {
         if self.writer.stripe_scheme().is_none() || self.core.grown_bad > 0 {
             return None;
         }
-        self.two_strips_on_a_die().map(|(stripe, die)| format!("two strips of {stripe} lie on {die}"))
+        let has_homes = |stripe: StripeId| {
+            let stripes = &self.writer.stripes;
+            (0..=stripes.data_strips()).all(|strip| stripes.home_of(&self.core, stripe, strip).is_some())
+        };
+        self.two_strips_on_a_die(has_homes).map(|(stripe, die)| format!("two strips of {stripe} lie on {die}"))
     }
 
-    /// The first static stripe with two strips on one die that answers, and the die.
-    fn two_strips_on_a_die(&self) -> Option<(StripeId, DieId)> {
+    /// The first of these static stripes with two strips on one die that answers, and the die.
+    fn two_strips_on_a_die(&self, of: impl Fn(StripeId) -> bool) -> Option<(StripeId, DieId)> {
         let (core, stripes) = (&self.core, &self.writer.stripes);
         let die = |stripe, strip| match stripes.place_of_strip(core, stripe, strip) {
             Place::At(slot) => Some(core.device.grid.page_of(slot).0).filter(|&ppn| !core.device.array.is_lost(ppn)),
             Place::Unmapped | Place::Missing => None,
         };
-        (0..self.stripe_count()).map(StripeId).find_map(|stripe| {
+        (0..self.stripe_count()).map(StripeId).filter(|&stripe| of(stripe)).find_map(|stripe| {
             let mut dies: Vec<DieId> = (0..=stripes.data_strips())
                 .filter_map(|strip| die(stripe, strip))
                 .map(|ppn| core.device.grid.die_of(ppn))

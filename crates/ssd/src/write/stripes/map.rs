@@ -53,10 +53,53 @@ impl<P: HostPayload> Stripes<P> {
 
     /// The die that the strip is written to: its own, or a substitute for a dead one.
     pub fn home_of<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32) -> Option<DieId> {
-        if core.device.losses.died().is_empty() {
-            return Some(self.scheme().die_of(stripe, strip));
+        let losses = &core.device.losses;
+        match losses.died() {
+            [] => Some(self.scheme().die_of(stripe, strip)),
+            died if losses.spares().is_empty() => self.scheme().home(stripe, strip, died),
+            _ => self.home_beside_spares(core, stripe, strip),
         }
-        self.scheme().home(stripe, strip, core.device.losses.died())
+    }
+
+    /// The die that the strip is written to where dies were replaced and others are dead: its own while that lives, else the one that it lies
+    /// on, else the next one that lives. No strip of the stripe lies there, or has it as its own.
+    ///
+    /// Not [`StripeScheme::home`](protect::StripeScheme::home): when a die lives again, that gives other substitutes to strips of other
+    /// dead dies, and two strips that are to change places on full dies cannot.
+    fn home_beside_spares<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32) -> Option<DieId> {
+        let (dies, width) = (core.device.grid.dies(), self.data_strips() + 1);
+        let own = |strip| self.scheme().die_of(stripe, strip);
+        if !core.device.is_dead(own(strip)) {
+            return Some(own(strip));
+        }
+        let lies_on = |strip| match self.place_of_strip(core, stripe, strip) {
+            place if core.is_lost_place(place) => None,
+            Place::At(slot) => Some(core.device.grid.die_of(core.device.grid.page_of(slot).0)),
+            Place::Unmapped | Place::Missing => None,
+        };
+        // Strips whose die is dead choose one after the other: first those that lie somewhere.
+        let mut taken: Vec<DieId> = (0..width).map(own).filter(|die| !core.device.is_dead(*die)).collect();
+        let (lying, lost): (Vec<u32>, Vec<u32>) =
+            (0..width).filter(|&strip| core.device.is_dead(own(strip))).partition(|&strip| lies_on(strip).is_some());
+        let free = |die: &DieId, taken: &[DieId]| !core.device.is_dead(*die) && !taken.contains(die);
+        let mut settled: Vec<u32> = Vec::new();
+        for &one in &lying {
+            let Some(die) = lies_on(one).filter(|die| free(die, &taken)) else { continue };
+            if one == strip {
+                return Some(die);
+            }
+            taken.push(die);
+            settled.push(one);
+        }
+        for one in lying.into_iter().chain(lost).filter(|one| !settled.contains(one)) {
+            let next = (1..dies).map(|step| DieId(((u32::from(own(one).0) + step) % dies) as u16));
+            let Some(die) = next.into_iter().find(|die| free(die, &taken)) else { continue };
+            if one == strip {
+                return Some(die);
+            }
+            taken.push(die);
+        }
+        None
     }
 
     /// The dies that hold strips of the stripe which can be read, parity among them, once for each strip.
