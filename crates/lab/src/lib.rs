@@ -53,6 +53,7 @@ mod results;
 mod rows;
 #[cfg(unix)]
 mod schedule;
+mod schema;
 mod screen;
 mod seeds;
 mod series;
