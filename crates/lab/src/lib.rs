@@ -25,6 +25,7 @@ mod doubt;
 mod drives;
 mod dry_run;
 mod experiment;
+mod figure;
 pub mod figures;
 mod flows;
 mod forks;
