@@ -288,6 +288,14 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Figure> {
     all
 }
 
+/// The figure of this key.
+///
+/// # Panics
+/// Where none has it.
+pub(crate) fn named(key: &str) -> &'static Figure {
+    all().find(|figure| figure.key == key).expect("a key of the table")
+}
+
 /// The table of `docs/spec/results.md` on the keys of a scheme.
 #[cfg(test)]
 fn page() -> String {
