@@ -197,6 +197,11 @@ impl Amount {
         }
     }
 
+    /// Whether it has a unit.
+    fn is_quantity(self) -> bool {
+        !matches!(self, Amount::Whole(_) | Amount::Number(_))
+    }
+
     /// Nothing of the same kind.
     fn zero(self) -> Self {
         match self {
@@ -258,10 +263,14 @@ impl Bounds {
     }
 }
 
+/// `{:#}` is how a table shows them.
 impl fmt::Display for Bounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let show = |amount: Amount| if f.alternate() { format!("{amount:#}") } else { amount.to_string() };
         let (least, most) = (show(self.least.0), show(self.most.0));
+        if f.alternate() && self.least == (self.least.0.zero(), true) && self.least.0.is_quantity() {
+            return write!(f, "up to {most}");
+        }
         match (self.least.1, self.most.1) {
             (true, true) => write!(f, "{least} to {most}"),
             (true, false) => write!(f, "{least} at least, below {most}"),
@@ -344,13 +353,13 @@ mod tests {
         let page = settings_page(&settings);
         assert!(page.contains("| `level` | How much of the toy there is. | whole number | `7` | 2 to 100,000 |\n"), "{page}");
         assert!(
-            page.contains("| `wait` | What it waits for. | time, such as \"75us\" | `not set` | 0ns to 5us; less than a day |\n"),
+            page.contains("| `wait` | What it waits for. | time, such as \"75us\" | `not set` | up to 5us; less than a day |\n"),
             "{page}"
         );
         assert!(page.contains("| `part.share` | Shares of each wheel. | number | `0.5` | above 0, up to 1 |\n"), "{page}");
         assert!(page.contains("| `part.colour` | Its colour. | name | `\"blue\"` | \"dark-green\", \"blue\" |\n"), "{page}");
         assert!(page.contains("| `part.small` | Small. | whole number | `not set` |  |\n"), "{page}");
-        assert!(page.contains("| `part.rests` | Times of rest. | list | `not set` | 0ns to 9ns |\n"), "{page}");
+        assert!(page.contains("| `part.rests` | Times of rest. | list | `not set` | up to 9ns |\n"), "{page}");
         assert!(page.contains("| `part.wheels` | Its wheels. | list | `not set` | `spokes` 0 to 64 |\n"), "{page}");
         assert!(settings_text(&settings).contains("level        How much of the toy there is. [7]\n"));
         let schema = settings_schema(&settings);
