@@ -2,12 +2,21 @@
 
 use ecc::OwnPolicy;
 use nand::rber::Stages;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use vocab::Nanos;
 
+/// Temperatures that drives are built for, in degrees Celsius: the least.
+pub const CELSIUS_MIN: f64 = -40.0;
+/// The greatest.
+pub const CELSIUS_MAX: f64 = 125.0;
+
+/// Longest time of a stage of retention: a century and more.
+const HOURS_MAX: f64 = 1e6;
+
 /// In which order a die takes up its commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
     /// In order of arrival.
@@ -52,7 +61,7 @@ pub struct Ecc {
 
 /// What is tried after a read that cannot be decoded. Each policy says which references a page is read with first; what follows is
 /// the same: the entries of the retry table in order, then soft reads with the best references so far, of two bits, of three.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadRetry {
     /// Nothing: a page is read once, with the default references.
@@ -83,7 +92,7 @@ fn is_three(bits: &u32) -> bool {
 
 /// How long a codec takes for a codeword. There is an encoder for each die and a decoder for
 /// each channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CodecTiming {
     /// No time: as if it kept up with the bus.
@@ -114,41 +123,53 @@ impl Default for Ecc {
 }
 
 /// Bit errors of the cells.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Errors {
     /// Model of the raw bit error rate by registry name.
     pub model: String,
     /// Temperature at which data are kept.
+    #[schemars(range(min = CELSIUS_MIN, max = CELSIUS_MAX))]
     pub celsius: f64,
     /// Temperature that the model's retention times are meant at.
+    #[schemars(range(min = CELSIUS_MIN, max = CELSIUS_MAX))]
     pub reference_celsius: f64,
     /// Activation energy of charge loss in electron volts.
+    #[schemars(range(min = 0.0, max = 3.0))]
     pub activation_ev: f64,
     /// Standard deviation of the logarithm of the factor by which a page's rate differs.
+    #[schemars(range(min = 0.0, max = 3.0))]
     pub page_sigma: f64,
     /// The same for blocks.
+    #[schemars(range(min = 0.0, max = 3.0))]
     pub block_sigma: f64,
     /// Raw bit error rate that each recharge of a block in place adds.
+    #[schemars(range(min = 0.0, max = 0.5))]
     pub recharge_rber: f64,
     /// Share of retention that heat does not speed up, beside the activated rest: 0 is Arrhenius alone. JESD218 names such a
     /// second mechanism, and drives were seen to age far less in heat than Arrhenius says (13 times where it says 702).
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub unaccelerated: f64,
     /// Temperature at which pages are read, where it is not that at which they were programmed; without it, it is.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = CELSIUS_MIN, max = CELSIUS_MAX))]
     pub read_celsius: Option<f64>,
     /// Temperature at which pages were programmed; without it, `celsius`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = CELSIUS_MIN, max = CELSIUS_MAX))]
     pub program_celsius: Option<f64>,
     /// Shift of the best read reference voltages per 10 K between program and read, in units of the error model: `nand::rber::CROSS_SHIFT`.
     #[serde(skip_serializing_if = "is_cross_shift")]
+    #[schemars(range(min = 0.0, max = 2.0))]
     pub cross_shift: f64,
     /// Models with stages of retention (`tlc-128l`): hours at which stage 1 is reached; the set does not say.
     #[serde(skip_serializing_if = "is_stage_1")]
+    #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = HOURS_MAX, "x-valid" = "below `errors.stage_6_hours`"))]
     pub stage_1_hours: f64,
     /// The same for stage 6, the last that was measured.
     #[serde(skip_serializing_if = "is_stage_6")]
+    #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = HOURS_MAX))]
     pub stage_6_hours: f64,
 }
 

@@ -34,9 +34,6 @@ mod suspend;
 pub mod waits;
 mod work;
 
-/// The source file of this crate's settings: `flashkeep settings` prints the doc comment of each field.
-pub const SETTINGS: &str = include_str!("config.rs");
-
 pub use service::Taken;
 
 use crate::ahead::SensingAhead;

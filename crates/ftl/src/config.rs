@@ -2,24 +2,35 @@
 
 use crate::FtlError;
 use crate::victim::OwnPolicy;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocab::StreamId;
 
+/// Most blocks that a log may keep free: those of a plane.
+const BLOCKS_MAX: u32 = vocab::Geometry::BLOCKS_PER_PLANE_MAX;
+
+/// Most moves of a collector under way: times 65,536 dies, they fit 32 bits.
+const MOVES_MAX: u32 = 4096;
+
 /// Garbage collection.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GcConfig {
     /// Victim policy by registry name: `greedy`, `fifo`, `random`, `d-choices`, `cost-benefit`.
     pub policy: String,
     /// Candidates that `d-choices` draws.
+    #[schemars(range(min = 1, max = 65_536))]
     pub choices: u32,
     /// Whether collected pages go to a block of their own instead of among host writes.
     pub separate_write_pointer: bool,
     /// A log collects when its free blocks fall below this (at least 2).
+    #[schemars(range(min = 2, max = BLOCKS_MAX))]
     pub free_blocks: u32,
     /// Free blocks below which an idle die collects ahead of need; 0 switches that off.
+    #[schemars(range(max = BLOCKS_MAX))]
     pub idle_free_blocks: u32,
     /// Page moves that one collector keeps in flight; that of superblocks for each die, a program unit at least.
+    #[schemars(range(min = 1, max = MOVES_MAX))]
     pub moves_in_flight: u32,
     /// Whether GC occupies a die: from the first command of a victim's GC until its erase nothing else is served
     /// there, but what the order of commands demands. Written down where it is set.
@@ -34,17 +45,18 @@ pub struct GcConfig {
 }
 
 /// What becomes of writes of several streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StreamConfig {
     /// Streams that the drive tells apart; a write of any other counts as one of stream 0.
+    #[schemars(range(min = 1, max = StreamId::COUNT_MAX as u32))]
     pub count: u32,
     /// How far pages of different streams are kept in different blocks.
     pub isolation: Isolation,
 }
 
 /// How far pages of different streams are kept in different blocks: the types of reclaim unit handles of FDP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
     /// Not at all: streams are only counted.
@@ -149,7 +161,7 @@ impl GcConfig {
 }
 
 /// Wear levelling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WearConfig {
     /// Take the least worn free block (dynamic wear levelling) instead of the oldest.

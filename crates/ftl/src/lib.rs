@@ -16,9 +16,6 @@ mod rows;
 mod slc;
 pub mod victim;
 
-/// The source file of this crate's settings: `flashkeep settings` prints the doc comment of each field.
-pub const SETTINGS: &str = include_str!("config.rs");
-
 pub use config::{GcConfig, Isolation, StreamConfig, WearConfig};
 pub use groups::{GroupSpace, slots_of};
 pub use log::{LogKind, Segments, Stream, Unit, UnitId, UnitState};

@@ -77,6 +77,7 @@ use crate::label::{self, options_of, scheme_and_policy};
 use crate::over_provisioning::OverProvisioning;
 use crate::problem::Problem;
 use crate::textual::{OptionText, Size, Warmup};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ssd::ftl::{GcConfig, WearConfig};
 use ssd::nand::{Energy, Timing};
@@ -98,7 +99,7 @@ const ALL_SCHEMES: &str = "all";
 pub type Options = BTreeMap<String, OptionText>;
 
 /// An experiment with every default filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
     /// Seed of all random streams.
@@ -106,6 +107,7 @@ pub struct Experiment {
     pub seed: u64,
     /// Repetitions, each with a seed of its own: `seed` and those that follow it.
     #[serde(default = "once", skip_serializing_if = "is_once")]
+    #[schemars(range(min = 1, max = 100), extend("x-valid" = "`seed` + `seeds` within 63 bits; 1 in a grid with an axis of `seed`"))]
     pub seeds: u32,
     /// Payload of pages.
     #[serde(default = "default_payload")]
@@ -124,12 +126,15 @@ pub struct Experiment {
     /// steady (where preconditioning overwrites until it is), `none`, a number of requests such as `20000`, or a time of the workload such as
     /// `10s`. A recording is repeated, a generator is drawn further.
     #[serde(default, skip_serializing_if = "Warmup::is_auto")]
+    #[schemars(extend("x-valid" = "`auto`, `none`, 1 to 10^12 requests, or a time above 0 up to 18250d (50 years); a time only where requests have times"))]
     pub warmup: Warmup,
     /// True if each flow of a workload of several also runs alone on the same drive: what it loses to the others, and how fairly.
     #[serde(default, skip_serializing_if = "is_false")]
+    #[schemars(extend("x-valid" = "up to 64 flows"))]
     pub alone: bool,
     /// Generators that share the drive, each a flow with a queue or times of its own: in place of `trace.source`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-valid" = "up to 4096, each with a name of its own and a `depth` of 1 to 65,536 or times in its `generate.arrivals`"))]
     pub flow: Vec<FlowSpec>,
     /// What the host asks.
     #[serde(default)]
@@ -182,7 +187,7 @@ pub struct Experiment {
 }
 
 /// User capacity and over-provisioning.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CapacitySpec {
     /// User capacity: `auto` (what the workload touches), `drive` (what the drive stores) or a size.
@@ -194,7 +199,7 @@ pub struct CapacitySpec {
 }
 
 /// What all compared schemes have alike besides user capacity, seed, history and clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fairness {
     /// Raw flash: parity reduces over-provisioning.
@@ -204,7 +209,7 @@ pub enum Fairness {
 }
 
 /// Page ECC.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EccSpec {
     /// Policy by registry name.
@@ -216,18 +221,22 @@ pub struct EccSpec {
     /// Power of a codec at work, in microwatts.
     pub codec_microwatt: u32,
     /// How often what a policy keeps of pages in RAM is flushed to reserved pages; 0: never.
+    #[schemars(extend("x-valid" = "0 (never, the default), 100us to 18250d"))]
     pub flush: Nanos,
     /// Read-retry policy: the steps after a read that cannot be decoded, before the page is given up.
     #[serde(skip_serializing_if = "is_no_retry")]
     pub read_retry: ReadRetry,
     /// Entries of the retry table that are tried at most.
     #[serde(skip_serializing_if = "is_all_entries")]
+    #[schemars(range(max = ENTRIES_MAX))]
     pub retries: u32,
     /// Bits of the finest sensing of a read retry: 1 (hard decision alone), 2 or 3. Only LDPC codes use more than one.
     #[serde(skip_serializing_if = "is_finest")]
+    #[schemars(range(min = 1, max = 3))]
     pub soft_bits: u32,
     /// Under `predicted`: standard deviation of the error of the predicted references, in units of the error model.
     #[serde(skip_serializing_if = "is_exact")]
+    #[schemars(range(min = 0.0, max = 3.0))]
     pub prediction_sigma: f64,
     /// Options of policies, by policy name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -275,7 +284,7 @@ fn is_exact(sigma: &f64) -> bool {
 }
 
 /// A drive model with its name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DriveSpec {
     /// Preset, drive file, or `none`: what the fields below override. The effective experiment
@@ -292,6 +301,7 @@ pub struct DriveSpec {
     #[serde(default)]
     pub source: String,
     /// Rated P/E cycles.
+    #[schemars(range(min = 1, max = PeCycles::SETTING_MAX))]
     pub endurance: PeCycles,
     /// Shape.
     pub geometry: Geometry,

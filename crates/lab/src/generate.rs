@@ -2,15 +2,17 @@
 
 use crate::problem::Problem;
 use crate::textual::AddressRange;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trace::generate::{Arrivals, Mobile, Placement, Workload};
 use vocab::{Bytes, Nanos};
 
 /// Options of a generator. `flashkeep list generators` says which of them each generator uses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GenerateSpec {
     /// Number of requests.
+    #[schemars(extend("x-valid" = "up to 10^12"))]
     pub requests: u64,
     /// Addresses that requests go to, from 0 on: a size, or a share of what the host may store.
     pub range: AddressRange,
@@ -19,6 +21,7 @@ pub struct GenerateSpec {
     /// Size of every request, for generators with one size, and of every write of `mobile-like`.
     pub request_size: Bytes,
     /// Sizes and weights, for `mixed`.
+    #[schemars(extend("x-valid" = "weights of 0 to 10^9, not all of them 0, whatever generator is used"))]
     pub sizes: Vec<(Bytes, f64)>,
     /// Skew of `zipf`.
     pub theta: f64,
@@ -33,11 +36,13 @@ pub struct GenerateSpec {
     /// Streams that writes name: under `hot-cold` stream 0 is hot and the others share the cold slots; else each has an equal
     /// part of the range.
     #[serde(skip_serializing_if = "is_one")]
+    #[schemars(range(min = 1, max = vocab::StreamId::COUNT_MAX as u32))]
     pub streams: u32,
     /// Options of `mobile-like`; written down where one of them is not the default.
     #[serde(skip_serializing_if = "MobileSpec::is_default")]
     pub mobile: MobileSpec,
     /// When requests arrive: `"at-once"`, `{ every = "100us" }` or, a Poisson process with this mean gap, `{ poisson = "100us" }`.
+    #[schemars(extend("x-valid" = "requests times gap up to 73 years"))]
     pub arrivals: ArrivalsSpec,
 }
 
@@ -47,7 +52,7 @@ fn is_one(streams: &u32) -> bool {
 }
 
 /// Where popular addresses lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlacementSpec {
     /// Spread over the range.
@@ -57,7 +62,7 @@ pub enum PlacementSpec {
 }
 
 /// When generated requests arrive: `"at-once"`, `{ every = "100us" }` or `{ poisson = "100us" }`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ArrivalsSpec {
     /// All at time 0: for a closed loop.
@@ -69,32 +74,41 @@ pub enum ArrivalsSpec {
 }
 
 /// `[generate.mobile]`: options of `mobile-like`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MobileSpec {
     /// Size of every read; a multiple of 512 bytes.
     pub read_size: Bytes,
     /// Reads in a run, on average; 1 at least.
+    #[schemars(extend("x-valid" = "1 to 10^6"))]
     pub read_run: f64,
     /// Zones that reads go to.
+    #[schemars(extend("x-valid" = "as many as the range holds"))]
     pub zones: u32,
     /// Size of a zone; a multiple of 512 bytes.
     pub zone_size: Bytes,
     /// Popularity of zones: the rank is a Pareto variate of this shape, rounded down. Larger: fewer zones get most reads.
+    #[schemars(extend("x-valid" = "0.01 to 100"))]
     pub zone_shape: f64,
     /// Writes in a burst, on average; 1 at least.
+    #[schemars(extend("x-valid" = "1 to 10^6"))]
     pub write_burst: f64,
     /// Share of the writes that go anywhere instead of to the hot places, 0 to 1.
+    #[schemars(extend("x-valid" = "0 to 1"))]
     pub cold_writes: f64,
     /// Hot places: stripe blocks whose first bytes hot writes go to.
+    #[schemars(extend("x-valid" = "1 to 65,536"))]
     pub hot_places: u32,
     /// Dies that the hot places lie on.
+    #[schemars(extend("x-valid" = "1 to `dies`"))]
     pub hot_dies: u32,
     /// Dies that stripe blocks go round.
+    #[schemars(extend("x-valid" = "1 to 65,536"))]
     pub dies: u32,
     /// Bytes that lie together on one die; the next ones lie on the next die.
     pub stripe_block: Bytes,
     /// Time between requests of one run or burst, as a share of the mean time between requests, 0 to 1; 0: they come at once.
+    #[schemars(extend("x-valid" = "0 to 1"))]
     pub gap: f64,
 }
 

@@ -25,6 +25,7 @@ mod doubt;
 mod drives;
 mod dry_run;
 mod experiment;
+mod figure;
 pub mod figures;
 mod flows;
 mod forks;
@@ -53,6 +54,7 @@ mod results;
 mod rows;
 #[cfg(unix)]
 mod schedule;
+mod schema;
 mod screen;
 mod seeds;
 mod series;

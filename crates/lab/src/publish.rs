@@ -146,9 +146,7 @@ fn html(comparison: &Comparison, directory: &Path) -> String {
     let (trace, drive) = (&comparison.trace, &comparison.experiment.drive);
     let names: Vec<&str> = comparison.outcomes.iter().map(|o| o.label.as_str()).collect();
     let runs: Vec<_> = comparison.outcomes.iter().map(|o| o.result.clone()).collect();
-    let per_second = |ops: u64, seconds: f64| if seconds > 0.0 { ops as f64 / seconds } else { 0.0 };
-    let speed = |o: &crate::Outcome| RunSpeed { wall_s: o.wall_s, flash_ops_per_s: per_second(o.result.flash.ops, o.wall_s) };
-    let speeds: Vec<_> = comparison.outcomes.iter().map(speed).collect();
+    let speeds: Vec<_> = comparison.outcomes.iter().map(RunSpeed::of).collect();
     let loops = u64::from(trace.loops);
     report::html(&ReportInput {
         title: &format!("{} on {}: {}", trace.name, drive.name, names.join(", ")),

@@ -3,143 +3,12 @@
 use crate::caution::Caution;
 use crate::compare::{Comparison, Outcome};
 use crate::experiment::Experiment;
+use crate::figure::{self, column, inside, nothing};
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use vocab::Cause;
 
 /// Values by column name, in column order.
 pub type Row = Map<String, Value>;
-
-/// Keys of a scheme's results (`docs/spec/results.md`) that rows have, in column order. An object
-/// by cause, kind or operation is a column for each of its names. Lists and wall-clock times are
-/// left out.
-const KEYS: &[&str] = &[
-    "scheme",
-    "raw_capacity_mib",
-    "capacity_overhead",
-    "over_provisioning",
-    "over_provisioning_of_raw",
-    "over_provisioning_after_parity",
-    "over_provisioning_asked",
-    "requests",
-    "requests_by_kind",
-    "read_pages",
-    "write_pages",
-    "latency_us_mean",
-    "latency_us_p50",
-    "latency_us_p99",
-    "latency_us_p999",
-    "latency_us_p9999",
-    "latency_us_max",
-    "latency_us_mean_half_width",
-    "read_latency_us_mean",
-    "read_latency_us_p50",
-    "read_latency_us_p99",
-    "read_latency_us_p999",
-    "read_latency_us_p9999",
-    "read_latency_us_max",
-    "write_latency_us_mean",
-    "write_latency_us_p50",
-    "write_latency_us_p99",
-    "write_latency_us_p999",
-    "write_latency_us_p9999",
-    "write_latency_us_max",
-    "flash_reads",
-    "flash_reads_by_cause",
-    "flash_programs",
-    "flash_programs_by_cause",
-    "flash_erases",
-    "flash_erases_by_cause",
-    "pe_cycles_min",
-    "pe_cycles_mean",
-    "pe_cycles_max",
-    "pe_added_min",
-    "pe_added_mean",
-    "pe_added_max",
-    "die_wear_ratio",
-    "waf",
-    "waf_half_width",
-    "buffered_pages",
-    "stream_host_bytes_by_stream",
-    "stream_moved_bytes_by_stream",
-    "stream_waf_by_stream",
-    "padded_slots",
-    "energy_j",
-    "energy_j_by_operation",
-    "ecc_policy",
-    "ecc_codewords",
-    "ecc_corrected_bits",
-    "ecc_failed_codewords",
-    "ecc_miscorrected_codewords",
-    "ecc_ldpc_disagreements",
-    "ecc_unreadable_pages",
-    "ecc_decode_us_mean",
-    "retry_reads_by_end",
-    "read_retries_mean",
-    "retry_flash_s_by_step",
-    "retry_decode_s_by_step",
-    "refreshed_units",
-    "recharged_pages",
-    "around_reads",
-    "around_extra_reads",
-    "around_withdrawn_reads",
-    "around_derived_pages",
-    "ahead_pages",
-    "ahead_hits",
-    "encoded_groups",
-    "valid_groups",
-    "slc_host_pages",
-    "slc_past_pages",
-    "slc_folded_pages",
-    "slc_erases",
-    "checked_reads",
-    "mismatches",
-    "rebuilt_reads",
-    "media_errors",
-    "write_errors",
-    "astray_reads",
-    "read_only_s",
-    "refused_requests",
-    "replaced_s",
-    "rebuild_s",
-    "rebuild_left",
-    "saturated",
-    "offered_load",
-    "sensed_pages",
-    "program_pulses",
-    "buffer_hits",
-    "rested_s",
-    "die_utilisation",
-    "channel_utilisation",
-    "simulated_s",
-    "precondition_overwrites",
-    "precondition_waf",
-    "precondition_converged",
-    "warmup_requests",
-    "warmup_pages",
-    "warmup_waf",
-    "warmup_steady",
-    "measured_share",
-    "flash_ops",
-    "events",
-    "survives_dies",
-    "exposed_share",
-    "lost_share",
-    "dead_dies",
-    "life_stage",
-    "stage_2_s",
-    "stage_3_s",
-    "stripes_with_parity_share",
-    "power_cuts",
-    "requests_per_s",
-    "mb_per_s",
-    "completed_late_share",
-    "tbw_tb",
-    "endurance_years",
-    "dwpd",
-    "not_comparable",
-    "dominated_by",
-];
 
 /// Columns of the whole comparison, behind those of the scheme.
 const COMMON: [&str; 7] =
@@ -148,35 +17,19 @@ const COMMON: [&str; 7] =
 /// Columns of what is said of a scheme, and of the comparison.
 const SAID: [&str; 2] = ["warnings", "notes"];
 
-/// Steps of the ladder of reads, and what is left when none helped.
-const STEPS: [&str; 5] = ["hard", "retry", "soft_2_bit", "soft_3_bit", "parity"];
-
-/// Streams of the host: most that a drive has.
-const STREAMS: [&str; vocab::StreamId::COUNT_MAX] = ["0", "1", "2", "3", "4", "5", "6", "7"];
-
-/// The names inside an object of results; nothing where the key is a plain value.
-fn inside(key: &str) -> Option<(&str, Vec<&'static str>)> {
-    let by = |what: &str, names: &[&'static str]| key.strip_suffix(what).map(|stem| (stem, names.to_vec()));
-    by("_by_cause", &Cause::ALL.map(Cause::name))
-        .or_else(|| by("_by_kind", &["read", "write", "flush", "discard"]))
-        .or_else(|| by("_by_step", &STEPS[..4]))
-        .or_else(|| by("_by_end", &STEPS))
-        .or_else(|| by("_by_stream", &STREAMS))
-        .or_else(|| by("_by_operation", &["read", "program", "erase", "codec", "recharge"]))
-}
-
-/// Column of a name inside an object of results: `flash_reads` and `host-rmw` are `flash_reads_host_rmw`.
-fn column(stem: &str, name: &str) -> String {
-    format!("{stem}_{}", name.replace('-', "_"))
+/// Keys of a scheme's results that rows have, in column order. An object by cause, kind or operation is a column for each of its
+/// names. Lists and wall-clock times are left out.
+fn keys() -> impl Iterator<Item = &'static str> {
+    figure::all().filter(|figure| figure.is_column()).map(|figure| figure.key)
 }
 
 /// Whether every row has a column of this name.
 pub(crate) fn is_column(name: &str) -> bool {
-    let is = |key: &&str| match inside(key) {
+    let is = |key: &str| match inside(key) {
         Some((stem, names)) => names.iter().any(|inner| column(stem, inner) == name),
-        None => **key == *name,
+        None => *key == *name,
     };
-    KEYS.iter().any(is) || COMMON.contains(&name) || SAID.contains(&name)
+    keys().any(is) || COMMON.contains(&name) || SAID.contains(&name)
 }
 
 /// FNV-1a of the effective experiment, the trace by name rather than by path.
@@ -239,23 +92,14 @@ impl Comparison {
 
 fn scheme_row(results: &Value) -> Row {
     let mut row = Row::new();
-    for key in KEYS {
-        let value = &results[*key];
+    for key in keys() {
+        let value = &results[key];
         let Some((stem, names)) = inside(key) else {
-            row.insert((*key).to_owned(), value.clone());
+            row.insert(key.to_owned(), value.clone());
             continue;
         };
-        // What did not happen is not in the object: none of it, in whole numbers or not. A stream that the drive does not tell
-        // from others has no figures.
-        let nothing = if key.ends_with("_by_stream") {
-            Value::Null
-        } else if ["energy_j", "retry_flash_s", "retry_decode_s"].contains(&stem) {
-            json!(0.0)
-        } else {
-            json!(0)
-        };
         for name in names {
-            row.insert(column(stem, name), value.get(name).unwrap_or(&nothing).clone());
+            row.insert(column(stem, name), value.get(name).cloned().unwrap_or_else(|| nothing(key, stem)));
         }
     }
     row
@@ -265,24 +109,7 @@ fn scheme_row(results: &Value) -> Row {
 mod tests {
     use super::*;
     use crate::{Bench, compare};
-
-    const LEFT_OUT: &[&str] = &[
-        "options",
-        "ecc_programs_by_t",
-        "retry_reads_by_retries",
-        "read_cdf_us",
-        "write_cdf_us",
-        "prepare_wall_s",
-        "wall_s",
-        "flash_ops_per_s",
-        "peak_rss_mib",
-        "event_digest",
-        // Sweeps do not watch waits.
-        "read_waits_us",
-        "slowest_read_waits_us",
-        "write_waits_us",
-        "slowest_write_waits_us",
-    ];
+    use vocab::Cause;
 
     fn comparison() -> Comparison {
         let text = "schemes = [\"none\", \"raid5\"]\necc.policy = \"fixed\"\nerrors.model = \"flares\"\n\
@@ -306,14 +133,14 @@ mod tests {
                         }
                         taken += 1;
                     }
-                    None if LEFT_OUT.contains(&key.as_str()) => {}
+                    None if keys().all(|column| column != key.as_str()) => {}
                     None => {
                         assert_eq!(row.get(key), Some(value), "{key}");
                         taken += 1;
                     }
                 }
             }
-            assert_eq!(taken, KEYS.len());
+            assert_eq!(taken, keys().count());
             assert!(row.keys().all(|name| is_column(name)));
             assert_eq!(row["event_digest"], scheme["event_digest"]);
             assert_eq!(row["trace_hash"], json["trace"]["digest"]);

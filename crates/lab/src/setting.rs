@@ -1,28 +1,11 @@
-//! Every setting of an experiment with meaning, type, values, default: from the doc comments of the structs themselves.
-//!
-//! The source files are part of the program, so that it can print the doc comment of each field. Bounds come from
-//! `docs/spec/inputs.md`, which tests hold against the checks.
+//! Every setting of an experiment with meaning, type, values, default: from the schema that its structs derive.
 
 use crate::experiment::Experiment;
 use crate::off;
 use crate::problem::Problem;
+use crate::schema::{self, Node};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-
-const OWN: [&str; 5] = [
-    include_str!("buffer.rs"),
-    include_str!("experiment.rs"),
-    include_str!("experiment/trace_spec.rs"),
-    include_str!("generate.rs"),
-    include_str!("flows/spec.rs"),
-];
-/// A link to `docs/spec/inputs.md`, so that packages of this crate have it, too.
-const BOUNDS: &str = include_str!("../assets/inputs.txt");
-
-/// Each crate hands out the source of its settings: no other one has a path into it.
-fn sources() -> impl Iterator<Item = &'static str> {
-    OWN.into_iter().chain(ssd::SETTINGS).chain([vocab::SETTINGS])
-}
 
 /// A setting.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,94 +24,6 @@ pub struct Setting {
     pub default: Option<Value>,
     /// Whether `off` unsets it.
     pub is_optional: bool,
-}
-
-/// The fields of a struct: name, type and doc comment.
-fn fields(name: &str) -> Vec<(String, String, String)> {
-    body(&format!("pub struct {name} {{"))
-        .into_iter()
-        .flat_map(|body| {
-            items(body, |line| {
-                let (field, kind) = line.strip_prefix("pub ")?.split_once(": ")?;
-                Some((field.to_owned(), kind.trim_end_matches(',').to_owned()))
-            })
-        })
-        .map(|((field, kind), docs)| (field, kind, docs))
-        .collect()
-}
-
-/// The variants of an enum as experiments name them, with their doc comments.
-fn variants(name: &str) -> Vec<(String, String)> {
-    let Some(body) = body(&format!("pub enum {name} {{")) else { return Vec::new() };
-    items(body, |line| {
-        let variant = line.strip_suffix(',')?;
-        variant.chars().all(char::is_alphanumeric).then(|| kebab(variant))
-    })
-}
-
-fn kebab(name: &str) -> String {
-    let mut out = String::new();
-    for c in name.chars() {
-        if c.is_uppercase() && !out.is_empty() {
-            out.push('-');
-        }
-        out.extend(c.to_lowercase());
-    }
-    out
-}
-
-fn body(head: &str) -> Option<&'static str> {
-    let rest = sources().find_map(|source| source.split_once(head))?.1;
-    rest.split_once("\n}").map(|(body, _)| body)
-}
-
-/// Items of a body, each with the doc comment before it.
-fn items<T>(body: &str, read: impl Fn(&str) -> Option<T>) -> Vec<(T, String)> {
-    let (mut docs, mut found, mut is_setting) = (Vec::new(), Vec::new(), true);
-    for line in body.lines().map(str::trim) {
-        if let Some(doc) = line.strip_prefix("///") {
-            docs.push(doc.trim());
-        } else if line == "#[serde(skip)]" {
-            is_setting = false;
-        } else if let Some(item) = read(line) {
-            let docs = std::mem::take(&mut docs).join(" ");
-            if std::mem::replace(&mut is_setting, true) {
-                found.push((item, docs));
-            }
-        } else if !line.starts_with("#[") {
-            docs.clear();
-        }
-    }
-    found
-}
-
-/// What a value of a Rust type is to a reader.
-fn kind(of: &str) -> &'static str {
-    match of {
-        "bool" => "true or false",
-        "u8" | "u16" | "u32" | "u64" | "PeCycles" => "whole number",
-        "f64" => "number",
-        "String" | "OptionText" => "text",
-        "Bytes" | "Size" | "BufferSize" => "size, such as \"4KiB\"",
-        "OverProvisioning" => "share, such as 0.07, \"7%\" or \"28% of raw\"",
-        "AddressRange" => "size, such as \"4KiB\", or share of the drive, such as \"85%\"",
-        "Nanos" => "time, such as \"75us\"",
-        "Nanojoules" => "energy, such as \"3uJ\"",
-        of if of.starts_with("Vec<") => "list",
-        of if of.starts_with("BTreeMap<") || of == "Options" => "table",
-        _ => "name",
-    }
-}
-
-/// The bounds of a setting as `docs/spec/inputs.md` states them.
-fn bounds(key: &str) -> String {
-    let row = |line: &str| {
-        let mut cells = line.strip_prefix("| ")?.trim_end_matches(" |").splitn(2, " | ");
-        let (keys, valid) = (cells.next()?, cells.next()?);
-        let names = |key: &str| keys.split('`').any(|name| name == key);
-        (names(key) || key.rsplit_once('.').is_some_and(|(section, _)| names(&format!("{section}.*")))).then(|| valid.to_owned())
-    };
-    BOUNDS.lines().find_map(row).unwrap_or_default()
 }
 
 /// The defaults, and where there is none a value that is not said.
@@ -151,53 +46,46 @@ fn defaults() -> Result<Value, Problem> {
     Ok(value)
 }
 
-/// A type without the `Option` around it and the path in front of it; whether it had one.
-fn inner(kind: &str) -> (&str, bool) {
-    let optional = kind.strip_prefix("Option<").map(|inner| inner.trim_end_matches('>'));
-    let inner = optional.unwrap_or(kind);
-    (inner.rsplit("::").next().unwrap_or(inner), optional.is_some())
-}
-
 /// Paths of all settings, and tables of settings, that are an `Option`.
 pub(crate) fn optional() -> Vec<String> {
-    fn below(prefix: &str, of: &str, found: &mut Vec<String>) {
-        for (field, kind, _) in fields(of) {
-            let ((inner, is_optional), key) = (inner(&kind), format!("{prefix}{field}"));
-            below(&format!("{key}."), inner, found);
-            if is_optional {
+    fn below(prefix: &str, of: Node<'_>, found: &mut Vec<String>) {
+        for (name, field) in of.fields() {
+            let key = format!("{prefix}{name}");
+            below(&format!("{key}."), field, found);
+            if field.is_optional {
                 found.push(key);
             }
         }
     }
     let mut found = Vec::new();
-    below("", "Experiment", &mut found);
+    below("", schema::experiment(), &mut found);
     found
 }
 
 /// Whether a path is that of a table of settings.
 pub(crate) fn is_table(path: &str) -> bool {
-    let of = path.split('.').try_fold("Experiment".to_owned(), |of, part| {
-        fields(&of).into_iter().find(|(field, ..)| field == part).map(|(_, kind, _)| inner(&kind).0.to_owned())
-    });
-    of.is_some_and(|of| !fields(&of).is_empty())
+    let at = |of: Node<'static>, part: &str| of.fields().find(|(name, _)| *name == part).map(|(_, field)| field);
+    path.split('.').try_fold(schema::experiment(), at).is_some_and(Node::is_table)
 }
 
-fn add(found: &mut Vec<Setting>, prefix: &str, of: &str, defaults: &Value) {
-    for (field, kind_of, meaning) in fields(of) {
-        let inner = inner(&kind_of).0;
-        let key = if prefix.is_empty() { field.clone() } else { format!("{prefix}.{field}") };
-        let default = defaults.get(&field);
-        if !fields(inner).is_empty() {
-            add(found, &key, inner, default.unwrap_or(&Value::Null));
+/// Adds the settings of a table and those below it.
+pub(crate) fn add(found: &mut Vec<Setting>, prefix: &str, of: Node<'_>, defaults: &Value) {
+    for (name, field) in of.fields() {
+        let key = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
+        let default = defaults.get(name);
+        if field.is_table() {
+            add(found, &key, field, default.unwrap_or(&Value::Null));
             continue;
         }
-        let default = default.filter(|value| !value.is_null()).cloned();
-        let names = variants(inner);
-        let kind = match kind(inner) {
-            "name" if names.is_empty() => "as it means",
-            kind => kind,
-        };
-        found.push(Setting { valid: bounds(&key), is_optional: off::is_optional(&key), meaning, kind, names, default, key });
+        found.push(Setting {
+            meaning: field.meaning(),
+            kind: field.kind(),
+            names: field.names(),
+            valid: field.valid(),
+            default: default.filter(|value| !value.is_null()).cloned(),
+            is_optional: off::is_optional(&key),
+            key,
+        });
     }
 }
 
@@ -207,7 +95,7 @@ fn add(found: &mut Vec<Setting>, prefix: &str, of: &str, defaults: &Value) {
 /// None that a user could cause: the default experiment is valid.
 pub fn settings() -> Result<Vec<Setting>, Problem> {
     let mut found = Vec::new();
-    add(&mut found, "", "Experiment", &defaults()?);
+    add(&mut found, "", schema::experiment(), &defaults()?);
     Ok(found)
 }
 

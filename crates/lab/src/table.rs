@@ -1,11 +1,11 @@
 //! Tables for the terminal, and a comparison as one: one column per scheme.
 
 use crate::compare::{Comparison, Outcome};
+use crate::figure::{self, Figure, Labels, Run, Section, inside, nothing};
 use crate::quantity::Quantity;
 use crate::verdict::{MEASURES, OverSeeds, SchemeVerdict};
-use ssd::{AroundResult, Latency, RunResult, SlcResult, StreamResult};
-use std::collections::BTreeMap;
-use vocab::{Cause, StreamId};
+use serde_json::{Value, json};
+use ssd::{AroundResult, SlcResult};
 
 /// A row: its label and one cell a column; no cells make a heading.
 pub struct Row {
@@ -14,9 +14,6 @@ pub struct Row {
     /// One for each column.
     pub cells: Vec<String>,
 }
-
-/// A line of a latency table: its label, and which value it shows.
-type Quantile = (&'static str, fn(&Latency) -> f64);
 
 /// Digits in groups of three.
 #[must_use]
@@ -46,44 +43,34 @@ pub(crate) fn csv(rows: &[Vec<String>]) -> String {
     rows.iter().map(|row| row.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n").collect()
 }
 
-/// A cell of one run.
-enum Cell {
-    /// A figure: over several seeds, its mean with the half-width of the interval.
-    Figure(Quantity, Option<f64>),
-    /// What has no mean.
-    Text(String),
-}
+/// A cell of one run: over several seeds, its mean with the half-width of the interval.
+struct Cell(Quantity, Option<f64>);
 
-fn figure(quantity: Quantity, value: impl Into<Option<f64>>) -> Cell {
-    Cell::Figure(quantity, value.into())
-}
-
-fn count(value: u64) -> Cell {
-    Cell::Figure(Quantity::Count, Some(value as f64))
+impl Cell {
+    /// A value of results in a unit.
+    fn of(value: &Value, unit: &str) -> Self {
+        let quantity = match unit {
+            "us" => Quantity::Micros,
+            "s" => Quantity::Seconds,
+            "share" => Quantity::Share,
+            "J" => Quantity::Joules,
+            _ if value.is_u64() => Quantity::Count,
+            _ => Quantity::Plain,
+        };
+        Cell(quantity, value.as_f64())
+    }
 }
 
 struct Rows<'a> {
     /// The runs of each scheme, one a seed.
-    runs: Vec<Vec<&'a Outcome>>,
+    runs: Vec<Vec<Run<'a>>>,
     rows: Vec<Row>,
 }
 
-/// The cell of a scheme, of that of each of its runs.
-fn joined(mut cells: Vec<Cell>) -> String {
-    let figures: Option<Vec<(Quantity, f64)>> = cells
-        .iter()
-        .map(|cell| match cell {
-            Cell::Figure(quantity, value) => Some((*quantity, (*value)?)),
-            Cell::Text(_) => None,
-        })
-        .collect();
-    match (figures, cells.remove(0)) {
-        (Some(figures), Cell::Figure(quantity, _)) => {
-            quantity.show_runs(&figures.iter().map(|(_, value)| *value).collect::<Vec<f64>>())
-        }
-        (None, Cell::Figure(..)) => "-".into(),
-        (_, Cell::Text(text)) => text,
-    }
+/// The cell of a scheme, of that of each of its runs; `-` where one of them has nothing.
+fn joined(cells: Vec<Cell>) -> String {
+    let values: Option<Vec<f64>> = cells.iter().map(|Cell(_, value)| *value).collect();
+    values.map_or("-".into(), |values| cells[0].0.show_runs(&values))
 }
 
 impl Rows<'_> {
@@ -91,77 +78,73 @@ impl Rows<'_> {
         self.rows.push(Row { label: label.into(), cells: Vec::new() });
     }
 
-    fn each(&mut self, label: &str, cell: impl Fn(&Outcome) -> Cell) {
-        let cells = self.runs.iter().map(|runs| joined(runs.iter().map(|run| cell(run)).collect())).collect();
+    fn each(&mut self, label: &str, cell: impl Fn(&Run<'_>) -> Cell) {
+        let cells = self.runs.iter().map(|runs| joined(runs.iter().map(&cell).collect())).collect();
         self.rows.push(Row { label: label.into(), cells });
     }
 
     /// Marks the last row, so that no number that means nothing stands there as if it did.
     fn mark_saturated(&mut self) {
-        let is_saturated = |runs: &Vec<&Outcome>| runs.iter().any(|run| run.result.replay.saturated);
+        let is_saturated = |runs: &Vec<Run<'_>>| runs.iter().any(|run| run.replay.saturated);
         let row = self.rows.last_mut().expect("there is a row");
         for (cell, _) in row.cells.iter_mut().zip(&self.runs).filter(|(cell, runs)| *cell != "-" && is_saturated(runs)) {
             cell.push_str(" !");
         }
     }
 
-    fn latency(&mut self, heading: &str, of: impl Fn(&RunResult) -> &Latency) {
-        self.heading(heading);
-        let quantiles: [Quantile; 5] = [
-            ("  mean", |r| r.mean),
-            ("  p50", |r| r.p50),
-            ("  p99", |r| r.p99),
-            ("  p99.9", |r| r.p999),
-            ("  p99.99", |r| r.p9999),
-        ];
-        for (label, value) in quantiles {
-            self.each(label, |o| figure(Quantity::Micros, (of(&o.result).count > 0).then(|| value(of(&o.result)))));
-            self.mark_saturated();
+    /// Whether something holds of any run.
+    fn any(&self, is: impl Fn(&Run<'_>) -> bool) -> bool {
+        self.runs.iter().flatten().any(is)
+    }
+
+    /// Whether a section has anything to show.
+    fn has(&self, section: Section) -> bool {
+        match section {
+            Section::Losses => self.any(|run| run.redundancy.rebuilt_reads + run.host.media_errors > 0),
+            Section::Around => self.any(|run| run.around != AroundResult::default()),
+            Section::SlcCache => self.any(|run| run.slc != SlcResult::default()),
+            Section::Ecc => self.any(|run| run.ecc.codewords > 0),
+            Section::Ladder | Section::LadderEnds => self.any(|run| run.ladder.all_reads() > 0),
+            _ => true,
         }
     }
 
-    /// Whether something holds of any run.
-    fn any(&self, is: impl Fn(&Outcome) -> bool) -> bool {
-        self.runs.iter().flatten().any(|run| is(run))
-    }
-
-    fn throughput(&mut self, slot: u64) {
-        self.each("requests/s", |o| figure(Quantity::Plain, o.throughput(slot).0));
-        self.each("MB/s", |o| figure(Quantity::Plain, o.throughput(slot).1));
-    }
-
-    fn causes(&mut self, heading: &str, of: impl Fn(&RunResult) -> &BTreeMap<String, u64>) {
-        self.each(heading, |o| count(of(&o.result).values().sum()));
-        for cause in Cause::ALL {
-            let caused = |o: &Outcome| of(&o.result).get(cause.name()).copied().unwrap_or(0);
-            if self.any(|o| caused(o) > 0) {
-                self.each(&format!("  {}", cause.name()), |o| count(caused(o)));
+    /// All figures that the terminal shows, section by section.
+    fn figures(&mut self) {
+        for section in Section::ALL.into_iter().filter(|&section| self.has(section)).collect::<Vec<_>>() {
+            let heading = match section {
+                Section::Latency => Some("latency"),
+                Section::ReadLatency => Some("read latency"),
+                Section::WriteLatency => Some("write latency"),
+                _ => None,
+            };
+            heading.into_iter().for_each(|heading| self.heading(heading));
+            for figure in figure::all() {
+                let Some(shown) = figure.terminal.filter(|shown| shown.section == section) else { continue };
+                self.figure(figure, shown.rows);
+                if heading.is_some() {
+                    self.mark_saturated();
+                }
             }
         }
     }
 
-    /// Page ECC and read retry, where there is any.
-    fn page_ecc(&mut self) {
-        if self.any(|o| o.result.ecc.codewords > 0) {
-            self.each("bits corrected per codeword", |o| figure(Quantity::Plain, o.result.corrected_per_codeword()));
-            self.each("unreadable pages", |o| count(o.result.ecc.unreadable_pages));
-            self.each("decoding a read", |o| figure(Quantity::Micros, o.result.ecc.decode_us_mean));
-            self.each("ECC strength (t or LDPC parity rows), mean", |o| figure(Quantity::Plain, o.result.mean_t()));
-            self.each("units refreshed", |o| count(o.result.ecc.refreshed_units));
-        }
-        if self.any(|o| o.result.ladder.all_reads() > 0) {
-            self.each("read retries per page read, mean", |o| {
-                figure(Quantity::Plain, o.result.ladder.retries_mean().unwrap_or(0.0))
-            });
-            let steps = [
-                ("  decoded by hard decision", "hard"),
-                ("  by read retry", "retry"),
-                ("  by 2-bit soft decision", "soft_2_bit"),
-                ("  by 3-bit soft decision", "soft_3_bit"),
-                ("  by parity, or not at all", "parity"),
-            ];
-            for (label, step) in steps {
-                self.each(label, |o| count(o.result.ladder.reads.get(step).copied().unwrap_or(0)));
+    /// The rows of one figure.
+    fn figure(&mut self, figure: &Figure, labels: Labels) {
+        let part = |run: &Run<'_>, name: &str| figure.shown(run).get(name).cloned();
+        match labels {
+            Labels::One(label) => self.each(label, |run| Cell::of(&figure.shown(run), figure.unit)),
+            Labels::Named(parts) => {
+                parts.iter().for_each(|(name, label)| self.each(label, |run| Cell::of(&json!(part(run, name)), "")))
+            }
+            Labels::Each(before) => {
+                let (stem, names) = inside(figure.key).expect("it has parts");
+                for name in names {
+                    if self.any(|run| part(run, name).and_then(|value| value.as_f64()).is_some_and(|number| number != 0.0)) {
+                        let value = |run: &Run<'_>| part(run, name).unwrap_or_else(|| nothing(figure.key, stem));
+                        self.each(&format!("{before}{name}"), |run| Cell::of(&value(run), ""));
+                    }
+                }
             }
         }
     }
@@ -228,50 +211,12 @@ impl Comparison {
     /// The comparison as text: what was run, the table, notes and warnings.
     #[must_use]
     pub fn to_table(&self) -> String {
-        let runs = (0..self.outcomes.len()).map(|scheme| self.runs_of(scheme)).collect();
-        let mut rows = Rows { runs, rows: Vec::new() };
-        rows.each("scheme", |o| Cell::Text(self.marked(&o.label)));
-        rows.latency("latency", |r| &r.host.latency_us);
-        rows.throughput(self.experiment.drive.geometry.slot_size.0);
-        rows.latency("read latency", |r| &r.host.read_latency_us);
-        rows.latency("write latency", |r| &r.host.write_latency_us);
-        rows.causes("flash page reads", |r| &r.flash.reads);
-        rows.causes("flash page programs", |r| &r.flash.programs);
-        rows.causes("flash block erases", |r| &r.flash.erases);
-        rows.each("write amplification", |o| figure(Quantity::Plain, o.result.flash.waf));
-        for stream in 0..StreamId::COUNT_MAX {
-            if rows.any(|o| o.result.streams.get(stream).is_some_and(|stream| stream.host_pages > 0)) {
-                let waf = |o: &Outcome| o.result.streams.get(stream).and_then(StreamResult::waf);
-                rows.each(&format!("  of stream {stream}"), |o| figure(Quantity::Plain, waf(o)));
-            }
-        }
-        rows.each("energy", |o| figure(Quantity::Joules, o.energy_j()));
-        rows.each("over-provisioning after parity", |o| {
-            figure(Quantity::Share, crate::over_provisioning::of_user(o.planned.op_after_parity_of_raw))
-        });
-        rows.each("die utilisation", |o| figure(Quantity::Share, o.result.flash.die_utilisation));
-        rows.each("reads checked", |o| count(o.result.oracle.checked_reads));
-        rows.each("mismatches", |o| count(o.result.oracle.mismatches));
-        if rows.any(|o| o.result.redundancy.rebuilt_reads + o.result.host.media_errors > 0) {
-            rows.each("pages rebuilt", |o| count(o.result.redundancy.rebuilt_reads));
-            rows.each("media errors", |o| count(o.result.host.media_errors));
-        }
-        if rows.any(|o| o.result.around != AroundResult::default()) {
-            rows.each("reads with alternatives", |o| count(o.result.around.reads));
-            rows.each("  page reads queued for them", |o| count(o.result.around.extra_reads));
-            rows.each("  page reads withdrawn", |o| count(o.result.around.withdrawn_reads));
-            rows.each("  pages computed", |o| count(o.result.around.derived_pages));
-            rows.each("pages read ahead", |o| count(o.result.around.ahead_pages));
-            rows.each("  pages found there", |o| count(o.result.around.ahead_hits));
-            rows.each("code groups encoded", |o| count(o.result.around.encoded_groups));
-        }
-        if rows.any(|o| o.result.slc != SlcResult::default()) {
-            rows.each("pages written to the SLC cache", |o| count(o.result.slc.host_pages));
-            rows.each("  past it", |o| count(o.result.slc.past_pages));
-            rows.each("  folded", |o| count(o.result.slc.folded_pages));
-        }
-        rows.page_ecc();
-        let mut waits = crate::waits::rows(&rows.runs);
+        let mut rows = Rows { runs: Run::all(self), rows: Vec::new() };
+        let cells = self.outcomes.iter().map(|outcome| self.marked(&outcome.label)).collect();
+        rows.rows.push(Row { label: "scheme".into(), cells });
+        rows.figures();
+        let outcomes: Vec<Vec<&Outcome>> = (0..self.outcomes.len()).map(|scheme| self.runs_of(scheme)).collect();
+        let mut waits = crate::waits::rows(&outcomes);
         if !waits.is_empty() {
             let cells = self.outcomes.iter().map(|o| self.marked(&o.label)).collect();
             waits.splice(0..0, std::iter::once(Row { label: "where the time goes".into(), cells }).chain(self.reasons()));

@@ -265,6 +265,31 @@ macro_rules! serde_as_text {
 
 serde_as_text!(Arrival, Size, BufferSize, AddressRange);
 
+/// The schema of settings that are one text; its `format` says of which kind.
+macro_rules! schema_of_text {
+    ($($name:ty: $format:literal),*) => { $(
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "format": $format })
+            }
+        }
+    )* };
+}
+
+schema_of_text!(
+    Arrival: "arrival",
+    Warmup: "warmup",
+    Size: "size",
+    BufferSize: "size",
+    AddressRange: "size-or-share",
+    OptionText: "option",
+    crate::over_provisioning::OverProvisioning: "over-provisioning"
+);
+
 /// An option of a scheme or generator: any single value, kept as its text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OptionText(pub String);

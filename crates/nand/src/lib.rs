@@ -20,9 +20,6 @@ mod silent;
 mod timing;
 mod warmth;
 
-/// The source file of this crate's settings: `flashkeep settings` prints the doc comment of each field.
-pub const SETTINGS: &str = include_str!("timing.rs");
-
 pub use array::{
     Arrived, BlockInfo, FlashArray, MOST_CYCLES_A_CYCLE, MemoryArray, PageView, Payload, ProgramOutcome, ReadOutcome,
 };

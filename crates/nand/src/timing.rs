@@ -1,23 +1,26 @@
 //! How long a flash command takes and what energy it needs.
 
 use crate::BlockInfo;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vocab::{BusRate, Bytes, Divider, Geometry, Nanojoules, Nanos, PeCycles, Ppn};
 
 /// Latencies of one kind of page: the pages of a block repeat a pattern of kinds (LSB, MSB, ..).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PageKind {
     /// Name of the kind, for example `lsb`.
     pub name: String,
     /// Array read time (tR).
+    #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub read: Nanos,
     /// Program time (tPROG).
+    #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub program: Nanos,
 }
 
 /// How data move between the controller and a die.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Transfer {
     /// An 8-bit bus of this many mega-transfers a second: time grows with the bytes moved. OOB bytes, with the parity of page
@@ -31,33 +34,43 @@ pub enum Transfer {
 
 /// Latencies of blocks beyond a number of P/E cycles (DA-RAID-5, Table II: a worn block takes
 /// the maximum erase time of its data sheet instead of the typical one).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Worn {
     /// A block with more cycles than this counts as worn (the paper's T_p).
     pub above_pe: PeCycles,
     /// Erase time of a worn block.
+    #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub erase: Nanos,
     /// Program times of a worn block, one for each page kind; empty: unchanged.
     #[serde(default)]
+    #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub program: Vec<Nanos>,
 }
 
 /// Pages that one program stores together (decision 13): those of all planes of a die, and, where the cells are programmed
 /// in one shot, of all bits of a word line. They are gathered in PLP memory until the last of them is there; only then
 /// does the die work. A page of the map is a logical page here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramUnit {
     /// Planes that are programmed, erased and, for neighbouring pages, sensed together.
+    #[schemars(range(min = 1, max = Self::PLANES_MAX))]
     pub planes: u32,
     /// Logical pages in the page of one plane.
+    #[schemars(range(min = 1, max = Self::PLANE_PAGES_MAX))]
     pub plane_pages: u32,
     /// Bits of a cell that one program stores: 1, or as many as there are kinds of page.
+    #[schemars(extend("x-valid" = "1, or as many as there are kinds of page; whole units in a block"))]
     pub bits: u32,
 }
 
 impl ProgramUnit {
+    /// Most planes that work together.
+    pub const PLANES_MAX: u32 = 64;
+    /// Most logical pages in the page of a plane.
+    pub const PLANE_PAGES_MAX: u32 = 256;
+
     /// Logical pages that one sensing brings into the registers of all planes.
     #[must_use]
     pub fn sensed(&self) -> u32 {
@@ -72,7 +85,7 @@ impl ProgramUnit {
 
     /// Checks that it has pages, and that word lines fit into blocks.
     fn check(&self, kinds: usize, pages_per_block: u32) -> Result<(), String> {
-        let counts = [("planes", self.planes, 64), ("plane_pages", self.plane_pages, 256)];
+        let counts = [("planes", self.planes, Self::PLANES_MAX), ("plane_pages", self.plane_pages, Self::PLANE_PAGES_MAX)];
         for (name, found, most) in counts {
             if found == 0 || found > most {
                 return Err(format!("timing.unit.{name}: found {found}, valid are 1 to {most}"));
@@ -90,12 +103,14 @@ impl ProgramUnit {
 }
 
 /// Latencies of a drive's flash.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
     /// Command and address cycles before each operation; they hold die and channel.
+    #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub command: Nanos,
     /// Erase time (tBERS).
+    #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub erase: Nanos,
     /// Data transfer between die and controller.
     pub transfer: Transfer,
@@ -106,19 +121,23 @@ pub struct Timing {
     pub worn: Option<Worn>,
     /// Time added to a program per 1000 P/E cycles of its block; 0: none.
     #[serde(default, skip_serializing_if = "is_nothing")]
+    #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub program_growth: Nanos,
     /// Pages that one program stores; absent: each page has a program of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<ProgramUnit>,
     /// Time to suspend a program or erase for a read, and again to resume it; absent: the die cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub suspend: Option<Nanos>,
     /// Cache reads: time to move a sensed page to the cache register, after which the die senses its next page while this one
     /// leaves; absent: it senses when the page has left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub cache_read: Option<Nanos>,
     /// Whether the planes of `timing.unit` sense different pages at the same time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(extend("x-valid" = "`true` only beside `drive.timing.unit`, which says how many planes a die has"))]
     pub independent_planes: bool,
 }
 
@@ -138,14 +157,17 @@ pub struct SlcTimes {
 }
 
 /// Energy of one operation of one plane's page or block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Energy {
     /// Reading one page.
+    #[schemars(extend("formatMaximum" = Nanojoules::OPERATION_MAX))]
     pub read: Nanojoules,
     /// Programming one page.
+    #[schemars(extend("formatMaximum" = Nanojoules::OPERATION_MAX))]
     pub program: Nanojoules,
     /// Erasing one block.
+    #[schemars(extend("formatMaximum" = Nanojoules::OPERATION_MAX))]
     pub erase: Nanojoules,
 }
 

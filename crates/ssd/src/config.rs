@@ -8,16 +8,20 @@ use ftl::{GcConfig, WearConfig};
 use nand::{Energy, Pairing, SlcTimes, Timing};
 use protect::SchemeChoice;
 use protect::{SchemeError, Shape};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::RangeInclusive;
 use vocab::{Bytes, DieId, Geometry, Nanos, PeCycles};
 
 /// Temperatures that drives are built for, in degrees Celsius.
-pub(crate) const CELSIUS: RangeInclusive<f64> = -40.0..=125.0;
+pub(crate) const CELSIUS: RangeInclusive<f64> = device::config::CELSIUS_MIN..=device::config::CELSIUS_MAX;
 
 /// By what the array times of a slow die may be multiplied.
 pub(crate) const SLOWER: RangeInclusive<f64> = 1.0..=1000.0;
+
+/// Most reads that a block has seen before the workload: three times as many may follow.
+const READS_MAX: u32 = 1_000_000_000;
 
 /// A drive model: shape, timing, energy, endurance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +44,7 @@ pub struct Drive {
 }
 
 /// Which blocks the host writes with one bit a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlcMode {
     /// None.
@@ -52,7 +56,7 @@ pub enum SlcMode {
 }
 
 /// When full blocks in SLC mode are moved to others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlcFold {
     /// While the host asks for nothing.
@@ -62,7 +66,7 @@ pub enum SlcFold {
 }
 
 /// What becomes of host writes while the cache is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlcFull {
     /// They go to other blocks.
@@ -72,26 +76,32 @@ pub enum SlcFull {
 }
 
 /// The SLC cache (decision 14): blocks that the host writes with one bit a cell, and that are folded into others later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Slc {
     /// Which blocks it takes.
     pub mode: SlcMode,
     /// How many of each die, as the map sees blocks: kept for it, or taken at most. Superblocks under schemes of rows.
+    #[schemars(extend("x-valid" = "1 to one fewer than a die has, where there is a cache"))]
     pub blocks: u32,
     /// When it is folded.
     pub fold: SlcFold,
     /// Policy for host writes while the cache is full.
     pub full: SlcFull,
     /// Array read time in SLC mode.
+    #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub read: Nanos,
     /// Program time in SLC mode.
+    #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub program: Nanos,
     /// Erase time in SLC mode.
+    #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub erase: Nanos,
     /// Rated P/E cycles in SLC mode: erases in that mode wear a block so much less than `drive.endurance` says.
+    #[schemars(extend("x-valid" = "1 to 127 times `drive.endurance`, where there is a cache"))]
     pub endurance: PeCycles,
     /// By how many times fewer bits of a page are in error in SLC mode.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub fewer_errors: u32,
 }
 
@@ -131,18 +141,23 @@ impl Default for Slc {
 }
 
 /// What firmware and host link add to each command, beside the work of the flash. Nothing by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Controller {
     /// Time that firmware and host interface add to a read.
+    #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub read: Nanos,
     /// The same to a write, flush or discard.
+    #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub write: Nanos,
     /// Time added per 4 KiB of a command's data.
+    #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub per_4k: Nanos,
     /// A read keeps the processor for so long: no two commands are closer.
+    #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub read_every: Nanos,
     /// The same of a write, flush or discard.
+    #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub write_every: Nanos,
     /// Rate of the host link in each direction, in MB/s; 0: no limit.
     pub link_mb_per_s: u32,
@@ -172,7 +187,7 @@ pub fn shape(drive: &Drive) -> Shape {
 }
 
 /// What acknowledges a write before flash does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BufferKind {
     /// None: a write is answered when it is durable in flash, parity included.
@@ -228,18 +243,22 @@ impl Default for Buffer {
 }
 
 /// Write history before the workload: a fill and random overwrites until steady.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Precondition {
     /// Share of the logical space that is written, in ascending order, once.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub fill: f64,
     /// Share of the filled space that random overwrites then touch.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub working_set: f64,
     /// Overwrite until the write amplification of a window (a quarter of the working set) is
     /// within this of the mean of the two windows before; 0 switches overwriting off. Windows count from when GC has
     /// run in every log.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub converge_within: f64,
     /// At most this many times the working set is overwritten.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub overwrite_at_most: f64,
 }
 
@@ -250,22 +269,29 @@ impl Default for Precondition {
 }
 
 /// The age at which the workload finds the drive (decision D12). Added after preconditioning.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Age {
     /// Mean P/E cycles of a block.
+    #[schemars(range(max = PeCycles::SETTING_MAX))]
     pub pe_cycles: PeCycles,
     /// Standard deviation over blocks of the P/E cycles (normal, clamped at 0).
+    #[schemars(range(min = 0.0, max = f64::from(PeCycles::SETTING_MAX)))]
     pub pe_deviation: f64,
     /// Share of blocks, scattered at random, that have seen `worn_pe_cycles` instead.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub worn_blocks: f64,
     /// Mean P/E cycles of those blocks.
+    #[schemars(range(max = PeCycles::SETTING_MAX))]
     pub worn_pe_cycles: PeCycles,
     /// Age of all data written before the workload.
+    #[schemars(extend("formatMaximum" = Nanos::SETTING_MAX))]
     pub retention: Nanos,
     /// Reads each block has seen since its erase.
+    #[schemars(range(max = READS_MAX))]
     pub reads: u32,
     /// Share of blocks that are bad from the factory.
+    #[schemars(range(min = 0.0, max = 0.5))]
     pub bad_blocks: f64,
 }
 
@@ -291,35 +317,42 @@ impl Age {
 }
 
 /// Faults injected while the workload runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Faults {
     /// This die stops answering..
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-valid" = "a die of the drive"))]
     pub dead_die: Option<u16>,
     /// Distance of further dies that die with `dead_die`, before and after it: the banks of a card, where cards take dies in turn.
     /// 0: that die alone.
     #[serde(skip_serializing_if = "is_none_of_dies")]
+    #[schemars(extend("x-valid" = "0, or 2 to the number of dies; beside `faults.dead_die`"))]
     pub dead_die_every: u16,
     /// ..before this request of the workload (0: from the start).
     pub dead_die_at_request: u64,
     /// So long after its death a spare die takes the place of a dead one, erased and without cycles, and what that held is rebuilt on it;
     /// absent: none does. Schemes of static stripes alone (`raid5`, `da-raid5`, `ppc`): others write around a dead die.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-valid" = "beside `faults.dead_die`, and under `raid5`, `ppc` and `da-raid5` alone: other schemes are refused, because they write around a dead die or have lost what it held"))]
     pub replace_after: Option<Nanos>,
     /// Probability that one page read is uncorrectable.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub uncorrectable_reads: f64,
     /// End of life: with each program and erase the chance rises by so much that it finds its block worn
     /// out, up to one in ten (`nand::faults`).
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub wear_out: f64,
     /// Probability that a page read returns another page and reports success; a program does not happen with a
     /// tenth of it (`nand::silent`).
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub silent: f64,
     /// Whether what a dead die held is rebuilt onto the others, where the scheme can.
     pub rebuild: bool,
     /// Pages that a rebuild has under way at once, at least 1: its pace.
+    #[schemars(range(min = 1, max = 65_536))]
     pub rebuild_at_once: u32,
 }
 
@@ -362,7 +395,7 @@ impl Default for Faults {
 }
 
 /// When data are written again because they grew old.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RefreshPolicy {
     /// Never (a scheme may have limits of its own).
@@ -374,14 +407,16 @@ pub enum RefreshPolicy {
 }
 
 /// Refresh of old data.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Refresh {
     /// When.
     pub policy: RefreshPolicy,
     /// Target UBER of `joint`.
+    #[schemars(extend("exclusiveMinimum" = 0.0, "exclusiveMaximum" = 1.0))]
     pub uber: f64,
     /// Share of the limit at which a block is refreshed.
+    #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = 1.0))]
     pub at_share: f64,
     /// Times a block is recharged in place before it is remapped; 0: always remapped.
     pub in_place_at_most: u32,
@@ -410,7 +445,7 @@ pub struct Power {
 }
 
 /// What a page carries (decision D1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PayloadKind {
     /// Nothing: timing and endurance only.

@@ -23,9 +23,6 @@ mod rules;
 mod session;
 mod write;
 
-/// The source files of the settings of a drive: `flashkeep settings` prints the doc comment of each field.
-pub const SETTINGS: [&str; 4] = [include_str!("config.rs"), ftl::SETTINGS, nand::SETTINGS, device::SETTINGS];
-
 pub use boot::demand::Demand;
 pub use boot::precondition::HistoryProgress;
 pub use boot::warm_up::WarmUp;

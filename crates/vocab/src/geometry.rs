@@ -1,11 +1,12 @@
 //! The shape of a drive, and every conversion between physical addresses.
 
 use crate::{BlockAddr, Bytes, ChannelId, DieId, Ppn, Slot, SuperblockId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How the planes of a die work together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlaneUse {
     /// A die runs one command on one plane at a time; planes only number its blocks.
@@ -16,26 +17,34 @@ pub enum PlaneUse {
 }
 
 /// Shape of a drive: a tree of channels, dies, planes, blocks and pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Geometry {
     /// Channels, each a bus shared by its dies.
+    #[schemars(range(min = 1, max = Self::CHANNELS_MAX))]
     pub channels: u32,
     /// Dies on each channel.
+    #[schemars(range(min = 1, max = Self::DIES_PER_CHANNEL_MAX))]
     pub dies_per_channel: u32,
     /// Planes of each die.
+    #[schemars(range(min = 1, max = Self::PLANES_MAX))]
     pub planes: u32,
     /// How the planes of a die work together.
     pub plane_use: PlaneUse,
     /// Blocks of each plane.
+    #[schemars(range(min = Self::BLOCKS_PER_PLANE_MIN, max = Self::BLOCKS_PER_PLANE_MAX))]
     pub blocks_per_plane: u32,
     /// Pages of each block.
+    #[schemars(range(min = 1, max = Self::PAGES_PER_BLOCK_MAX))]
     pub pages_per_block: u32,
     /// Data bytes of one page of one plane.
+    #[schemars(extend("formatMinimum" = Bytes(crate::SECTOR_BYTES), "formatMaximum" = Self::PAGE_MAX, "x-valid" = "a multiple of `slot_size`"))]
     pub page_size: Bytes,
     /// Out-of-band bytes beside each page.
+    #[schemars(extend("formatMaximum" = Self::OOB_MAX))]
     pub oob_size: Bytes,
     /// Bytes of one logical page (slot); divides the page size.
+    #[schemars(extend("formatMinimum" = Bytes(crate::SECTOR_BYTES), "formatMaximum" = Self::SLOT_MAX, "x-valid" = "a multiple of 512B"))]
     pub slot_size: Bytes,
 }
 
@@ -57,6 +66,25 @@ impl fmt::Display for GeometryError {
 impl std::error::Error for GeometryError {}
 
 impl Geometry {
+    /// Most channels.
+    pub const CHANNELS_MAX: u32 = 256;
+    /// Most dies on a channel: with all channels, `DieId` numbers them.
+    pub const DIES_PER_CHANNEL_MAX: u32 = 256;
+    /// Most planes of a die.
+    pub const PLANES_MAX: u32 = 64;
+    /// Fewest blocks of a plane: some are kept free, one is written.
+    pub const BLOCKS_PER_PLANE_MIN: u32 = 4;
+    /// Most blocks of a plane.
+    pub const BLOCKS_PER_PLANE_MAX: u32 = 1 << 24;
+    /// Most pages of a block.
+    pub const PAGES_PER_BLOCK_MAX: u32 = 1 << 16;
+    /// Largest page of a plane.
+    pub const PAGE_MAX: Bytes = Bytes(1 << 22);
+    /// Most OOB bytes beside a page.
+    pub const OOB_MAX: Bytes = Bytes(1 << 16);
+    /// Largest logical page.
+    pub const SLOT_MAX: Bytes = Bytes(1 << 20);
+
     /// Checks that every count is positive and every address fits its type.
     ///
     /// # Errors
@@ -64,34 +92,35 @@ impl Geometry {
     pub fn check(&self) -> Result<(), GeometryError> {
         let fail = |field, reason: String| Err(GeometryError { field, reason });
         let counts = [
-            ("channels", self.channels, 256),
-            ("dies_per_channel", self.dies_per_channel, 256),
-            ("planes", self.planes, 64),
-            ("blocks_per_plane", self.blocks_per_plane, 1 << 24),
-            ("pages_per_block", self.pages_per_block, 1 << 16),
+            ("channels", self.channels, Self::CHANNELS_MAX),
+            ("dies_per_channel", self.dies_per_channel, Self::DIES_PER_CHANNEL_MAX),
+            ("planes", self.planes, Self::PLANES_MAX),
+            ("blocks_per_plane", self.blocks_per_plane, Self::BLOCKS_PER_PLANE_MAX),
+            ("pages_per_block", self.pages_per_block, Self::PAGES_PER_BLOCK_MAX),
         ];
         for (field, value, most) in counts {
             if value == 0 || value > most {
                 return fail(field, format!("found {value}, valid are 1 to {most}"));
             }
         }
-        if self.blocks_per_plane < 4 {
-            return fail("blocks_per_plane", format!("found {}, at least 4 are needed", self.blocks_per_plane));
+        if self.blocks_per_plane < Self::BLOCKS_PER_PLANE_MIN {
+            let least = Self::BLOCKS_PER_PLANE_MIN;
+            return fail("blocks_per_plane", format!("found {}, at least {least} are needed", self.blocks_per_plane));
         }
         if self.slot_size.0 < crate::SECTOR_BYTES
             || !self.slot_size.0.is_multiple_of(crate::SECTOR_BYTES)
-            || self.slot_size.0 > 1 << 20
+            || self.slot_size > Self::SLOT_MAX
         {
-            return fail("slot_size", format!("found {}, valid are multiples of 512B up to 1MiB", self.slot_size));
+            return fail("slot_size", format!("found {}, valid are multiples of 512B up to {}", self.slot_size, Self::SLOT_MAX));
         }
-        if self.page_size.0 == 0 || !self.page_size.0.is_multiple_of(self.slot_size.0) || self.page_size.0 > 1 << 22 {
+        if self.page_size.0 == 0 || !self.page_size.0.is_multiple_of(self.slot_size.0) || self.page_size > Self::PAGE_MAX {
             return fail(
                 "page_size",
-                format!("found {}, valid are multiples of slot_size {} up to 4MiB", self.page_size, self.slot_size),
+                format!("found {}, valid are multiples of slot_size {} up to {}", self.page_size, self.slot_size, Self::PAGE_MAX),
             );
         }
-        if self.oob_size.0 > 1 << 16 {
-            return fail("oob_size", format!("found {}, valid are up to 64KiB", self.oob_size));
+        if self.oob_size > Self::OOB_MAX {
+            return fail("oob_size", format!("found {}, valid are up to {}", self.oob_size, Self::OOB_MAX));
         }
         let slots = [self.channels, self.dies_per_channel, self.planes, self.blocks_per_plane, self.pages_per_block]
             .iter()

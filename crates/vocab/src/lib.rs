@@ -15,9 +15,6 @@ mod random;
 mod shared_bytes;
 mod table;
 
-/// The source file of this crate's settings: `flashkeep settings` prints the doc comment of each field.
-pub const SETTINGS: &str = include_str!("geometry.rs");
-
 pub use address::{BlockAddr, ChannelId, DieId, Lba, Lpn, Ppn, SECTOR_BYTES, Slot, StripSet, StripeId, SuperblockId};
 pub use choice::{Options, SchemeChoice, SchemeError, find_named};
 pub use geometry::{Geometry, GeometryError, PlaneUse};

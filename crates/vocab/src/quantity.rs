@@ -1,5 +1,6 @@
 //! Quantities: multiplied first, rounded once, and the direction of rounding is said.
 
+use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -39,7 +40,7 @@ pub struct Bytes(pub u64);
 pub struct Nanojoules(pub u64);
 
 /// Program/erase cycles a block has seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct PeCycles(pub u32);
 
@@ -49,7 +50,7 @@ pub struct PeCycles(pub u32);
 pub struct Capability(pub u8);
 
 /// Transfer rate of an 8-bit bus in mega-transfers (= megabytes, 10^6) a second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct BusRate(pub u32);
 
@@ -62,6 +63,9 @@ impl Nanos {
     /// Longest span that a setting may name: 50 years. With a trace of 73 years and 50 years of retention a run
     /// has 460 years of virtual time left for what flash does.
     pub const SETTING_MAX: Self = Nanos(50 * 365 * 86_400_000_000_000);
+    /// Longest operation of flash, and longest answer of a buffer. NAND needs 20 ms at worst, NOR erases in a second.
+    /// One after the other, 10^10 of these are what virtual time has room for behind trace and retention.
+    pub const OPERATION_MAX: Self = Nanos(1_000_000_000);
 
     /// Whole microseconds.
     ///
@@ -83,6 +87,17 @@ impl Nanos {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
+}
+
+impl PeCycles {
+    /// Most P/E cycles that a setting may name, and their greatest deviation. SLC bears 10^5. Nine deviations above the mean
+    /// still fit 32 bits.
+    pub const SETTING_MAX: u32 = 100_000_000;
+}
+
+impl Nanojoules {
+    /// Most energy of an operation: ten thousand times what a block needs to be erased.
+    pub const OPERATION_MAX: Self = Nanojoules(1_000_000_000);
 }
 
 impl SimTime {
@@ -196,8 +211,19 @@ fn print(value: u64, units: Units, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{}{name}", value / scale)
 }
 
+/// `format` is the `format` of its JSON schema.
 macro_rules! textual {
-    ($name:ident, $units:expr, $wanted:literal) => {
+    ($name:ident, $format:literal, $units:expr, $wanted:literal) => {
+        impl JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "format": $format })
+            }
+        }
+
         impl std::str::FromStr for $name {
             type Err = QuantityError;
             fn from_str(text: &str) -> Result<Self, QuantityError> {
@@ -225,9 +251,9 @@ macro_rules! textual {
     };
 }
 
-textual!(Nanos, TIME, "a time such as \"75us\", \"1.6ms\" or \"30d\" (ns, us, ms, s, h, d)");
-textual!(Bytes, SIZE, "a size such as \"16KiB\" or \"4GB\" (B, KiB, MiB, GiB, TiB; kB, MB, GB, TB)");
-textual!(Nanojoules, ENERGY, "an energy such as \"131uJ\" (nJ, uJ, mJ, J)");
+textual!(Nanos, "time", TIME, "a time such as \"75us\", \"1.6ms\" or \"30d\" (ns, us, ms, s, h, d)");
+textual!(Bytes, "size", SIZE, "a size such as \"16KiB\" or \"4GB\" (B, KiB, MiB, GiB, TiB; kB, MB, GB, TB)");
+textual!(Nanojoules, "energy", ENERGY, "an energy such as \"131uJ\" (nJ, uJ, mJ, J)");
 
 #[cfg(test)]
 mod tests {

@@ -195,7 +195,7 @@ fn measure(experiments: Vec<Experiment>, known: &mut Known, with: &Run<'_>, befo
 fn measured(comparison: &Comparison) -> Measured {
     let result = &comparison.outcomes[0].result;
     Measured {
-        values: VALUES.iter().map(|value| (value.of)(result)).collect(),
+        values: VALUES.iter().map(|value| value.of(result)).collect(),
         factor: comparison.clock.factor,
         trace_digest: comparison.trace.digest,
         event_digest: result.replay.event_digest,

@@ -418,7 +418,7 @@ fn rates_are_over_the_time_that_they_were_counted_in() {
     (run.host.read_pages, run.host.latency_us.count) = (100, 10);
     run.flash.programs = [("host".to_owned(), 300)].into();
     run.flash.energy_j = [("program".to_owned(), 8.0)].into();
-    let of = |key: &str| (values::VALUES.iter().find(|value| value.key == key).expect("known").of)(&run);
+    let of = |key: &str| values::VALUES.iter().find(|value| value.key == key).expect("known").of(&run);
     assert_eq!((of("host_pages_per_s"), of("requests_per_s")), (Some(50.0), Some(5.0)));
     assert_eq!((of("flash_pages_per_s"), of("power_mw")), (Some(75.0), Some(2000.0)));
 }

@@ -1,5 +1,6 @@
 //! What figures show of a run.
 
+use crate::figure::{self, Run};
 use ssd::RunResult;
 use vocab::Cause;
 
@@ -8,26 +9,38 @@ use vocab::Cause;
 pub(super) struct Value {
     /// Its name in files and in CSV, with its unit; that of `docs/spec/results.md`.
     pub key: &'static str,
-    /// The number; nothing where there was nothing to measure.
-    pub of: fn(&RunResult) -> Option<f64>,
+    /// The number; nothing where there was nothing to measure. `None`: that of the figure of this key.
+    of: Option<fn(&RunResult) -> Option<f64>>,
     /// Whether every CSV has it; the others only where a plot of the figure shows it.
     pub always: bool,
 }
 
 const fn value(key: &'static str, of: fn(&RunResult) -> Option<f64>) -> Value {
-    Value { key, of, always: true }
+    Value { key, of: Some(of), always: true }
+}
+
+/// The figure of results with this key.
+const fn figure(key: &'static str) -> Value {
+    Value { key, of: None, always: true }
 }
 
 const fn on_demand(key: &'static str, of: fn(&RunResult) -> Option<f64>) -> Value {
-    Value { key, of, always: false }
+    Value { key, of: Some(of), always: false }
+}
+
+const fn figure_on_demand(key: &'static str) -> Value {
+    Value { key, of: None, always: false }
+}
+
+impl Value {
+    /// The number of a run; nothing where there was nothing to measure.
+    pub fn of(&self, result: &RunResult) -> Option<f64> {
+        self.of.map_or_else(|| figure::named(self.key).shown(&Run::of_result(result, None, None)).as_f64(), |of| of(result))
+    }
 }
 
 fn sum(counts: &std::collections::BTreeMap<String, u64>) -> Option<f64> {
     Some(counts.values().sum::<u64>() as f64)
-}
-
-fn measured(latency: &ssd::Latency, value: f64) -> Option<f64> {
-    (latency.count > 0).then_some(value)
 }
 
 fn caused(counts: &std::collections::BTreeMap<String, u64>, cause: Cause) -> f64 {
@@ -50,25 +63,25 @@ fn joules(result: &RunResult) -> f64 {
 
 /// All values, in the order of CSV columns.
 pub(super) const VALUES: &[Value] = &[
-    value("latency_us_mean", |r| measured(&r.host.latency_us, r.host.latency_us.mean)),
-    value("latency_us_p99", |r| measured(&r.host.latency_us, r.host.latency_us.p99)),
-    value("read_latency_us_mean", |r| measured(&r.host.read_latency_us, r.host.read_latency_us.mean)),
-    value("read_latency_us_p50", |r| measured(&r.host.read_latency_us, r.host.read_latency_us.p50)),
-    value("read_latency_us_p99", |r| measured(&r.host.read_latency_us, r.host.read_latency_us.p99)),
-    value("read_latency_us_max", |r| measured(&r.host.read_latency_us, r.host.read_latency_us.max)),
-    value("write_latency_us_mean", |r| measured(&r.host.write_latency_us, r.host.write_latency_us.mean)),
-    value("write_latency_us_p99", |r| measured(&r.host.write_latency_us, r.host.write_latency_us.p99)),
+    figure("latency_us_mean"),
+    figure("latency_us_p99"),
+    figure("read_latency_us_mean"),
+    figure("read_latency_us_p50"),
+    figure("read_latency_us_p99"),
+    figure("read_latency_us_max"),
+    figure("write_latency_us_mean"),
+    figure("write_latency_us_p99"),
     value("write_share", |r| {
         let count = |kind: &str| r.host.requests.get(kind).copied().unwrap_or(0) as f64;
         let both = count("read") + count("write");
         (both > 0.0).then(|| count("write") / both)
     }),
-    value("offered_load", |r| Some(r.replay.offered_load)),
-    value("die_utilisation", |r| Some(r.flash.die_utilisation)),
-    value("waf", |r| r.flash.waf),
-    value("flash_reads", |r| sum(&r.flash.reads)),
-    value("flash_programs", |r| sum(&r.flash.programs)),
-    value("flash_erases", |r| sum(&r.flash.erases)),
+    figure("offered_load"),
+    figure("die_utilisation"),
+    figure("waf"),
+    figure("flash_reads"),
+    figure("flash_programs"),
+    figure("flash_erases"),
     value("gc_reads", |r| Some(caused(&r.flash.reads, Cause::Gc))),
     value("gc_programs", |r| Some(caused(&r.flash.programs, Cause::Gc))),
     value("parity_programs", |r| Some(caused(&r.flash.programs, Cause::Parity))),
@@ -76,7 +89,7 @@ pub(super) const VALUES: &[Value] = &[
     value("extra_programs", |r| Some(sum(&r.flash.programs)? - caused(&r.flash.programs, Cause::Host))),
     value("flash_pages_per_s", |r| each_second_of_flash(r, sum(&r.flash.reads)? + sum(&r.flash.programs)?)),
     value("host_pages_per_s", |r| each_second(r, (r.host.read_pages + r.host.write_pages) as f64)),
-    value("energy_j", |r| Some(joules(r))),
+    figure("energy_j"),
     value("energy_uj_per_host_page", |r| {
         let pages = r.host.read_pages + r.host.write_pages;
         (pages > 0).then(|| joules(r) * 1e6 / pages as f64)
@@ -85,20 +98,20 @@ pub(super) const VALUES: &[Value] = &[
     value("t_mean", RunResult::mean_t),
     value("decode_us_mean", |r| (r.ecc.codewords > 0).then_some(r.ecc.decode_us_mean)),
     value("unreadable_pages", |r| Some(r.ecc.unreadable_pages as f64)),
-    value("rebuilt_reads", |r| Some(r.redundancy.rebuilt_reads as f64)),
-    value("media_errors", |r| Some(r.host.media_errors as f64)),
-    value("mismatches", |r| Some(r.oracle.mismatches as f64)),
-    value("around_reads", |r| Some(r.around.reads as f64)),
-    value("around_extra_reads", |r| Some(r.around.extra_reads as f64)),
-    value("around_withdrawn_reads", |r| Some(r.around.withdrawn_reads as f64)),
-    value("around_derived_pages", |r| Some(r.around.derived_pages as f64)),
-    value("ahead_pages", |r| Some(r.around.ahead_pages as f64)),
-    value("ahead_hits", |r| Some(r.around.ahead_hits as f64)),
-    value("encoded_groups", |r| Some(r.around.encoded_groups as f64)),
-    value("valid_groups", |r| Some(r.around.valid_groups as f64)),
-    on_demand("slc_host_pages", |r| Some(r.slc.host_pages as f64)),
-    on_demand("slc_past_pages", |r| Some(r.slc.past_pages as f64)),
-    on_demand("slc_folded_pages", |r| Some(r.slc.folded_pages as f64)),
+    figure("rebuilt_reads"),
+    figure("media_errors"),
+    figure("mismatches"),
+    figure("around_reads"),
+    figure("around_extra_reads"),
+    figure("around_withdrawn_reads"),
+    figure("around_derived_pages"),
+    figure("ahead_pages"),
+    figure("ahead_hits"),
+    figure("encoded_groups"),
+    figure("valid_groups"),
+    figure_on_demand("slc_host_pages"),
+    figure_on_demand("slc_past_pages"),
+    figure_on_demand("slc_folded_pages"),
     on_demand("life_stage", |r| r.redundancy.life.map(|life| f64::from(life.stage))),
     on_demand("stripes_with_parity_share", |r| r.redundancy.life.map(|life| life.parity_share())),
     on_demand("padding_programs", |r| Some(caused(&r.flash.programs, Cause::Padding))),
@@ -106,8 +119,8 @@ pub(super) const VALUES: &[Value] = &[
         let not_extra = caused(&r.flash.programs, Cause::Host) + caused(&r.flash.programs, Cause::Padding);
         Some(sum(&r.flash.programs)? - not_extra)
     }),
-    on_demand("die_wear_ratio", |r| r.wear.die_wear_ratio),
-    on_demand("read_retries_mean", |r| r.ladder.retries_mean()),
+    figure_on_demand("die_wear_ratio"),
+    figure_on_demand("read_retries_mean"),
     on_demand("ladder_parity_reads", |r| r.ladder.reads.get("parity").map(|&reads| reads as f64)),
     on_demand("requests_per_s", |r| each_second(r, r.host.latency_us.count as f64)),
 ];

@@ -3,6 +3,7 @@
 use crate::experiment::Experiment;
 use crate::generate::{ArrivalsSpec, GenerateSpec};
 use crate::problem::Problem;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use trace::flows::{Flow, Flows, Requests};
@@ -13,7 +14,7 @@ use vocab::{Nanos, Streams};
 pub(crate) const NAME: &str = "flows";
 
 /// How a recording is divided into flows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlowsBy {
     /// It is one.
@@ -43,7 +44,7 @@ impl std::fmt::Display for FlowsBy {
 }
 
 /// One of several generators that share the drive.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowSpec {
     /// Its name in results.

@@ -18,6 +18,7 @@ mod verdict;
 
 use crate::caution::{Caution, Level};
 use crate::compare::Outcome;
+pub use crate::figure::RunSpeed;
 use crate::seeds::{Seeds, t_quantile};
 use crate::verdict::{SchemeVerdict, Verdict};
 pub use drawn::headline;
@@ -61,15 +62,6 @@ pub struct TraceSummary<'a> {
     /// Anything more: format, hash, filters, how addresses were scaled. `name: value` makes a
     /// labelled line.
     pub lines: &'a [String],
-}
-
-/// How fast the simulator itself ran.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct RunSpeed {
-    /// Wall-clock time of the run in seconds.
-    pub wall_s: f64,
-    /// Flash commands simulated per second of wall-clock time.
-    pub flash_ops_per_s: f64,
 }
 
 /// All that a report tells.

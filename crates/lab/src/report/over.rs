@@ -7,21 +7,21 @@ use crate::seeds::{Interval, Ratio, Seeds};
 
 /// What a mean is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Of {
+pub(super) enum MeanOf {
     Count,
     Real,
     Share,
 }
 
 /// A mean with its interval as text; times, by their unit, in the unit that fits.
-pub(super) fn shown(interval: &Interval, of: Of, unit: &str) -> String {
+pub(super) fn shown(interval: &Interval, of: MeanOf, unit: &str) -> String {
     let quantity = match (of, unit) {
-        (Of::Share, _) => Quantity::Share,
+        (MeanOf::Share, _) => Quantity::Share,
         (_, "us") => Quantity::Micros,
         (_, "s") => Quantity::Seconds,
-        (Of::Count, _) => Quantity::Count,
-        (Of::Real, _) if interval.half_width == 0.0 => return real(interval.mean),
-        (Of::Real, _) => Quantity::Plain,
+        (MeanOf::Count, _) => Quantity::Count,
+        (MeanOf::Real, _) if interval.half_width == 0.0 => return real(interval.mean),
+        (MeanOf::Real, _) => Quantity::Plain,
     };
     let text = quantity.show_interval(interval);
     // Digits are grouped as everywhere on the page.
@@ -78,16 +78,16 @@ fn join(group: &mut Group, later: &[Vec<Row>]) {
 /// One cell of those of all seeds.
 fn mean(cells: &[Value]) -> Value {
     let number = |cell: &Value| match cell {
-        Value::Count(n) => Some((*n as f64, Of::Count)),
-        Value::Real(x) => Some((*x, Of::Real)),
-        Value::Share(x) => Some((*x, Of::Share)),
+        Value::Count(n) => Some((*n as f64, MeanOf::Count)),
+        Value::Real(x) => Some((*x, MeanOf::Real)),
+        Value::Share(x) => Some((*x, MeanOf::Share)),
         _ => None,
     };
     let first = &cells[0];
     if cells.iter().all(|cell| cell == first) {
         return first.clone();
     }
-    let numbers: Option<Vec<(f64, Of)>> = cells.iter().map(number).collect();
+    let numbers: Option<Vec<(f64, MeanOf)>> = cells.iter().map(number).collect();
     let values: Option<Vec<f64>> = numbers.as_ref().map(|numbers| numbers.iter().map(|(value, _)| *value).collect());
     match (numbers, values.and_then(|values| Interval::of(&values)), first) {
         (Some(numbers), Some(interval), _) => Value::Mean(interval, numbers[0].1),
@@ -141,7 +141,7 @@ const PAIRED: [(&str, &str); 3] = [("latency_us_mean", "mean latency"), ("tbw_tb
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::table::Kind;
+    use crate::figure::Kind;
 
     fn row(label: &str, cell: Value) -> Row {
         Row { label: label.into(), unit: "", cells: vec![cell], kind: Kind::Cost }
@@ -169,8 +169,8 @@ mod tests {
     #[test]
     fn means_are_shown_in_the_unit_that_fits() {
         let shown = |mean, half_width, of, unit| shown(&Interval { mean, half_width }, of, unit);
-        assert_eq!(shown(4_112.3, 51.2, Of::Real, "us"), "4.112 \u{b1} 0.052 ms");
-        assert_eq!(shown(180_244.0, 1_234.0, Of::Count, ""), "180,244 \u{b1} 1,234");
-        assert_eq!(shown(0.583, 0.011, Of::Share, ""), "58.3 \u{b1} 1.1 %");
+        assert_eq!(shown(4_112.3, 51.2, MeanOf::Real, "us"), "4.112 \u{b1} 0.052 ms");
+        assert_eq!(shown(180_244.0, 1_234.0, MeanOf::Count, ""), "180,244 \u{b1} 1,234");
+        assert_eq!(shown(0.583, 0.011, MeanOf::Share, ""), "58.3 \u{b1} 1.1 %");
     }
 }

@@ -1,12 +1,14 @@
 //! The tables: every number of every run, one column per scheme.
 
 use super::format::{count, escape, percent, real};
-use super::over::Of;
+use super::over::MeanOf;
 use super::{ReportInput, RunSpeed};
 use crate::compare::Comparison;
+use crate::figure::{self, Figure, Group as Of, InReport, Kind, Run, inside, nothing};
 use crate::quantity::{micros, seconds};
 use crate::seeds::Interval;
-use crate::verdict::{Costs, SchemeVerdict, Verdict};
+use crate::verdict::{SchemeVerdict, Verdict};
+use serde_json::Value as Json;
 use ssd::{AroundResult, RunResult, SlcResult};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -19,7 +21,7 @@ pub(super) enum Value {
     Real(f64),
     Share(f64),
     /// Over several seeds.
-    Mean(Interval, Of),
+    Mean(Interval, MeanOf),
     Text(String),
     /// Text to compare letter by letter.
     Code(String),
@@ -56,6 +58,18 @@ impl Value {
         }
     }
 
+    /// A value of results in a unit.
+    fn of(value: &Json, unit: &str) -> Self {
+        match value {
+            Json::Bool(is) => yes_no(*is),
+            Json::String(text) if unit == "hex" => Value::Code(text.clone()),
+            Json::String(text) => Value::Text(text.clone()),
+            Json::Number(number) if unit == "share" => number.as_f64().map_or(Value::Absent, Value::Share),
+            Json::Number(number) => number.as_u64().map(Value::from).unwrap_or_else(|| number.as_f64().into()),
+            _ => Value::Absent,
+        }
+    }
+
     /// The number in full, for the CSV and the ratio to the baseline.
     pub(super) fn exact(&self) -> Option<String> {
         match self {
@@ -65,17 +79,6 @@ impl Value {
             _ => None,
         }
     }
-}
-
-/// What a number means to a reader.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Less is better: its ratio to the baseline is shown.
-    Cost,
-    /// It describes; a ratio would say nothing.
-    Fact,
-    /// Anything but zero or no is bad news.
-    Alarm,
 }
 
 /// One metric of all schemes.
@@ -100,39 +103,57 @@ pub(super) struct Table {
     pub groups: Vec<Group>,
 }
 
-/// Builds rows over the runs.
-struct Rows<'a> {
-    runs: &'a [RunResult],
-    rows: Vec<Row>,
-}
+/// Whether a table or a group of these runs is shown.
+type Shown = fn(&[RunResult]) -> bool;
 
-impl<'a> Rows<'a> {
-    fn of(runs: &'a [RunResult]) -> Self {
-        Rows { runs, rows: Vec::new() }
-    }
+const ALWAYS: Shown = |_| true;
 
-    fn add<V: Into<Value>>(mut self, kind: Kind, label: &str, unit: &'static str, value: impl Fn(&RunResult) -> V) -> Self {
-        let cells = self.runs.iter().map(|run| value(run).into()).collect();
-        self.rows.push(Row { label: label.into(), unit, cells, kind });
-        self
-    }
+/// Groups of a table, with their titles.
+type Groups = &'static [(Of, &'static str)];
 
-    fn fact<V: Into<Value>>(self, label: &str, unit: &'static str, value: impl Fn(&RunResult) -> V) -> Self {
-        self.add(Kind::Fact, label, unit, value)
-    }
-
-    fn cost<V: Into<Value>>(self, label: &str, unit: &'static str, value: impl Fn(&RunResult) -> V) -> Self {
-        self.add(Kind::Cost, label, unit, value)
-    }
-
-    fn alarm<V: Into<Value>>(self, label: &str, unit: &'static str, value: impl Fn(&RunResult) -> V) -> Self {
-        self.add(Kind::Alarm, label, unit, value)
-    }
-
-    fn group(self, title: &'static str) -> Group {
-        Group { title, rows: self.rows }
-    }
-}
+/// The tables: title, whether it is shown, its groups.
+const TABLES: [(&str, Shown, Groups); 7] = [
+    (
+        "Latency",
+        ALWAYS,
+        &[
+            (Of::Latency, "Reads and writes"),
+            (Of::Throughput, "Throughput"),
+            (Of::ReadLatency, "Reads"),
+            (Of::WriteLatency, "Writes"),
+        ],
+    ),
+    (
+        "Flash operations by cause",
+        ALWAYS,
+        &[(Of::Reads, "Page reads"), (Of::Programs, "Page programs"), (Of::Erases, "Block erases")],
+    ),
+    (
+        "Cost",
+        ALWAYS,
+        &[(Of::Work, "Work"), (Of::Streams, "Streams"), (Of::Energy, "Energy"), (Of::Wear, "Wear"), (Of::Load, "Load")],
+    ),
+    (
+        "SLC cache",
+        |runs| runs.iter().any(|run| run.slc != SlcResult::default()),
+        &[(Of::SlcWrites, "Writes of the host"), (Of::Folding, "Folding")],
+    ),
+    (
+        "Reading around busy dies",
+        |runs| runs.iter().any(|run| run.around != AroundResult::default()),
+        &[(Of::Around, "Reads with alternatives"), (Of::Ahead, "Read-ahead"), (Of::ZoneCode, "Code")],
+    ),
+    (
+        "Page ECC",
+        |runs| runs.iter().any(|run| run.ecc.codewords > 0),
+        &[(Of::Code, "Code"), (Of::Errors, "Errors"), (Of::Refresh, "Refresh"), (Of::Ladder, "Ladder of reads")],
+    ),
+    (
+        "Checks and simulator",
+        ALWAYS,
+        &[(Of::Data, "Data"), (Of::Preconditioning, "Preconditioning"), (Of::Simulator, "Simulator")],
+    ),
+];
 
 /// All tables as HTML. `labels` name the columns.
 pub(super) fn html(labels: &[(String, &'static str)], input: &ReportInput<'_>) -> String {
@@ -151,62 +172,58 @@ pub(super) fn html(labels: &[(String, &'static str)], input: &ReportInput<'_>) -
 
 /// All tables of runs under one seed.
 fn tables(runs: &[RunResult], speeds: &[RunSpeed], verdict: &Verdict) -> Vec<Table> {
-    let mut tables = vec![latency(runs, verdict), operations(runs), cost(runs), trust(runs, speeds)];
-    if runs.iter().any(|run| run.ecc.codewords > 0) {
-        tables.insert(3, page_ecc(runs));
-    }
-    if runs.iter().any(|run| run.around != AroundResult::default()) {
-        tables.insert(3, read_around(runs));
-    }
-    if runs.iter().any(|run| run.slc != SlcResult::default()) {
-        tables.insert(3, slc_cache(runs));
-    }
-    tables
-}
-
-fn latency(runs: &[RunResult], verdict: &Verdict) -> Table {
-    macro_rules! group {
-        ($title:literal, $field:ident) => {
-            Rows::of(runs)
-                .fact("requests", "", |r| r.host.$field.count)
-                .cost("mean", "us", |r| (r.host.$field.count > 0).then_some(r.host.$field.mean))
-                .cost("median", "us", |r| (r.host.$field.count > 0).then_some(r.host.$field.p50))
-                .cost("p99", "us", |r| (r.host.$field.count > 0).then_some(r.host.$field.p99))
-                .cost("p99.9", "us", |r| (r.host.$field.count > 0).then_some(r.host.$field.p999))
-                .cost("p99.99", "us", |r| (r.host.$field.count > 0).then_some(r.host.$field.p9999))
-                .cost("maximum", "us", |r| (r.host.$field.count > 0).then_some(r.host.$field.max))
-                .group($title)
-        };
-    }
-    let cells = |of: fn(&Costs) -> Option<f64>| {
-        (0..runs.len()).map(|i| verdict.schemes.get(i).and_then(|one| of(&one.costs)).into()).collect()
+    let run = |(at, result)| Run::of_result(result, verdict.schemes.get(at), speeds.get(at).copied());
+    let known: Vec<Run<'_>> = runs.iter().enumerate().map(run).collect();
+    let is_shown = |group: Of| match group {
+        Of::Ladder => runs.iter().any(|run| run.ladder.all_reads() > 0),
+        Of::Streams => !streams(runs).is_empty(),
+        _ => true,
     };
-    let throughput = [("requests", "1/s", cells(|costs| costs.requests_per_s)), ("data", "MB/s", cells(|costs| costs.mb_per_s))];
-    let rows = throughput.map(|(label, unit, cells)| Row { label: label.into(), unit, cells, kind: Kind::Fact });
-    let groups = vec![
-        group!("Reads and writes", latency_us),
-        Group { title: "Throughput", rows: rows.into() },
-        group!("Reads", read_latency_us),
-        group!("Writes", write_latency_us),
-    ];
-    Table { title: "Latency", groups }
+    let table = |(title, _, groups): &(&'static str, Shown, Groups)| {
+        let groups = groups.iter().filter(|(group, _)| is_shown(*group));
+        Table { title, groups: groups.map(|(group, title)| Group { title, rows: rows(*group, &known, runs) }).collect() }
+    };
+    TABLES.iter().filter(|(_, is_shown, _)| is_shown(runs)).map(table).collect()
 }
 
-fn operations(runs: &[RunResult]) -> Table {
-    let groups = vec![
-        by_cause(runs, "Page reads", |r| &r.flash.reads),
-        by_cause(runs, "Page programs", |r| &r.flash.programs),
-        by_cause(runs, "Block erases", |r| &r.flash.erases),
-    ];
-    Table { title: "Flash operations by cause", groups }
-}
-
-fn by_cause(runs: &[RunResult], title: &'static str, of: impl Fn(&RunResult) -> &BTreeMap<String, u64>) -> Group {
-    let mut rows = Rows::of(runs).cost("total", "", |r| of(r).values().sum::<u64>());
-    for cause in causes(runs.iter().map(&of)) {
-        rows = rows.cost(&cause, "", |r| of(r).get(&cause).copied().unwrap_or(0));
+/// The rows of a group, by rank.
+fn rows(group: Of, runs: &[Run<'_>], results: &[RunResult]) -> Vec<Row> {
+    if group == Of::Streams {
+        return streams(results);
     }
-    rows.group(title)
+    let mut ranked: Vec<(u8, Row)> = Vec::new();
+    for figure in figure::all() {
+        if let Some(shown) = figure.report.filter(|shown| shown.group == group) {
+            ranked.extend(of_figure(figure, &shown, runs).into_iter().map(|row| (shown.rank, row)));
+        }
+        for part in figure.parts.iter().filter(|part| part.row.group == group) {
+            let cells = runs.iter().map(|run| Value::of(&figure.shown(run)[part.name], part.row.unit)).collect();
+            ranked.push((part.row.rank, labelled(&part.row, part.row.label.unwrap_or(part.name), cells)));
+        }
+    }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.into_iter().map(|(_, row)| row).collect()
+}
+
+fn labelled(shown: &InReport, label: &str, cells: Vec<Value>) -> Row {
+    Row { label: label.into(), unit: shown.unit, cells, kind: shown.kind }
+}
+
+/// The row of a figure, or a row for each of its parts that occur.
+fn of_figure(figure: &Figure, shown: &InReport, runs: &[Run<'_>]) -> Vec<Row> {
+    let values: Vec<Json> = runs.iter().map(|run| figure.shown(run)).collect();
+    if let Some(label) = shown.label {
+        let cells: Vec<Value> = values.iter().map(|value| Value::of(value, figure.unit)).collect();
+        let is_left_out = shown.if_any && cells.iter().all(|cell| *cell == Value::Count(0));
+        return if is_left_out { Vec::new() } else { vec![labelled(shown, label, cells)] };
+    }
+    let (stem, names) = inside(figure.key).expect("it has parts");
+    let occurs = |name: &&str| values.iter().any(|value| value[*name].as_f64().is_some_and(|number| number != 0.0));
+    let row = |name: &str| {
+        let cell = |value: &Json| Value::of(value.get(name).unwrap_or(&nothing(figure.key, stem)), "");
+        labelled(shown, name, values.iter().map(cell).collect())
+    };
+    names.into_iter().filter(occurs).map(row).collect()
 }
 
 /// The causes that occur: those of the vocabulary in report order, then others by name.
@@ -218,186 +235,27 @@ pub(super) fn causes<'a>(counts: impl Iterator<Item = &'a BTreeMap<String, u64>>
     ordered
 }
 
-/// Pages of each stream that the host wrote in, and their write amplification; `None` where streams are not told apart.
-fn by_stream(runs: &[RunResult]) -> Option<Group> {
-    let writes = |stream: usize| move |r: &RunResult| r.streams.get(stream).map_or(0, |stream| stream.host_pages);
-    let mut rows = Rows::of(runs);
-    let mut any = false;
-    for stream in (0..StreamId::COUNT_MAX).filter(|&stream| runs.iter().any(|r| writes(stream)(r) > 0)) {
-        let of = move |r: &RunResult| r.streams.get(stream).copied();
-        rows = rows
-            .fact(&format!("stream {stream}: host pages written"), "", writes(stream))
-            .cost(&format!("stream {stream}: pages moved"), "", move |r| of(r).map(|of| of.moved_pages))
-            .cost(&format!("stream {stream}: write amplification"), "", move |r| of(r).and_then(|of| of.waf()));
-        any = true;
-    }
-    any.then(|| rows.group("Streams"))
-}
-
-fn cost(runs: &[RunResult]) -> Table {
-    let energy = |kind: &'static str| move |r: &RunResult| r.flash.energy_j.get(kind).copied();
-    let writes = Rows::of(runs)
-        .fact("host pages read", "", |r| r.host.read_pages)
-        .fact("host pages written", "", |r| r.host.write_pages)
-        .cost("write amplification (WAF)", "", |r| r.flash.waf)
-        .cost("slots padded", "", |r| r.flash.padded_slots)
-        .group("Work");
-    let joules = Rows::of(runs)
-        .cost("total", "J", |r| r.flash.energy_j.values().sum::<f64>())
-        .cost("reads", "J", energy("read"))
-        .cost("programs", "J", energy("program"))
-        .cost("erases", "J", energy("erase"))
-        .group("Energy");
-    let wear = Rows::of(runs)
-        .cost("added, mean of blocks", "P/E", |r| mean(&r.wear.pe_added))
-        .cost("added, standard deviation", "P/E", |r| deviation(&r.wear.pe_added))
-        .cost("added, most worn block", "P/E", |r| r.wear.pe_added.iter().max().map(|&n| u64::from(n)))
-        .fact("at the end, mean of blocks", "P/E", |r| mean(&r.wear.pe_cycles))
-        .fact("at the end, most worn block", "P/E", |r| r.wear.pe_cycles.iter().max().map(|&n| u64::from(n)))
-        .group("Wear");
-    let load = Rows::of(runs)
-        .fact("virtual time", "s", |r| r.replay.simulated_s)
-        .fact("until the drive rests", "s", |r| r.flash.rested_s)
-        .cost("die utilisation", "", |r| Value::Share(r.flash.die_utilisation))
-        .cost("channel utilisation", "", |r| Value::Share(r.flash.channel_utilisation))
-        .cost("pages of planes sensed", "pages", |r| r.flash.sensed_pages)
-        .cost("programs of a die's cells", "", |r| r.flash.program_pulses)
-        .fact("read from the write buffer", "pages", |r| r.host.buffer_hits)
-        .fact("offered load", "", |r| Value::Share(r.replay.offered_load))
-        .alarm("saturated", "", |r| yes_no(r.replay.saturated))
-        .group("Load");
-    let groups = [Some(writes), by_stream(runs), Some(joules), Some(wear), Some(load)];
-    Table { title: "Cost", groups: groups.into_iter().flatten().collect() }
-}
-
-fn slc_cache(runs: &[RunResult]) -> Table {
-    let writes = Rows::of(runs)
-        .fact("to the cache", "pages", |r| r.slc.host_pages)
-        .fact("past it", "pages", |r| r.slc.past_pages)
-        .group("Writes of the host");
-    let folds = Rows::of(runs)
-        .cost("folded", "pages", |r| r.slc.folded_pages)
-        .fact("erased in SLC mode", "blocks", |r| r.slc.erases)
-        .group("Folding");
-    Table { title: "SLC cache", groups: vec![writes, folds] }
-}
-
-fn read_around(runs: &[RunResult]) -> Table {
-    let around = Rows::of(runs)
-        .fact("reads of a stripe, row or line", "", |r| r.around.reads)
-        .cost("queued beyond what is wanted", "page reads", |r| r.around.extra_reads)
-        .fact("withdrawn from queues", "page reads", |r| r.around.withdrawn_reads)
-        .fact("computed from others", "pages", |r| r.around.derived_pages)
-        .group("Reads with alternatives");
-    let ahead = Rows::of(runs)
-        .cost("read ahead", "pages", |r| r.around.ahead_pages)
-        .fact("found there", "pages", |r| r.around.ahead_hits)
-        .group("Read-ahead");
-    let code = Rows::of(runs)
-        .cost("encoded", "groups", |r| r.around.encoded_groups)
-        .fact("valid at the end", "groups", |r| r.around.valid_groups)
-        .group("Code");
-    Table { title: "Reading around busy dies", groups: vec![around, ahead, code] }
-}
-
-fn page_ecc(runs: &[RunResult]) -> Table {
-    let t = |of: fn(&BTreeMap<u8, u64>) -> Option<u8>| move |r: &RunResult| of(&r.ecc.programs_by_t).map(u64::from);
-    let code = Rows::of(runs)
-        .fact("t or parity rows, mean", "", |r| r.mean_t())
-        .fact("t or parity rows, least", "", t(|by_t| by_t.keys().next().copied()))
-        .fact("t or parity rows, greatest", "", t(|by_t| by_t.keys().next_back().copied()))
-        .cost("decoding of a page read, mean", "us", |r| r.ecc.decode_us_mean)
-        .cost("energy of the codecs", "J", |r| r.flash.energy_j.get("codec").copied())
-        .group("Code");
-    let errors = Rows::of(runs)
-        .fact("codewords decoded", "", |r| r.ecc.codewords)
-        .fact("bits corrected in a codeword, mean", "bits", |r| r.corrected_per_codeword())
-        .cost("unreadable pages", "reads", |r| r.ecc.unreadable_pages)
-        .cost("codewords not corrected", "", |r| r.ecc.failed_codewords)
-        .fact("of these, caught by their checksum alone", "", |r| r.ecc.miscorrected_codewords)
-        .group("Errors");
-    let refresh = Rows::of(runs)
-        .cost("units refreshed", "", |r| r.ecc.refreshed_units)
-        .cost("pages recharged in place", "", |r| r.ecc.recharged_pages)
-        .group("Refresh");
-    let mut groups = vec![code, errors, refresh];
-    if runs.iter().any(|run| run.ladder.all_reads() > 0) {
-        groups.push(ladder(runs));
-    }
-    Table { title: "Page ECC", groups }
-}
-
-fn ladder(runs: &[RunResult]) -> Group {
-    let reads = |step: &'static str| move |r: &RunResult| r.ladder.reads.get(step).copied();
-    let flash = |step: &'static str| move |r: &RunResult| r.ladder.flash_s.get(step).copied();
-    let decode = |step: &'static str| move |r: &RunResult| r.ladder.decode_s.get(step).copied();
-    Rows::of(runs)
-        .cost("retries of a page read, mean", "", |r| r.ladder.retries_mean())
-        .fact("decoded at once", "reads", reads("hard"))
-        .cost("with other references", "reads", reads("retry"))
-        .cost("with 2 bits a cell", "reads", reads("soft_2_bit"))
-        .cost("with 3 bits a cell", "reads", reads("soft_3_bit"))
-        .cost("left to parity", "reads", reads("parity"))
-        .fact("dies and channels: first reads", "s", flash("hard"))
-        .cost("retries", "s", flash("retry"))
-        .cost("2-bit reads", "s", flash("soft_2_bit"))
-        .cost("3-bit reads", "s", flash("soft_3_bit"))
-        .fact("decoders: first reads", "s", decode("hard"))
-        .cost("after retries", "s", decode("retry"))
-        .cost("of 2 bits", "s", decode("soft_2_bit"))
-        .cost("of 3 bits", "s", decode("soft_3_bit"))
-        .group("Ladder of reads")
-}
-
-fn trust(runs: &[RunResult], speeds: &[RunSpeed]) -> Table {
-    let data = Rows::of(runs)
-        .fact("host page reads checked", "", |r| r.oracle.checked_reads)
-        .alarm("mismatches", "", |r| r.oracle.mismatches)
-        .fact("rebuilt from a stripe", "", |r| r.redundancy.rebuilt_reads)
-        .alarm("media errors", "pages", |r| r.host.media_errors)
-        .alarm("write errors", "pages", |r| r.host.write_errors)
-        .fact("read-only after", "s", |r| r.host.read_only_s)
-        .alarm("requests refused since", "", |r| r.host.refused_requests);
-    // The curve of a code says more there than its decoder can do. Most drives have neither.
-    let disagreements = |r: &RunResult| r.ecc.ldpc_disagreements;
-    let checks = match runs.iter().any(|run| disagreements(run) > 0) {
-        true => data.alarm("decoded by the curve, not by the LDPC decoder", "codewords", disagreements),
-        false => data,
-    }
-    .group("Data");
-    let before = Rows::of(runs)
-        .fact("overwrites of the working set", "", |r| r.precondition.overwrites)
-        .fact("write amplification when it ended", "", |r| r.precondition.waf)
-        .fact("settled", "", |r| yes_no(r.precondition.converged))
-        .group("Preconditioning");
-    let mut machine = Rows::of(runs).fact("flash commands", "", |r| r.flash.ops).fact("events", "", |r| r.replay.events).fact(
-        "digest of the event log",
-        "",
-        |r| Value::Code(format!("{:016x}", r.replay.event_digest)),
-    );
-    for (label, unit, of) in
-        [("wall time", "s", (|s| s.wall_s) as fn(&RunSpeed) -> f64), ("flash commands per second", "1/s", |s| s.flash_ops_per_s)]
-    {
-        let cells = (0..runs.len()).map(|i| speeds.get(i).map(of).into()).collect();
-        machine.rows.push(Row { label: label.into(), unit, cells, kind: Kind::Fact });
-    }
-    Table { title: "Checks and simulator", groups: vec![checks, before, machine.group("Simulator")] }
+/// Pages of each stream that the host wrote in, and their write amplification; nothing where streams are not told apart.
+fn streams(runs: &[RunResult]) -> Vec<Row> {
+    let of = |run: &RunResult, stream: usize| run.streams.get(stream).copied();
+    let writes = |run: &RunResult, stream: usize| of(run, stream).map_or(0, |stream| stream.host_pages);
+    let written = (0..StreamId::COUNT_MAX).filter(|&stream| runs.iter().any(|run| writes(run, stream) > 0));
+    let rows = |stream: usize| {
+        let row = |kind: Kind, label: &str, value: &dyn Fn(&RunResult) -> Value| {
+            let cells = runs.iter().map(value).collect();
+            Row { label: format!("stream {stream}: {label}"), unit: "", cells, kind }
+        };
+        [
+            row(Kind::Fact, "host pages written", &|run| writes(run, stream).into()),
+            row(Kind::Cost, "pages moved", &|run| of(run, stream).map(|of| of.moved_pages).into()),
+            row(Kind::Cost, "write amplification", &|run| of(run, stream).and_then(|of| of.waf()).into()),
+        ]
+    };
+    written.flat_map(rows).collect()
 }
 
 fn yes_no(is: bool) -> Value {
     Value::Text(if is { "yes" } else { "no" }.into())
-}
-
-/// Mean of all; `None` of nothing.
-fn mean(cycles: &[u32]) -> Option<f64> {
-    (!cycles.is_empty()).then(|| cycles.iter().map(|&n| f64::from(n)).sum::<f64>() / cycles.len() as f64)
-}
-
-/// Standard deviation over all; `None` of nothing.
-fn deviation(cycles: &[u32]) -> Option<f64> {
-    let mean = mean(cycles)?;
-    let squares: f64 = cycles.iter().map(|&n| (f64::from(n) - mean).powi(2)).sum();
-    Some((squares / cycles.len() as f64).sqrt())
 }
 
 fn render(table: &Table, labels: &[(String, &'static str)], verdict: &Verdict) -> String {
