@@ -117,3 +117,73 @@ fn lives_refuse_what_they_decide_themselves() {
     assert_eq!(refused("", &LifeSettings { dwpd: 0.0, ..usual.clone() }).0, "--dwpd");
     assert_eq!(refused("", &LifeSettings { epochs: 0, ..usual }).0, "--epochs");
 }
+
+/// Annex C of JESD218: 52 weeks at 30 C do to data what at least 105 weeks at 25 C do.
+#[test]
+fn weeks_without_power_are_those_of_annex_c() {
+    let weeks = 52.0 * ssd::nand::rber::acceleration(1.1, 30.0, 25.0);
+    assert!((weeks - 105.4).abs() < 0.1, "{weeks}");
+}
+
+/// Refresh that is written, program by program, follows 1 + f / (a d): 80 % of the capacity is never written by the host and refreshed
+/// every 30 days, at 0.1 drive writes a day. Blocks are refreshed by their first page, so that what shares a block with old data is, too: no
+/// more than one of 32 looks (3 %) and the blocks with both kinds of data come on top. Catches a refresh at the wrong age, twice or not at all.
+#[test]
+fn refresh_that_is_written_follows_its_law() {
+    let mut idle = tiny("\"none\"", 3000, "errors.model = \"none\"");
+    idle.generate.as_mut().expect("generated").range = "20%".parse().expect("a share");
+    let settings = LifeSettings { years: Some(0.6), dwpd: 0.1, leaps: false, timed: 0, ..LifeSettings::default() };
+    let life = lived(&idle, &settings);
+    // From the second month on, over whole stretches.
+    let (epochs, law) = (&life.schemes[0].epochs, 0.8 / (30.0 * 0.1));
+    let refresh = ssd::Cause::Refresh as usize;
+    let last: Vec<f64> = epochs.iter().filter(|epoch| epoch.years > 0.2).map(|epoch| epoch.by_cause[refresh]).collect();
+    assert!(!last.is_empty(), "{}", epochs.len());
+    let mean = last.iter().sum::<f64>() / last.len() as f64;
+    assert!((mean / law - 1.0).abs() < 0.1, "{mean} and {law}");
+    assert_eq!(life.schemes[0].last().refreshed, life.schemes[0].last().by_cause[refresh], "nothing is counted beside");
+    assert!(life.schemes[0].last().data_days < 30.0);
+}
+
+/// The first seed is the life alone, whatever the threads; others differ. Parameters of the tornado go the way that they have to, and a rate
+/// of zero means no such loss. With more over-provisioning the host writes no less; a scrub takes nothing from `none`, which it cannot
+/// repair, and makes losses of redundancy rarer.
+#[test]
+fn seeds_and_parameters_move_lives_as_they_have_to() {
+    let rest = "[errors]\nmodel = \"tlc-gauss\"";
+    let of = |seeds: u32, settings: &LifeSettings, threads: usize| {
+        let mut experiment = tiny("\"none\", \"ds-raid\"", 1500, rest);
+        experiment.seeds = seeds;
+        let bench = Bench { threads, clock: &|| 0.0, progress: &|_| {} };
+        life(&experiment, settings, &bench, &|_, _, _| {}).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let usual = LifeSettings {
+        years: Some(0.4),
+        epochs: 4,
+        timed: 0,
+        class: Class { uber: 1.0, ..CLASSES[1] },
+        ..LifeSettings::default()
+    };
+    let (alone, three) = (of(1, &usual, 1), of(3, &LifeSettings { tornado: true, ..usual.clone() }, 2));
+    assert_eq!(alone.schemes, three.schemes);
+    assert_eq!((three.all_seeds(), three.seeds.len()), (vec![1, 2, 3], 2));
+    assert_ne!(three.seeds[0].schemes, three.seeds[1].schemes);
+    let swing = |scheme: usize, key: &str| {
+        three.swings.iter().find(|swing| swing.scheme == scheme && swing.parameter.key == key).expect("it is varied").ends
+    };
+    for scheme in 0..2 {
+        for key in ["sigma", "die_rate", "celsius"] {
+            let [low, high] = swing(scheme, key);
+            assert!(low.losses < high.losses, "{key} of scheme {scheme}: {low:?} {high:?}");
+        }
+        assert!(three.swings.iter().all(|swing| swing.parameter.key != "activation_ev"), "every temperature is that of the model");
+    }
+    let rates = Rates { dies: 0.0, blocks: 0.0, ..usual.rates };
+    let none = of(1, &LifeSettings { rates, ..usual.clone() }, 2);
+    let hazard = none.schemes[0].last().hazard;
+    assert_eq!((hazard.dies, hazard.blocks, hazard.more_dies), (0.0, 0.0, 0.0));
+    let looked = of(1, &LifeSettings { scrub_days: Some(1.0), ..usual.clone() }, 2);
+    let at_end = |life: &Life, scheme: usize| life.schemes[scheme].last().hazard;
+    assert_eq!(at_end(&looked, 0).bits, at_end(&alone, 0).bits);
+    assert!(at_end(&looked, 1).bits < at_end(&alone, 1).bits && at_end(&looked, 1).dies < at_end(&alone, 1).dies);
+}
