@@ -76,7 +76,7 @@ pub struct LifeOptions {
     /// Age at which all data are read, and what cannot be read is written again, such as 30d, or `none`
     #[arg(long, value_name = "TIME", default_value = "none")]
     scrub: String,
-    /// User capacity of the drive that this one stands for, such as 3.84TB: loss is that of so many bytes
+    /// User capacity of the drive that this one stands for, such as 3.84TB: loss is that of such a drive
     #[arg(long, value_name = "SIZE")]
     represents: Option<String>,
     /// Vary each number that is not known well, alone: what the end and the loss depend on. Takes some 16 lives for each scheme

@@ -39,7 +39,8 @@ type Rows = (Vec<String>, Vec<Vec<String>>);
 
 fn case(spec: &LifeSpec, number: usize, experiment: &Experiment, threads: usize) -> Result<Rows, Problem> {
     let own = spec.cases.get(number).map(|case| &case.life);
-    let options = spec.set.iter().filter(|(name, _)| own.is_none_or(|own| !own.contains_key(*name))).chain(own.into_iter().flatten());
+    let options =
+        spec.set.iter().filter(|(name, _)| own.is_none_or(|own| !own.contains_key(*name))).chain(own.into_iter().flatten());
     let settings = LifeSettings::with(options.map(|(name, text)| (name.as_str(), text.as_str())))?;
     let bench = Bench { threads, clock: &|| 0.0, progress: &|_| {} };
     let study = life(experiment, &settings, &bench, &|_, _, _| {})?.study("");

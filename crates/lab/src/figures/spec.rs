@@ -70,7 +70,7 @@ pub(super) struct LifeSpec {
     /// Columns that are kept; none: all.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// What the lives differ in; none: one life for each scheme.
+    /// Cases, in which the lives differ; none: one life for each scheme.
     #[serde(default)]
     pub cases: Vec<CaseSpec>,
 }

@@ -25,7 +25,7 @@ struct Piece {
     new: Option<drive::New>,
 }
 
-/// What a piece gave: where it belongs, and the life; `None` where it was not begun before the lives were stopped.
+/// A piece that ran: where it belongs, and the life; `None` where it was not begun before the lives were stopped.
 struct Ran {
     repetition: usize,
     scheme: usize,
@@ -114,7 +114,7 @@ fn pieces(experiment: &Experiment, settings: &LifeSettings, new: Vec<drive::New>
     all.map(|(number, (repetition, scheme, change, new))| Piece { number, repetition, scheme, change, new }).collect()
 }
 
-/// What all lives share.
+/// Settings and drives that all lives share.
 struct All<'a> {
     runs: &'a Runs<'a>,
     settings: &'a LifeSettings,
@@ -138,7 +138,8 @@ impl All<'_> {
             experiment = experiment_of(&experiment, repetition, self.clock, runs.workload.duration_s());
             settings.timed = 0;
         }
-        let drawn = (repetition > 0 && workload::is_drawn(&experiment)).then(|| Workload::open(&experiment, &|_| {})).transpose()?;
+        let drawn =
+            (repetition > 0 && workload::is_drawn(&experiment)).then(|| Workload::open(&experiment, &|_| {})).transpose()?;
         let workload = drawn.as_ref().unwrap_or(runs.workload);
         let map = workload.map(&experiment, runs.plan.user_slots)?;
         let runs = Runs { experiment: &experiment, workload, map: &map, ..*runs };

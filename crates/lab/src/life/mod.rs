@@ -240,6 +240,8 @@ fn notes(experiment: &Experiment, settings: &LifeSettings, workload: &Workload, 
             crate::quantity::bytes(bytes as f64)
         ));
     }
-    notes.push("not in the model: controller, firmware and PLP capacitors, of which data sheets say 0.44 % of drives a year".into());
+    notes.push(
+        "not in the model: controller, firmware and PLP capacitors, of which data sheets say 0.44 % of drives a year".into(),
+    );
     notes
 }

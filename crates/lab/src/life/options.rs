@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn options_are_those_of_the_command_line() {
-        let settings = LifeSettings::with([("dwpd", "3"), ("refresh", "none"), ("scrub", "30d"), ("class", "client")]).expect("valid");
+        let settings =
+            LifeSettings::with([("dwpd", "3"), ("refresh", "none"), ("scrub", "30d"), ("class", "client")]).expect("valid");
         let expected =
             LifeSettings { dwpd: 3.0, refresh_days: None, scrub_days: Some(30.0), class: CLASSES[0], ..LifeSettings::default() };
         assert_eq!(settings, expected);

@@ -26,8 +26,7 @@ impl SchemeLife {
         if waf.len() < 5 {
             return None;
         }
-        let apart: Vec<f64> =
-            waf.windows(3).map(|three| (three[1] - f64::midpoint(three[0], three[2])) / three[1]).collect();
+        let apart: Vec<f64> = waf.windows(3).map(|three| (three[1] - f64::midpoint(three[0], three[2])) / three[1]).collect();
         // Of independent values of variance v, one less the mean of two others has variance 1.5 v.
         let variance = apart.iter().map(|one| one * one).sum::<f64>() / apart.len() as f64 / 1.5;
         Some(crate::seeds::t_quantile(apart.len() - 1) * (variance / waf.len() as f64).sqrt())
@@ -205,14 +204,17 @@ impl Life {
         heading(&mut rows, "probability of loss");
         let years = self.settings.told_years();
         let label = format!("within {}", Quantity::Years.show(years));
-        rows.push(Row { label: format!("  {label}"), cells: (0..self.schemes.len()).map(|one| self.shown_loss(one, years)).collect() });
+        rows.push(Row {
+            label: format!("  {label}"),
+            cells: (0..self.schemes.len()).map(|one| self.shown_loss(one, years)).collect(),
+        });
         row(&mut rows, "a year, at the age of the end", &|one| probability(-(-one.last().hazard.all()).exp_m1()));
         row(&mut rows, "  mostly by", &SchemeLife::gravest);
         rows
     }
 }
 
-/// What several seeds say together.
+/// Figures of several seeds together.
 impl Life {
     fn shown_years(&self, scheme: usize) -> String {
         let years = self.over_seeds(scheme, |one| one.last().years);
@@ -244,7 +246,7 @@ impl Life {
         }
     }
 
-    /// The probability of loss within so many years; nothing where a drive did not live so long.
+    /// The probability of loss within these years; nothing where a drive did not reach them.
     fn shown_loss(&self, scheme: usize, years: f64) -> String {
         let losses: Option<Vec<f64>> = self.of_all_seeds(scheme).map(|one| one.losses_after(years)).collect();
         let Some(losses) = losses else { return "-".into() };
@@ -258,7 +260,7 @@ impl Life {
         }
     }
 
-    /// A table for each scheme of what each parameter does.
+    /// A table for each scheme: lives with each parameter at both of its ends.
     fn tornadoes(&self) -> String {
         let mut out = String::new();
         let years = self.settings.told_years();

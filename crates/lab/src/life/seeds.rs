@@ -1,4 +1,4 @@
-//! One life under several seeds: how far its end, what the host wrote and its loss are chance.
+//! One life under several seeds: how far its end, the writes of the host and its loss are chance.
 //!
 //! A seed decides which blocks are weak or bad, the write history, victims and, where the workload is generated, its requests. A
 //! recording stays the same.

@@ -1,4 +1,4 @@
-//! What a life depends on beside its experiment.
+//! Settings of a life beside its experiment.
 
 use super::loss::Rates;
 use crate::experiment::Experiment;
@@ -190,4 +190,3 @@ pub(super) fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<
     }
     Ok(())
 }
-

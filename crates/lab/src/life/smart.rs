@@ -1,5 +1,5 @@
-//! What logs of a drive would read at each age: SMART / Health Information (NVMe 02h), Endurance Group Information (09h) and the extended
-//! SMART log of the Open Compute Project (C0h), so that a life can be held against a real drive's.
+//! Logs of a drive at each age: SMART / Health Information (NVMe 02h), Endurance Group Information (09h) and the extended
+//! SMART log of the Open Compute Project (C0h), so that a life can be checked against a real drive's.
 //!
 //! Where a drive counts whole numbers, expected numbers are given as they are. Fields that no figure here says anything of are left
 //! out: temperatures over time, commands, power cycles, capacitors, and what depends on the firmware.
@@ -21,7 +21,7 @@ struct Then<'a> {
     epoch: &'a Epoch,
     /// Of pages refreshed until then, how many blocks they fill.
     refreshed_blocks: f64,
-    /// What the host had read, in drive writes.
+    /// Reads of the host until then, in drive writes.
     reads: f64,
 }
 
@@ -40,14 +40,18 @@ const FIELDS: &[Field] = &[
     }),
     (field("smart_available_spare", "02h Available Spare", "%"), |then| Cell::Count(then.spare() as u64)),
     (field("smart_available_spare_threshold", "02h Available Spare Threshold", "%"), |_| Cell::Count(SPARE_THRESHOLD as u64)),
-    (field("smart_percentage_used", "02h Percentage Used", "%"), |then| Cell::Count(then.epoch.percentage_used(then.rated()).into())),
+    (field("smart_percentage_used", "02h Percentage Used", "%"), |then| {
+        Cell::Count(then.epoch.percentage_used(then.rated()).into())
+    }),
     (field("smart_data_units_read", "02h Data Units Read", ""), |then| whole(then.reads * then.user() / DATA_UNIT)),
     (field("smart_data_units_written", "02h Data Units Written", ""), |then| {
         whole(then.epoch.drive_writes * then.user() / DATA_UNIT)
     }),
     (field("smart_power_on_hours", "02h Power On Hours", ""), |then| whole(then.epoch.years * 8760.0)),
     (field("smart_media_errors", "02h Media and Data Integrity Errors", "expected"), |then| Cell::Rate(then.epoch.losses)),
-    (field("endurance_estimate_gb", "09h Endurance Estimate", "billion bytes"), |then| whole(then.raw() * then.rated() / BILLION)),
+    (field("endurance_estimate_gb", "09h Endurance Estimate", "billion bytes"), |then| {
+        whole(then.raw() * then.rated() / BILLION)
+    }),
     (field("endurance_data_written_gb", "09h Data Units Written", "billion bytes"), |then| {
         whole(then.epoch.drive_writes * then.user() / BILLION)
     }),
@@ -139,7 +143,7 @@ impl Life {
         rows
     }
 
-    /// Fields down, ages across: at most so many of each scheme, the first and the last among them.
+    /// Fields down, ages across: at most `most` ages of each scheme, the first and the last among them.
     #[must_use]
     pub fn smart_text(&self, most: usize) -> String {
         let mut out = String::new();

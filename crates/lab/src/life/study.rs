@@ -169,13 +169,15 @@ impl Life {
             [vec![Cell::Text(one.label.clone()), Cell::Count(seed), Cell::Text(one.end.key().into())], numbers.into()].concat()
         };
         let seeds = self.all_seeds();
-        let rows = (0..self.schemes.len())
-            .flat_map(|scheme| seeds.iter().zip(self.of_all_seeds(scheme)).map(|(&seed, one)| row(seed, one)).collect::<Vec<_>>());
-        let layouts = vec![Layout::Plain { title: "End of life by seed".into(), part: Some(0), columns: (1..columns.len()).collect() }];
+        let rows = (0..self.schemes.len()).flat_map(|scheme| {
+            seeds.iter().zip(self.of_all_seeds(scheme)).map(|(&seed, one)| row(seed, one)).collect::<Vec<_>>()
+        });
+        let layouts =
+            vec![Layout::Plain { title: "End of life by seed".into(), part: Some(0), columns: (1..columns.len()).collect() }];
         Some(Table { key: "seeds", columns, rows: rows.collect(), layouts })
     }
 
-    /// What each parameter does, where that was asked for.
+    /// Lives with each parameter at both of its ends, where that was asked for.
     fn tornado(&self) -> Option<Table> {
         if self.swings.is_empty() {
             return None;
@@ -219,7 +221,7 @@ impl Life {
         Some(Table { key: "tornado", columns, rows, layouts })
     }
 
-    /// Bars of what each parameter does; a bar for each end and scheme.
+    /// The same as bars: one for each end of a parameter, and scheme.
     fn bars(&self) -> Vec<Plot> {
         let mut parameters: Vec<Parameter> = Vec::new();
         for swing in &self.swings {

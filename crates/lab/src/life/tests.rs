@@ -176,7 +176,10 @@ fn seeds_and_parameters_move_lives_as_they_have_to() {
             let [low, high] = swing(scheme, key);
             assert!(low.losses < high.losses, "{key} of scheme {scheme}: {low:?} {high:?}");
         }
-        assert!(three.swings.iter().all(|swing| swing.parameter.key != "activation_ev"), "every temperature is that of the model");
+        assert!(
+            three.swings.iter().all(|swing| swing.parameter.key != "activation_ev"),
+            "every temperature is that of the model"
+        );
     }
     let rates = Rates { dies: 0.0, blocks: 0.0, ..usual.rates };
     let none = of(1, &LifeSettings { rates, ..usual.clone() }, 2);

@@ -1,4 +1,4 @@
-//! How much an end and a loss depend on numbers that nobody knows well: each goes to a low and to a high value, alone, under the first
+//! How much an end and a loss depend on numbers that are not known well: each goes to a low and to a high value, alone, under the first
 //! seed.
 
 use super::{End, LifeSettings, SchemeLife};
@@ -44,7 +44,7 @@ fn set_sigma(settings: &mut LifeSettings, sigma: f64) {
     settings.sigma = if together > 0.0 { (pages * sigma / together, blocks * sigma / together) } else { (sigma, 0.0) };
 }
 
-/// What is varied, with its range.
+/// Parameters that are varied, with their ranges.
 pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "sigma",
@@ -119,18 +119,18 @@ pub const PARAMETERS: &[Parameter] = &[
 /// One life with a parameter at one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// What ended it.
+    /// The requirement, or the drive, that ended it.
     pub end: End,
     /// Its years.
     pub years: f64,
-    /// What the host wrote, in drive writes.
+    /// Writes of the host, in drive writes.
     pub drive_writes: f64,
     /// Expected events of loss within the years that are asked for, or until its end where that comes first.
     pub losses: f64,
 }
 
 impl Outcome {
-    /// Of a life, its loss within so many years.
+    /// The end of a life, and its loss within these years.
     #[must_use]
     pub fn of(life: &SchemeLife, years: f64) -> Self {
         let last = life.last();
@@ -139,12 +139,12 @@ impl Outcome {
     }
 }
 
-/// What a parameter does to the life of a scheme.
+/// The life of a scheme with a parameter at both of its ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Swing {
     /// Index of the scheme.
     pub scheme: usize,
-    /// What was varied.
+    /// The parameter.
     pub parameter: Parameter,
     /// Its value in the life beside.
     pub usual: f64,
@@ -158,7 +158,10 @@ impl Swing {
     pub fn width(&self) -> (f64, f64) {
         let [low, high] = &self.ends;
         let tiny = f64::MIN_POSITIVE;
-        ((low.losses.max(tiny) / high.losses.max(tiny)).ln().abs(), (low.years - high.years).abs() / low.years.max(high.years).max(tiny))
+        (
+            (low.losses.max(tiny) / high.losses.max(tiny)).ln().abs(),
+            (low.years - high.years).abs() / low.years.max(high.years).max(tiny),
+        )
     }
 }
 

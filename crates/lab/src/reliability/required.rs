@@ -118,7 +118,7 @@ pub(super) fn uber_targets(settings: &Settings) -> Result<Study, Problem> {
         axes: [WEAR, CORRECTED],
         series: needed.collect(),
         marks: Vec::new(),
-            categories: Vec::new(),
+        categories: Vec::new(),
     };
     let required = required_table(settings, &ageing)?;
     Ok(Study {
@@ -177,6 +177,6 @@ fn limit_plot(settings: &Settings, code: BchSize, ubers: &[f64], per: Per) -> Re
         ],
         series: series.collect(),
         marks: Vec::new(),
-            categories: Vec::new(),
+        categories: Vec::new(),
     })
 }

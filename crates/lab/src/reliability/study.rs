@@ -232,7 +232,9 @@ impl Table {
     /// Its rows as typed columns.
     #[must_use]
     pub fn to_columns(&self) -> Columns {
-        let row = |row: &Vec<Cell>| -> Row { self.columns.iter().zip(row).map(|(at, cell)| (at.key.to_owned(), cell.json())).collect() };
+        let row = |row: &Vec<Cell>| -> Row {
+            self.columns.iter().zip(row).map(|(at, cell)| (at.key.to_owned(), cell.json())).collect()
+        };
         Columns::of(&self.rows.iter().map(row).collect::<Vec<_>>())
     }
 }

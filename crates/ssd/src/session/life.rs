@@ -166,8 +166,8 @@ impl Session {
         inside!(self.inner_mut(), prepared => prepared.engine.core.device.array.wear_out(block));
     }
 
-    /// Odds of loss as the drive is, when it is so much older. Every `scrub` of the time all data are read, and what cannot be read is
-    /// written again from the rest of its codeword; `None`: nobody looks. Where the drive has no page ECC, nothing is unreadable.
+    /// Odds of loss as the drive is, when it is older by `later`. Once in each interval `scrub` all data are read, and what cannot be read is
+    /// written again from the rest of its codeword; `None`: never. Where the drive has no page ECC, nothing is unreadable.
     ///
     /// The drive must be at rest, and [aged](Self::age).
     #[must_use]
@@ -318,7 +318,7 @@ struct PageRisk {
     unreadable: f64,
     /// Of this, what no scrub has found so far.
     latent: f64,
-    /// What both grow by in an hour.
+    /// Growth of both in an hour.
     an_hour: f64,
     age: Nanos,
 }
@@ -339,7 +339,7 @@ impl PageRisk {
 /// [`nand::PageCells`] is made of.
 type Alike = (u32, i32, i32, u32, u32, bool);
 
-/// How often in the age of refresh it is looked for blocks that old.
+/// Looks for blocks that are due, in each span of the age of refresh.
 const LOOKS_A_REFRESH: u64 = 32;
 
 /// A slope over age is taken between this many times the age and its inverse.
@@ -394,7 +394,7 @@ impl Rates {
     }
 }
 
-/// What a probability of a page grows by in an hour: the slope between a hundredth more and less of its age, or of its first hour.
+/// Growth of a probability of a page in an hour: the slope between a hundredth more and less of its age, or of its first hour.
 fn slope(ecc: &PageEcc, cells: &PageCells, of: &dyn Fn(&PageCells) -> f64) -> f64 {
     let at = |hours: f64| {
         let mut other = *cells;
