@@ -87,6 +87,8 @@ struct Age {
     last: Option<(f64, Hazard)>,
     /// Write amplification of the last epoch.
     waf: f64,
+    /// All programs since the last epoch but those of its last stretch, where every program counts.
+    lived: Stretch,
     /// True while write amplification hardly rises. Once it does, blocks wear unevenly, and the drive may not leap.
     is_steady: bool,
 }
@@ -105,6 +107,7 @@ impl Age {
             leap: None,
             last: None,
             waf: f64::INFINITY,
+            lived: Stretch::default(),
             is_steady: true,
         }
     }
@@ -142,6 +145,7 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
     let (mut epochs, mut steps, mut before) = (Vec::<Epoch>::new(), Steps::new(settings, rated), None::<Age>);
     loop {
         let mut written = lived.stretch(&mut age, &mut commands)?;
+        written.stretch.add(&std::mem::take(&mut age.lived));
         let (mut epoch, aged) = lived.epoch(index, &mut age, &mut written)?;
         let is_timed = settings.read_p99_us.is_some() || steps.is_timed_at(epoch.pe[0]);
         if is_timed && !written.stretch.is_read_only {
@@ -315,10 +319,17 @@ impl Lived<'_> {
         let pages_a_cycle = age.leap.take().expect("a stretch came before").pages_a_cycle;
         let (taken, _) = self.next_age(age, longest, pages_a_cycle);
         let until = mean(&age.session.pe_cycles()) + f64::from(taken);
+        let mut lived = Stretch::default();
         while mean(&age.session.pe_cycles()) < until && age.years < self.years_end() {
-            if self.stretch(age, commands)?.stretch.is_read_only || (self.is_asked)() {
+            let stretch = self.stretch(age, commands)?.stretch;
+            lived.add(&stretch);
+            if stretch.is_read_only || (self.is_asked)() {
                 break;
             }
+        }
+        // Figures of the next age are those of all the way to it.
+        if !self.settings.leaps {
+            age.lived = lived;
         }
         Ok(())
     }

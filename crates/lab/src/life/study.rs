@@ -137,11 +137,14 @@ impl Life {
             column("drive_writes", "drive writes", ""),
             column("drive_writes_off", "error of leaps", "+- drive writes"),
             column("straight_line", "straight line to rated P/E", "drive writes"),
+            column("waf", "write amplification", "of the last age"),
+            column("programs_refresh", "programs of refresh", "by host page, of the last age"),
             column("windows_off", "error of samples between leaps", "+- share of drive writes"),
         ];
         let row = |one: &SchemeLife| {
             let last = one.last();
-            let numbers = [last.years, last.drive_writes, last.drive_writes_off, one.straight_line].map(Cell::Rate);
+            let numbers = [last.years, last.drive_writes, last.drive_writes_off, one.straight_line, last.waf, last.refreshed]
+                .map(Cell::Rate);
             let windows = one.windows_off().map_or(Cell::Absent, Cell::Rate);
             [vec![Cell::Text(one.label.clone()), Cell::Text(one.end.key().into())], numbers.into(), vec![windows]].concat()
         };

@@ -38,6 +38,18 @@ pub struct Stretch {
 }
 
 impl Stretch {
+    /// Adds one that came before.
+    pub fn add(&mut self, before: &Self) {
+        let Self { requests, host_pages, read_pages, programs, programmed, erases, is_read_only } = before;
+        self.requests += requests;
+        self.host_pages += host_pages;
+        self.read_pages += read_pages;
+        self.programs.iter_mut().zip(programs).for_each(|(all, some)| *all += some);
+        self.programmed += programmed;
+        self.erases += erases;
+        self.is_read_only |= is_read_only;
+    }
+
     /// Write amplification: what was programmed for each page of the host.
     #[must_use]
     pub fn waf(&self) -> f64 {
