@@ -68,7 +68,7 @@ pub struct Odds {
     pub survives: u32,
     /// Of the unreadable, how many the scheme does not give back either.
     pub lost: f64,
-    /// How many more are lost an hour later, if nothing is written in the meantime.
+    /// How many more are lost an hour later, if nothing is written in the meantime; 0 for a drive as it is later.
     pub lost_per_hour: f64,
     /// For each die how many are lost if it dies.
     pub lost_with_die: Vec<f64>,
@@ -384,21 +384,22 @@ impl Rates {
         if let Some(known) = self.alike.get(&alike) {
             return *known;
         }
-        let now = ecc.cells.mean_page_at(ppn, info, (view.written, device.now));
-        let unreadable = |cells: &PageCells| odds.map_or(0.0, |odds| odds.unreadable(view.oob.ecc, ecc.best_rber(cells)));
-        let an_hour = slope(ecc, &cells, &unreadable);
-        let all = unreadable(&cells);
+        let at = |rber: f64| odds.map_or(0.0, |odds| odds.unreadable(view.oob.ecc, rber));
+        let unreadable = |cells: &PageCells| at(ecc.best_rber(cells));
+        let best_rber = ecc.best_rber(&cells);
+        let all = at(best_rber);
+        // Half of the interval has passed since the last look.
         let found = self.scrub.map_or(0.0, |every| {
-            // Half of the interval has passed since the last look.
+            let now = ecc.cells.mean_page_at(ppn, info, (view.written, device.now));
             let (all, since) = (unreadable(&now), slope(ecc, &now, &unreadable) * hours(every) / 2.0);
             (all - since).clamp(0.0, all)
         });
         let risk = PageRisk {
             default_rber: ecc.cells.rber_with(&cells, 0.0),
-            best_rber: ecc.best_rber(&cells),
+            best_rber,
             unreadable: all,
             latent: (all - found).max(0.0),
-            an_hour,
+            an_hour: if self.later.0 == 0 { slope(ecc, &cells, &unreadable) } else { 0.0 },
             age: ecc.cells.age(view.written, SimTime(device.now.0.saturating_add(self.later.0))),
         };
         self.alike.insert(alike, risk);
