@@ -1,7 +1,7 @@
 //! Flash in memory alone.
 
 use super::*;
-use vocab::{Bytes, Lpn, PlaneUse};
+use vocab::{Bytes, Lpn, Nanos, PlaneUse};
 
 impl Payload for u64 {}
 
