@@ -390,7 +390,7 @@ only = { retention_h = "8760" }
     }
     let both = text.replacen("[[figure.plots]]", "[[figure.arms]]\nname = \"a\"\n[[figure.plots]]", 1);
     let said = loaded(&folder("study-arms", &both)).map(|_| ()).expect_err("a complaint").to_string();
-    assert!(said.contains("figure.arms: a study or a census has no runs"), "{said}");
+    assert!(said.contains("figure.arms: a study, a census or lives have no runs"), "{said}");
 }
 
 #[test]
