@@ -12,7 +12,7 @@ An :class:`Experiment` says everything a run depends on, :func:`run` runs it, an
     result["waf"]
 
 :func:`sweep` runs a :class:`Grid` of them on threads, processes or a dask cluster, :func:`torture` random drives
-under power cuts and faults. Sizes are texts such as ``"16KiB"``, times such as ``"25us"``. What is not given is left
+under power cuts and faults, and :func:`life` a drive from its first write to its end. Sizes are texts such as ``"16KiB"``, times such as ``"25us"``. What is not given is left
 to the engine.
 """
 
@@ -21,6 +21,7 @@ from flashkeep._native import Candidates, Frame, PageRead, __version__, names
 from flashkeep.campaigns import Campaign, torture
 from flashkeep.disks import Answer, Control, Disk, Happened
 from flashkeep.errors import BadInput, CheckFailed, DiskFailed, FlashkeepError
+from flashkeep.lives import Life, life
 from flashkeep.policies import PageEcc
 from flashkeep.results import FlowResult, Result, run
 from flashkeep.settings import (
@@ -77,6 +78,7 @@ __all__ = [
     "Geometry",
     "Grid",
     "Happened",
+    "Life",
     "PageEcc",
     "PageRead",
     "Precondition",
@@ -89,6 +91,7 @@ __all__ = [
     "Workload",
     "__version__",
     "explain",
+    "life",
     "names",
     "run",
     "study",

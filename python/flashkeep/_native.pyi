@@ -15,6 +15,9 @@ def run(
     gc: Callable[[Candidates], int | None] | None = None,
     ecc: tuple[Callable[[int, int], int], Callable[[PageRead], object] | None, int] | None = None,
 ) -> Run: ...
+def life(
+    name: str, text: str | None, options: list[tuple[str, str]], threads: int | None, progress: Any
+) -> Life: ...
 def command(words: list[str]) -> int:
     """Does what a command line says; gives the exit code. Once in a process."""
 
@@ -66,6 +69,16 @@ class Frame:
 
     def to_parquet(self) -> bytes:
         """The rows as a Parquet file, the same that ``flashkeep sweep`` writes."""
+
+class Life:
+    @property
+    def passed(self) -> bool: ...
+    @property
+    def tables(self) -> list[str]: ...
+    def table(self, name: str) -> Frame | None: ...
+    def text(self) -> str: ...
+    def json(self) -> str: ...
+    def report(self, directory: str) -> str: ...
 
 class Candidates:
     """The full blocks (or superblocks) that garbage collection chooses from: a list for each property."""

@@ -3,7 +3,7 @@
 use crate::args::{PickOptions, fio_source, threads as threads_of};
 use crate::{CHECK_FAILED, interrupt, pretty, print, progress, say, threads, typed, warn_of_canaries};
 use clap::Args;
-use lab::life::{CELSIUS, CLASSES, Class, LifeSettings, Rates, SIGMA, life, micros_of};
+use lab::life::{CELSIUS, CLASSES, Class, LifeSettings, Rates, SIGMA, bytes_of, days_of, life_until, lives, micros_of};
 use lab::{Experiment, Problem};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -51,6 +51,9 @@ pub struct LifeOptions {
     /// Seed of all random streams
     #[arg(long)]
     seed: Option<String>,
+    /// Repeat the lives with this many seeds, the first being --seed: means and confidence intervals
+    #[arg(long, value_name = "N")]
+    seeds: Option<String>,
     /// Arrival clock of timed runs: auto, half-busy, recorded, load=SHARE, scaled=FACTOR or closed=QUEUE_DEPTH
     #[arg(long, value_name = "HOW")]
     arrival: Option<String>,
@@ -70,6 +73,15 @@ pub struct LifeOptions {
     /// A life ends when p99 of reads is above this, such as 500us; the workload is then replayed in time at every age
     #[arg(long, value_name = "TIME")]
     read_p99: Option<String>,
+    /// Age at which all data are read, and what cannot be read is written again, such as 30d, or `none`
+    #[arg(long, value_name = "TIME", default_value = "none")]
+    scrub: String,
+    /// User capacity of the drive that this one stands for, such as 3.84TB: loss is that of such a drive
+    #[arg(long, value_name = "SIZE")]
+    represents: Option<String>,
+    /// Vary each number that is not known well, alone: what the end and the loss depend on. Takes some 16 lives for each scheme
+    #[arg(long)]
+    tornado: bool,
     /// Ages at which the drive is looked at until the rated P/E cycles; it leaps from one to the next
     #[arg(long, value_name = "N", default_value_t = 20)]
     epochs: u32,
@@ -115,16 +127,22 @@ pub struct LifeOptions {
     /// Print every age instead of the first screen
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     full: bool,
+    /// Print what logs of the drive read at some ages: SMART, Endurance Group and OCP C0h
+    #[arg(long, conflicts_with_all = ["json", "csv", "full"])]
+    smart: bool,
     /// One JSON document on stdout
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// CSV on stdout: ends, and after an empty line ages
+    /// CSV on stdout: tables with an empty line between them: ends, seeds, tornado, ages, smart
     #[arg(long)]
     csv: bool,
     /// Lives simulated in parallel [default: all cores]
     #[arg(short = 'j', long, alias = "jobs", value_name = "N", value_parser = threads_of)]
     threads: Option<NonZeroUsize>,
 }
+
+/// Ages of each scheme that `--smart` prints.
+const SMART_AGES: usize = 6;
 
 fn class(text: &str) -> Result<Class, String> {
     let known = || CLASSES.map(|class| class.name).join(" and ");
@@ -137,6 +155,7 @@ impl LifeOptions {
         let named = [
             ("--drive", "drive.preset", &drive),
             ("--seed", "seed", &self.seed),
+            ("--seeds", "seeds", &self.seeds),
             ("--ecc", "ecc.policy", &self.ecc),
             ("--error-model", "errors.model", &self.errors),
             ("--arrival", "trace.arrival", &self.arrival),
@@ -161,10 +180,10 @@ impl LifeOptions {
             epochs: self.epochs,
             leaps: !self.every_program,
             timed: self.timed,
-            refresh_days: match self.refresh.as_str() {
-                "none" => None,
-                text => Some(micros_of("--refresh", text)? / 86_400e6),
-            },
+            refresh_days: days_of("--refresh", &self.refresh)?,
+            scrub_days: days_of("--scrub", &self.scrub)?,
+            represents: self.represents.as_deref().map(|text| bytes_of("--represents", text)).transpose()?,
+            tornado: self.tornado,
             class: self.class,
             read_p99_us: self.read_p99.as_deref().map(|text| micros_of("--read-p99", text)).transpose()?,
             worn: (self.worn_at_rated, self.wear_exponent),
@@ -184,23 +203,18 @@ pub fn run(options: &LifeOptions) -> Result<ExitCode, Problem> {
     lab::report_directory(&options.report, options.force)?;
     warn_of_canaries(experiment.schemes.iter().map(String::as_str));
     let bar = progress::Count::new("% of all rated P/E cycles");
-    let reached = std::sync::Arc::new(Mutex::new(vec![(0.0, 0.0); experiment.schemes.len()]));
-    let (names, so_far) = (experiment.schemes.clone(), std::sync::Arc::clone(&reached));
-    interrupt::saying(move || {
-        let reached = so_far.lock().ok()?;
-        let each = names.iter().zip(reached.iter()).map(|(name, (years, _))| format!("`{name}` is {years:.1} years old"));
-        Some(format!("stopped: {}; nothing was written", each.collect::<Vec<_>>().join(", ")))
-    });
+    let reached = Mutex::new(vec![0.0; lives(&experiment, &settings)]);
+    interrupt::noted();
     #[expect(clippy::disallowed_methods, reason = "the driver reads the wall clock")]
     let start = Instant::now();
     let bench = lab::Bench { threads: threads(options.threads), clock: &|| start.elapsed().as_secs_f64(), progress: &|_| {} };
-    let hear = |scheme: usize, years: f64, share: f64| {
+    let hear = |number: usize, _years: f64, share: f64| {
         let mut reached = reached.lock().expect("nothing panics while it is held");
-        reached[scheme] = (years, share.min(1.0));
-        let done: f64 = reached.iter().map(|(_, share)| share).sum::<f64>() / reached.len() as f64;
+        reached[number] = share.min(1.0);
+        let done: f64 = reached.iter().sum::<f64>() / reached.len() as f64;
         bar.show((done * 100.0) as u64, 100);
     };
-    let found = life(&experiment, &settings, &bench, &hear);
+    let found = life_until(&experiment, &settings, &bench, &hear, &interrupt::asked);
     bar.clear();
     let found = found?;
     let study = found.study(&format!("flashkeep {}", typed().join(" ")));
@@ -209,8 +223,16 @@ pub fn run(options: &LifeOptions) -> Result<ExitCode, Problem> {
         print(&if options.json { pretty(&study.to_json()) } else { study.to_csv() });
         say(&format!("report: {}", index.display()));
     } else {
-        let text = if options.full { study.to_text() } else { found.to_screen() };
+        let text = match (options.full, options.smart) {
+            (true, _) => study.to_text(),
+            (_, true) => found.smart_text(SMART_AGES),
+            _ => found.to_screen(),
+        };
         print(&format!("{text}report: {}\n", index.display()));
+    }
+    if interrupt::asked() {
+        say("stopped: the report has the lives as far as they came");
+        return Ok(ExitCode::from(interrupt::INTERRUPTED));
     }
     if found.passed() {
         return Ok(ExitCode::SUCCESS);

@@ -336,8 +336,15 @@ fn plots(profile: &Profile) -> Vec<Plot> {
     };
     let linear = |name| Axis { name, log: false };
     let one = |name: &str, points| Series { name: name.into(), points };
-    let plot =
-        |id, title: &str, hint: String, axes, series| Plot { id, title: title.into(), hint, axes, series, marks: Vec::new() };
+    let plot = |id, title: &str, hint: String, axes, series| Plot {
+        id,
+        title: title.into(),
+        hint,
+        axes,
+        series,
+        marks: Vec::new(),
+        categories: Vec::new(),
+    };
     let means = format!("Means over {}.", seconds(width));
     let caches =
         |of: &dyn Fn(u64) -> f64| cache_slots(profile).map(|slots| ((slots * SLOT.0) as f64, of(slots))).collect::<Vec<_>>();

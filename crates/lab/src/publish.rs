@@ -105,7 +105,7 @@ fn write_to(directory: &Path, name: &str, text: &str) -> Result<PathBuf, Problem
     }
 }
 
-/// Writes `index.html`, `ages.csv`, `results.json` and `experiment.toml` of lives into `directory`; returns the path of the first.
+/// Writes `index.html`, `ages.csv`, `ages.parquet`, `results.json` and `experiment.toml` of lives into `directory`; returns the path of the first.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -120,6 +120,11 @@ pub fn write_life(life: &crate::life::Life, study: &crate::reliability::Study, d
     ];
     for (name, text) in &files {
         write_to(directory, name, text)?;
+    }
+    if let Some(ages) = study.tables.iter().find(|table| table.key == crate::life::AGES) {
+        let path = directory.join("ages.parquet");
+        let written = std::fs::write(&path, crate::parquet_bytes(&ages.to_columns()));
+        written.map_err(|e| Problem::new("--report", format!("{} cannot be written: {e}", path.display())))?;
     }
     Ok(directory.join("index.html"))
 }

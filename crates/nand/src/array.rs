@@ -1,5 +1,6 @@
 //! Flash in memory, and the rules of NAND.
 
+mod ages;
 mod contents;
 #[cfg(unix)]
 pub(crate) mod restore;
@@ -10,7 +11,7 @@ use crate::power::Scars;
 use crate::{Member, Oob, OobTag, Program};
 use contents::{BlockContents, Coverages, EccOob, RecoveryOob, Sequences, Stored};
 use std::collections::BTreeMap;
-use vocab::{BlockAddr, Capability, DieId, Geometry, Grid, Nanos, Ppn, SimTime, StripSet};
+use vocab::{BlockAddr, Capability, DieId, Geometry, Grid, Ppn, SimTime, StripSet};
 
 /// What a slot carries. Flash stores it and never looks inside.
 pub trait Payload: Clone + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {}
@@ -305,41 +306,6 @@ impl<P: Payload> MemoryArray<P> {
         if self.coverage_words > 0 && words > self.coverage_words {
             self.coverage_words = words;
             self.contents.iter_mut().flatten().for_each(|stored| stored.change().coverage.widen(words));
-        }
-    }
-
-    /// A leap over time: what was written at or after `since` is as old after it as before, as if it had been written so much later. What
-    /// is older grows older by the leap. Whole seconds count, as pages keep time in them.
-    pub fn leap(&mut self, since: SimTime, by: Nanos) {
-        let (since_s, by_s) = (whole_seconds(since), whole_seconds(SimTime(by.0)));
-        for (info, contents) in self.blocks.iter_mut().zip(&mut self.contents) {
-            if info.next_page > 0 && info.first_program >= since {
-                info.first_program = SimTime(info.first_program.0 + by.0);
-            }
-            let Some(stored) = contents else { continue };
-            let is_young = |&at: &u32| at >= since_s;
-            let kept = stored.get();
-            if kept.first_program_s < since_s && !kept.ecc.as_ref().is_some_and(|ecc| ecc.written_s.iter().any(is_young)) {
-                continue;
-            }
-            let stored = stored.change();
-            if stored.first_program_s >= since_s {
-                stored.first_program_s = stored.first_program_s.saturating_add(by_s);
-            }
-            let written = stored.ecc.iter_mut().flat_map(|ecc| &mut ecc.written_s);
-            written.filter(|at| **at >= since_s).for_each(|at| *at = at.saturating_add(by_s));
-        }
-    }
-
-    /// Data are refreshed whenever they are so old, and were so far: what is older is as old as since its last refresh.
-    pub fn refreshed_every(&mut self, now: SimTime, age: Nanos) {
-        let (now_s, age_s) = (whole_seconds(now), whole_seconds(SimTime(age.0)).max(1));
-        for stored in self.contents.iter_mut().flatten() {
-            let is_old = |&at: &u32| now_s.saturating_sub(at) >= age_s;
-            if stored.get().ecc.as_ref().is_some_and(|ecc| ecc.written_s.iter().any(is_old)) {
-                let written = stored.change().ecc.iter_mut().flat_map(|ecc| &mut ecc.written_s);
-                written.filter(|at| is_old(at)).for_each(|at| *at = now_s - (now_s - *at) % age_s);
-            }
         }
     }
 

@@ -6,6 +6,7 @@ mod disk;
 mod errors;
 mod frame;
 mod interrupt;
+mod life;
 mod policy;
 mod run;
 mod study;
@@ -23,6 +24,8 @@ mod _native {
     use crate::disk::{Disk, Snapshot};
     #[pymodule_export]
     use crate::frame::Frame;
+    #[pymodule_export]
+    use crate::life::{Life, life};
     #[pymodule_export]
     use crate::policy::{Candidates, PageRead};
     #[pymodule_export]

@@ -62,6 +62,21 @@
 //! A figure of a workload itself has traces with files, and `census = { banks = 8, stripe_block = "8KiB", zone = "256MiB" }`:
 //! columns trace, of (`bank` or `zone`), place, operation, sectors and share, drawn as those of a study.
 //!
+//! A figure of whole lives (`flashkeep life`) has no runs either. The file's experiment may have several schemes:
+//!
+//! ```toml
+//! [figure]
+//! x = { name = "drive writes a day", key = "dwpd" }
+//!
+//! [figure.life]
+//! table = "ages"                                    # or ends, seeds, tornado, smart
+//! set = { timed = "0" }                             # options of `flashkeep life`
+//! columns = ["years", "waf"]                        # those kept beside `scheme`; without it, all
+//! cases = [{ name = "idle", life = { dwpd = "0.01" }, set = { wear.static_threshold = 50 } }]
+//! ```
+//!
+//! Each case has options and settings of its own; columns are `case`, the options of the cases, `scheme` and those of the table.
+//!
 //! With the setting `seeds = 5`, each run is repeated with this many seeds: the rows have all of them, plots the mean with its 95 %
 //! confidence interval; with `over`, the ratio of geometric means, paired by seed.
 //!
@@ -69,6 +84,7 @@
 //! deterministic, so every row found again must be among them. Pages can be drawn from them alone ([`kept`]).
 
 mod census;
+mod lives;
 mod output;
 mod plot;
 mod reproduction;

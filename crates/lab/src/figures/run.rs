@@ -66,6 +66,7 @@ pub(super) fn run(figures: &[Figure], with: &Run<'_>) -> Result<Vec<Ran>, Proble
     measure(wanted.iter().flatten().map(|job| job.experiment.clone()).collect(), &mut known, with, done)?;
     let ran = |(figure, jobs): (&Figure, &Vec<Job>)| match (&figure.spec.study, &figure.spec.census) {
         (Some(study), _) => studied(study),
+        _ if figure.spec.life.is_some() => super::lives::lived(figure, with),
         (None, Some(spec)) => census(figure, spec),
         (None, None) => Ok(Ran { sheet: sheet(figure, jobs, &known), warnings: warnings(figure, jobs, &known) }),
     };

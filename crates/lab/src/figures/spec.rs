@@ -30,6 +30,9 @@ pub(super) struct Spec {
     /// What traces ask of banks and zones, instead of runs.
     #[serde(default)]
     pub census: Option<CensusSpec>,
+    /// Whole lives instead of runs.
+    #[serde(default)]
+    pub life: Option<LifeSpec>,
     #[serde(default)]
     pub traces: Vec<TraceEntry>,
     #[serde(default)]
@@ -53,6 +56,34 @@ pub(super) struct StudySpec {
     /// Options as on the command line.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
+}
+
+/// Lives of drives, of which a figure shows a table: those of the file's experiment, or of several cases.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LifeSpec {
+    /// The table's key.
+    pub table: String,
+    /// Options as on the command line.
+    #[serde(default)]
+    pub set: BTreeMap<String, String>,
+    /// Columns that are kept; none: all.
+    #[serde(default)]
+    pub columns: Vec<String>,
+    /// Cases, in which the lives differ; none: one life for each scheme.
+    #[serde(default)]
+    pub cases: Vec<CaseSpec>,
+}
+
+/// A case of lives: options and settings of its own. Its options are columns.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CaseSpec {
+    pub name: String,
+    #[serde(default)]
+    pub life: BTreeMap<String, String>,
+    #[serde(default, rename = "set")]
+    _set: Option<IgnoredAny>,
 }
 
 /// Banks that stripe blocks go round, and zones one after the other.
@@ -221,6 +252,8 @@ pub struct Figure {
     pub(super) path: PathBuf,
     pub(super) spec: Spec,
     pub(super) jobs: Vec<Job>,
+    /// For each case of lives its experiment; one alone without cases.
+    pub(super) lives: Vec<Experiment>,
     /// For each trace its file, where it has one.
     pub(super) files: Vec<Option<PathBuf>>,
     /// Traces (by index) whose files are absent, with the files.
@@ -260,7 +293,8 @@ impl Figure {
                 }
             }
         }
-        Ok(Self { name, path: path.to_owned(), spec, jobs, files, absent })
+        let lives = spec.life.as_ref().map_or(Ok(Vec::new()), |life| lives(&document, life.cases.len()))?;
+        Ok(Self { name, path: path.to_owned(), spec, jobs, lives, files, absent })
     }
 }
 
@@ -277,6 +311,19 @@ impl Figure {
     pub(super) fn golden(&self) -> PathBuf {
         self.path.with_extension("csv")
     }
+}
+
+/// The experiments of this many cases of lives, or of the one without cases.
+fn lives(document: &Document, cases: usize) -> Result<Vec<Experiment>, Problem> {
+    let of_case = |case: Option<usize>| {
+        let mut merged = document.clone();
+        merged.remove("figure");
+        if let Some(case) = case {
+            merged.merge(document.part(&format!("figure.life.cases.{case}.set"))?);
+        }
+        Experiment::from_document(merged, &experiment::Overrides::default())
+    };
+    if cases == 0 { Ok(vec![of_case(None)?]) } else { (0..cases).map(|case| of_case(Some(case))).collect() }
 }
 
 /// The experiment of a trace, a point and an arm: each lays its settings upon those before it.
@@ -306,7 +353,7 @@ impl Spec {
                 return Err(Problem::new(format!("figure.{list}"), "found none, at least one is needed"));
             }
             if count > 0 && !is_wanted {
-                return Err(Problem::new(format!("figure.{list}"), "a study or a census has no runs"));
+                return Err(Problem::new(format!("figure.{list}"), "a study, a census or lives have no runs"));
             }
         }
         let log = self.x.as_ref().and_then(|x| x.log);
@@ -391,9 +438,9 @@ impl Spec {
         plot.over.iter().try_for_each(|over| self.known_arm(&field("over"), over))
     }
 
-    /// Whether drives are run, rather than a study or a census.
+    /// Whether drives are run, rather than a study, a census or lives.
     pub(super) fn has_runs(&self) -> bool {
-        self.study.is_none() && self.census.is_none()
+        self.study.is_none() && self.census.is_none() && self.life.is_none()
     }
 
     pub(super) fn arm(&self, name: &str) -> usize {

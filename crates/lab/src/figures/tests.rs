@@ -314,7 +314,10 @@ fn small_figures_give_their_golden_rows() {
     let experiments = Path::new(EXPERIMENTS);
     for name in papers(experiments).unwrap() {
         let paper = load(experiments, &name, Some("small"), experiments).unwrap_or_else(|e| panic!("{e}"));
-        let rows = paper.figures[0].jobs.len();
+        let rows = match &paper.figures[0].spec.life {
+            Some(_) => paper.figures[0].lives.iter().map(|one| one.schemes.len() * one.seeds as usize).sum(),
+            None => paper.figures[0].jobs.len(),
+        };
         let paper = run(paper, &Run { threads: 2, points: None, progress: &|_, _| {} }).unwrap_or_else(|e| panic!("{e}"));
         let said = format!("after a meant change: flashkeep figures {name} --only small; {}", paper.figures[0].golden_text());
         assert_eq!(paper.figures[0].golden, Golden::Agrees(rows), "{said}");
@@ -387,7 +390,7 @@ only = { retention_h = "8760" }
     }
     let both = text.replacen("[[figure.plots]]", "[[figure.arms]]\nname = \"a\"\n[[figure.plots]]", 1);
     let said = loaded(&folder("study-arms", &both)).map(|_| ()).expect_err("a complaint").to_string();
-    assert!(said.contains("figure.arms: a study or a census has no runs"), "{said}");
+    assert!(said.contains("figure.arms: a study, a census or lives have no runs"), "{said}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The life of a drive under one scheme: stretches, odds, timed runs, leaps.
 
 use super::endurance::{Endurance, Wearing};
-use super::{End, Epoch, Hazard, HearLife, LifeSettings, SchemeLife, Timed, YEARS_MAX};
+use super::{End, Epoch, Hazard, LifeSettings, SchemeLife, Timed, YEARS_MAX};
 use crate::clock::{Clock, clock as clock_of};
 use crate::compare::Runs;
 use crate::label::shown;
@@ -11,7 +11,7 @@ use ssd::nand::rber::{acceleration, aged};
 use ssd::nand::span_of;
 use ssd::{Demand, Session, SetupError, Stretch};
 use std::collections::VecDeque;
-use vocab::{Nanos, SimTime};
+use vocab::{Cause, Nanos, SimTime};
 
 const YEAR_S: f64 = 365.0 * 86_400.0;
 /// Drive writes of a stretch at least; a recording ends with one of its loops. Less would leave it to chance which blocks are
@@ -63,7 +63,10 @@ pub(super) struct Lived<'a> {
     pub runs: &'a Runs<'a>,
     pub settings: &'a LifeSettings,
     pub clock: &'a Clock,
-    pub hear: HearLife<'a>,
+    /// Hears how far this life has come: years, and its P/E cycles by those rated.
+    pub hear: &'a dyn Fn(f64, f64),
+    /// Whether it is to stop.
+    pub is_asked: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// A drive and its life so far. A clone of it is a fork of the life.
@@ -84,6 +87,8 @@ struct Age {
     last: Option<(f64, Hazard)>,
     /// Write amplification of the last epoch.
     waf: f64,
+    /// All programs since the last epoch but those of its last stretch, where every program counts.
+    lived: Stretch,
     /// True while write amplification hardly rises. Once it does, blocks wear unevenly, and the drive may not leap.
     is_steady: bool,
 }
@@ -102,6 +107,7 @@ impl Age {
             leap: None,
             last: None,
             waf: f64::INFINITY,
+            lived: Stretch::default(),
             is_steady: true,
         }
     }
@@ -139,18 +145,19 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
     let (mut epochs, mut steps, mut before) = (Vec::<Epoch>::new(), Steps::new(settings, rated), None::<Age>);
     loop {
         let mut written = lived.stretch(&mut age, &mut commands)?;
+        written.stretch.add(&std::mem::take(&mut age.lived));
         let (mut epoch, aged) = lived.epoch(index, &mut age, &mut written)?;
         let is_timed = settings.read_p99_us.is_some() || steps.is_timed_at(epoch.pe[0]);
         if is_timed && !written.stretch.is_read_only {
             epoch.timed = Some(lived.timed(index, aged.clone())?);
         }
-        let end = lived.end(&epoch, &written.stretch);
-        if end.is_some_and(|end| end != End::Years) && steps.may_be_closer() && before.is_some() {
+        let end = lived.end(&epoch, &written.stretch).or((lived.is_asked)().then_some(End::Stopped));
+        if end.is_some_and(|end| !end.is_alive()) && steps.may_be_closer() && before.is_some() {
             // It ended after the last leap, which was too long to say when.
             age = before.clone().expect("just seen");
             steps.halve();
         } else {
-            (lived.hear)(index, epoch.years, epoch.pe[0] / rated);
+            (lived.hear)(epoch.years, epoch.pe[0] / rated);
             if let Some(end) = end {
                 if epoch.timed.is_none() && settings.timed > 0 && !written.stretch.is_read_only {
                     epoch.timed = Some(lived.timed(index, aged)?);
@@ -238,6 +245,12 @@ impl Lived<'_> {
         1.0 / (365.0 * self.settings.dwpd * f64::from(self.runs.plan.user_slots))
     }
 
+    /// How many times larger the drive is that this one stands for.
+    fn scale(&self) -> f64 {
+        let user = f64::from(self.runs.plan.user_slots) * self.runs.experiment.drive.geometry.slot_size.0 as f64;
+        self.settings.represents.map_or(1.0, |bytes| bytes as f64 / user)
+    }
+
     fn years_end(&self) -> f64 {
         self.settings.years.unwrap_or(YEARS_MAX)
     }
@@ -254,7 +267,7 @@ impl Lived<'_> {
         if age.since.len() > KEPT {
             age.since.pop_front();
         }
-        let stretch = age.session.live(commands, pages, page_time);
+        let stretch = age.session.live(commands, pages, page_time, self.written_refresh());
         let cycles = sum(age.session.pe_cycles()) - before;
         if stretch.host_pages == 0 && !stretch.is_read_only {
             return Err(commands.ended());
@@ -306,10 +319,17 @@ impl Lived<'_> {
         let pages_a_cycle = age.leap.take().expect("a stretch came before").pages_a_cycle;
         let (taken, _) = self.next_age(age, longest, pages_a_cycle);
         let until = mean(&age.session.pe_cycles()) + f64::from(taken);
+        let mut lived = Stretch::default();
         while mean(&age.session.pe_cycles()) < until && age.years < self.years_end() {
-            if self.stretch(age, commands)?.stretch.is_read_only {
+            let stretch = self.stretch(age, commands)?.stretch;
+            lived.add(&stretch);
+            if stretch.is_read_only || (self.is_asked)() {
                 break;
             }
+        }
+        // Figures of the next age are those of all the way to it.
+        if !self.settings.leaps {
+            age.lived = lived;
         }
         Ok(())
     }
@@ -329,10 +349,11 @@ impl Lived<'_> {
             age.years += f64::midpoint(from, to) * self.years_a_page();
             age.host_pages_off += (from - to).abs() / 2.0;
         }
-        let (odds, off) = (aged.odds(Nanos(0), None), aged.odds(self.off_time(), None));
+        let scrub = self.settings.scrub_days.map(|days| Nanos((days * 86_400e9) as u64));
+        let (odds, off) = (aged.odds(Nanos(0), scrub), aged.odds(self.off_time(), scrub));
         let cycles = age.session.pe_cycles();
         let (pe, blocks) = (spread(&cycles), cycles.len() as u32);
-        let hazard = Hazard::of(&odds, blocks, &self.settings.rates);
+        let hazard = Hazard::of(&odds, blocks, &self.settings.rates, self.scale());
         if let Some((years, before)) = age.last {
             age.losses += before.until(&hazard, age.years - years);
         }
@@ -348,11 +369,16 @@ impl Lived<'_> {
             drive_writes: age.host_pages / user,
             drive_writes_off: age.host_pages_off / user,
             pe,
+            pe_ends: [cycles.iter().copied().min().unwrap_or(0), cycles.iter().copied().max().unwrap_or(0)],
             waf: waf + refreshed,
-            refreshed,
+            refreshed: refreshed + written.stretch.programs[Cause::Refresh as usize] as f64 / host_pages,
             by_cause: written.stretch.programs.map(|pages| pages as f64 / host_pages),
             worn_blocks: age.wearing.worn(),
             over_provisioning: good / user - 1.0,
+            bad_blocks: blocks - age.wearing.good(),
+            survives: odds.survives,
+            reads_by_write: written.stretch.read_pages as f64 / host_pages,
+            block_reads: odds.block_reads,
             data_days: odds.age_s / 86_400.0,
             rber: [odds.rber.0, odds.rber.1, odds.worst_rber],
             unreadable: odds.unreadable,
@@ -370,8 +396,9 @@ impl Lived<'_> {
     fn aged(&self, index: usize, session: &Session) -> Result<(Session, u32), Problem> {
         let mut fork = session.clone();
         let days = |days: f64| Nanos((days * 86_400e9) as u64);
-        let old = self.settings.refresh_days.map_or(0, |age| fork.refreshed_every(days(age)));
-        fork.age().map_err(|error: SetupError| Problem::new(&self.runs.experiment.schemes[index], error.to_string()))?;
+        let counted = self.settings.refresh_days.filter(|_| self.settings.leaps);
+        let old = counted.map_or(0, |age| fork.refreshed_every(days(age)));
+        fork.age_as_read().map_err(|error: SetupError| Problem::new(&self.runs.experiment.schemes[index], error.to_string()))?;
         Ok((fork, old))
     }
 
@@ -382,6 +409,12 @@ impl Lived<'_> {
         let share = f64::from(old) / f64::from(self.runs.plan.user_slots);
         let redundancy = self.runs.plan.drives[index].capacity_overhead;
         share / (days * self.settings.dwpd) / (1.0 - redundancy)
+    }
+
+    /// The age at which data are refreshed program by program. A drive that leaps has its refresh counted: what is old after a leap was
+    /// refreshed several times in it.
+    fn written_refresh(&self) -> Option<Nanos> {
+        self.settings.refresh_days.filter(|_| !self.settings.leaps).map(|days| Nanos((days * 86_400e9) as u64))
     }
 
     /// Hours of the drive at its temperature that do to data what the time without power of its class does.

@@ -47,11 +47,14 @@ impl Hazard {
     ///
     /// Bit errors are persistent: a page that cannot be read stays so until it is written again. A page becomes unreadable once, when its
     /// age passes what its code bears, so that the events of an hour are what the odds grow by in it.
+    ///
+    /// The drive stands for one that is `scale` times larger, with as many dies and larger ones: bit errors and what a die holds
+    /// grow by that, a block and the rates of parts by drive do not.
     #[must_use]
-    pub(super) fn of(odds: &Odds, blocks: u32, rates: &Rates) -> Self {
+    pub(super) fn of(odds: &Odds, blocks: u32, rates: &Rates, scale: f64) -> Self {
         let dies = odds.lost_with_die.len().max(1) as f64;
         let any = |expected: f64| -(-expected).exp_m1();
-        let with_a_die = odds.lost_with_die.iter().map(|&pages| any(pages)).sum::<f64>() / dies;
+        let with_a_die = odds.lost_with_die.iter().map(|&pages| any(pages * scale)).sum::<f64>() / dies;
         let with_a_block = any(odds.lost_with_blocks / f64::from(blocks.max(1)));
         // The first die, and each further one before it is rebuilt.
         let mut more_dies = if odds.survives == 0 { 0.0 } else { rates.dies };
@@ -60,7 +63,7 @@ impl Hazard {
             more_dies *= any(rates.dies * left * rates.rebuild_hours / HOURS_A_YEAR) / f64::from(further);
         }
         Self {
-            bits: odds.lost_per_hour.max(0.0) * HOURS_A_YEAR,
+            bits: odds.lost_per_hour.max(0.0) * HOURS_A_YEAR * scale,
             blocks: rates.blocks * with_a_block,
             dies: rates.dies * with_a_die,
             more_dies,
@@ -90,11 +93,11 @@ mod tests {
     #[test]
     fn dies_are_lost_as_often_as_the_formula_says() {
         let unprotected = Odds { lost_with_die: vec![1000.0; 8], lost_with_blocks: 8000.0, ..Odds::default() };
-        let hazard = Hazard::of(&unprotected, 100, &RATES);
+        let hazard = Hazard::of(&unprotected, 100, &RATES, 1.0);
         assert!((1.0 - (-5.0 * hazard.dies).exp() - 0.0488).abs() < 1e-4, "{hazard:?}");
         assert!((hazard.blocks - 0.2).abs() < 1e-6, "each lost block held data: {hazard:?}");
         let whole = Odds { survives: 1, lost_with_die: vec![0.0; 8], ..Odds::default() };
-        let hazard = Hazard::of(&whole, 100, &RATES);
+        let hazard = Hazard::of(&whole, 100, &RATES, 1.0);
         assert_eq!((hazard.dies, hazard.blocks, hazard.bits), (0.0, 0.0, 0.0));
         let expected = 5.0 * 0.01 * 0.01 * 7.0 / 8.0 * 24.0 / 8760.0;
         assert!((5.0 * hazard.more_dies / expected - 1.0).abs() < 1e-4, "{hazard:?} and {expected}");
@@ -108,7 +111,7 @@ mod tests {
         let (lambda, mu) = (RATES.dies / n, 8760.0 / hours);
         let years = ((2.0 * n - 1.0) * lambda + mu) / (n * (n - 1.0) * lambda * lambda);
         let whole = Odds { survives: 1, lost_with_die: vec![0.0; 8], ..Odds::default() };
-        let hazard = Hazard::of(&whole, 100, &RATES);
+        let hazard = Hazard::of(&whole, 100, &RATES, 1.0);
         assert!((hazard.more_dies * years - 1.0).abs() < 0.02, "{} and {}", hazard.more_dies, 1.0 / years);
     }
 

@@ -7,115 +7,29 @@
 
 mod drive;
 mod endurance;
+mod lives;
 mod loss;
+mod options;
 mod screen;
+mod seeds;
+mod settings;
+mod smart;
 mod study;
 #[cfg(test)]
 mod tests;
+mod tornado;
 
-use crate::compare::{Bench, Observe, Runs, in_parallel};
 use crate::experiment::Experiment;
-use crate::problem::Problem;
 use crate::workload::Workload;
 pub use endurance::Endurance;
+pub use lives::{life, life_until, lives};
 pub use loss::{Hazard, Rates};
-use ssd::{Latency, PayloadKind};
-pub(crate) use study::NAME;
-use vocab::{Cause, Nanos};
-
-/// What a drive is sold as, by JESD218: its limit on UBER, and how long its data last without power at its end.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Class {
-    /// Its name.
-    pub name: &'static str,
-    /// Most uncorrectable bit errors, by bits read.
-    pub uber: f64,
-    /// Hours without power at the end of life.
-    pub off_hours: f64,
-    /// Temperature in the meantime, in degrees Celsius.
-    pub off_celsius: f64,
-}
-
-/// The classes of JESD218 (table 1).
-pub const CLASSES: [Class; 2] = [
-    Class { name: "client", uber: 1e-15, off_hours: 8760.0, off_celsius: 30.0 },
-    Class { name: "enterprise", uber: 1e-16, off_hours: 2190.0, off_celsius: 40.0 },
-];
-
-/// What a life depends on beside the experiment.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LifeSettings {
-    /// Drive writes of the host a day.
-    pub dwpd: f64,
-    /// Years after which it is over; `None`: when the drive ends, or after [`YEARS_MAX`].
-    pub years: Option<f64>,
-    /// Ages up to the rated P/E cycles, at least 1; later ones are as far apart, or closer.
-    pub epochs: u32,
-    /// Whether the drive leaps from age to age; else every program of its life is simulated.
-    pub leaps: bool,
-    /// How many times until the rated P/E cycles the workload is also replayed in time; 0: never.
-    pub timed: u32,
-    /// Days after which data are refreshed: read and written again elsewhere; `None`: never.
-    pub refresh_days: Option<f64>,
-    /// Requirements.
-    pub class: Class,
-    /// Most microseconds of the 99th percentile of reads; `None`: no requirement.
-    pub read_p99_us: Option<f64>,
-    /// Share of blocks that are worn out at the rated cycles, and exponent of their distribution.
-    pub worn: (f64, f64),
-    /// Parts that fail by themselves.
-    pub rates: Rates,
-    /// Standard deviations of the logarithm of the raw bit error rate, of pages and of blocks.
-    pub sigma: (f64, f64),
-    /// Temperature of the drive in degrees Celsius, and the one that times of the error model are meant at.
-    pub celsius: (f64, f64),
-}
-
-/// Microseconds of a time as an option says it, such as 500us.
-///
-/// # Errors
-/// A text that is no time.
-pub fn micros_of(option: &str, text: &str) -> Result<f64, Problem> {
-    let time = text.parse::<Nanos>().map_err(|error| Problem::new(option, error.to_string()))?;
-    Ok(time.0 as f64 / 1e3)
-}
-
-/// Years after which a life is over that nothing else ends.
-pub const YEARS_MAX: f64 = 100.0;
-
-/// Deviations of pages and blocks that a life has by default. Together 0.29: the value at which a page a year old at 3000 cycles is lost as
-/// often as drives of the field have days with an uncorrectable error (Schroeder et al., FAST 2016: 2 to 6 of 1000).
-pub const SIGMA: (f64, f64) = (0.25, 0.15);
-
-/// Drive writes a day that a life may have: with fewer, a stretch of it would last longer than any drive.
-const DWPD: (f64, f64) = (0.01, 1000.0);
-
-/// Standard deviations, and temperatures in degrees Celsius, that a life may have.
-const SIGMAS: (f64, f64) = (0.0, 2.0);
-const TEMPERATURES: (f64, f64) = (-40.0, 125.0);
-
-/// Temperature of the drive and of the error model by default. Measured sets of TLC do not say at which temperature their stages of
-/// retention were; JESD218 asks what is rated for an enterprise to keep its data for three months at this one.
-pub const CELSIUS: f64 = 40.0;
-
-impl Default for LifeSettings {
-    fn default() -> Self {
-        Self {
-            dwpd: 1.0,
-            years: None,
-            epochs: 20,
-            leaps: true,
-            timed: 4,
-            refresh_days: Some(30.0),
-            class: CLASSES[1],
-            read_p99_us: None,
-            worn: (0.005, 4.0),
-            rates: Rates { dies: 0.01, blocks: 0.2, rebuild_hours: 24.0 },
-            sigma: SIGMA,
-            celsius: (CELSIUS, CELSIUS),
-        }
-    }
-}
+pub use seeds::SeedLives;
+pub use settings::{CELSIUS, CLASSES, Class, LifeSettings, SIGMA, YEARS_MAX, bytes_of, days_of, micros_of};
+use ssd::Latency;
+pub(crate) use study::{AGES, NAME};
+pub use tornado::{Outcome, PARAMETERS, Parameter, Swing};
+use vocab::Cause;
 
 /// A requirement, or the drive, that ended a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +44,8 @@ pub enum End {
     Retention,
     /// Reads take longer than was asked for.
     ReadP99,
+    /// It was stopped (Ctrl-C); the drive lives.
+    Stopped,
 }
 
 impl End {
@@ -142,7 +58,14 @@ impl End {
             End::Uber => "uber",
             End::Retention => "retention",
             End::ReadP99 => "read-p99",
+            End::Stopped => "stopped",
         }
+    }
+
+    /// Whether the drive lives.
+    #[must_use]
+    pub fn is_alive(self) -> bool {
+        matches!(self, End::Years | End::Stopped)
     }
 
     /// In a few words.
@@ -154,6 +77,7 @@ impl End {
             End::Uber => "UBER in use",
             End::Retention => "retention",
             End::ReadP99 => "reads p99",
+            End::Stopped => "stopped",
         }
     }
 }
@@ -185,16 +109,26 @@ pub struct Epoch {
     pub drive_writes_off: f64,
     /// Mean P/E cycles of a block, and those that 1 % and 99 % of blocks have at most.
     pub pe: [f64; 3],
+    /// The fewest and the most P/E cycles of a block.
+    pub pe_ends: [u32; 2],
     /// Write amplification.
     pub waf: f64,
-    /// Of this, what refresh writes: by formula, not in the map.
+    /// Of this, what refresh writes: by formula where the drive leaps, else in the map.
     pub refreshed: f64,
-    /// Logical pages programmed for each page of the host, by cause, without refresh.
+    /// Logical pages programmed in the map for each page of the host, by cause.
     pub by_cause: [f64; Cause::ALL.len()],
     /// Blocks that have worn out.
     pub worn_blocks: u32,
     /// Flash of good blocks beyond the user capacity, as a share of that.
     pub over_provisioning: f64,
+    /// Blocks that are bad, those from the factory among them.
+    pub bad_blocks: u32,
+    /// Dies whose loss at a time the scheme survives.
+    pub survives: u32,
+    /// Logical pages that the host reads for each that it writes.
+    pub reads_by_write: f64,
+    /// Reads of its block since the erase, of the mean page that holds data.
+    pub block_reads: f64,
     /// Mean age of data in days.
     pub data_days: f64,
     /// Mean raw bit error rate with the default references, in the best read of the ladder, and the worst page's in that.
@@ -263,107 +197,23 @@ pub struct Life {
     pub user_bytes: u64,
     /// How commands come in timed runs.
     pub clock: String,
-    /// In the order of the experiment's schemes.
+    /// In the order of the experiment's schemes; under its first seed.
     pub schemes: Vec<SchemeLife>,
+    /// The same under its further seeds, which are not replayed in time unless an end depends on that.
+    pub seeds: Vec<SeedLives>,
+    /// How much the lives under the first seed depend on numbers that are not known well; empty unless that was asked for.
+    pub swings: Vec<Swing>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }
 
-/// How far a life has come: index of the scheme, years, and its P/E cycles by those rated.
+/// How far a life has come: its number of [`lives`], which for those of the first seed is the index of the scheme; years, and its P/E
+/// cycles by those rated.
 pub type HearLife<'a> = &'a (dyn Fn(usize, f64, f64) + Sync);
-
-/// Simulates the lives of a drive under all schemes of an experiment.
-///
-/// # Errors
-/// Bad input: as [`crate::compare`]; an experiment with faults, or with an age, as lives have their own; a workload without writes.
-pub fn life(experiment: &Experiment, settings: &LifeSettings, bench: &Bench<'_>, hear: HearLife<'_>) -> Result<Life, Problem> {
-    let mut experiment = experiment.clone();
-    check(&experiment, settings)?;
-    experiment.payload = PayloadKind::Tag;
-    (experiment.errors.page_sigma, experiment.errors.block_sigma) = settings.sigma;
-    (experiment.errors.celsius, experiment.errors.reference_celsius) = settings.celsius;
-    let workload = Workload::open(&experiment, &|_| {})?;
-    if workload.facts().written_bytes == 0 {
-        return Err(Problem::new("life", "the workload writes nothing; a life is measured in writes"));
-    }
-    if settings.read_p99_us.is_some() && workload.facts().reads == 0 {
-        let text = "the workload reads nothing; valid is one with reads, such as generate.read_fraction=0.5";
-        return Err(Problem::new("--read-p99", text));
-    }
-    workload.check_space(&experiment)?;
-    let plan = crate::capacity::plan(&experiment, workload.touched())?;
-    let map = workload.map(&experiment, plan.user_slots)?;
-    let observe = Observe::Nothing;
-    let runs =
-        Runs { experiment: &experiment, bench, drives: None, observe, workload: &workload, plan: &plan, map: &map, before: 0 };
-    let indices: Vec<usize> = (0..experiment.schemes.len()).collect();
-    let new = in_parallel(bench.threads, indices.clone(), |index| drive::New::build(&runs, index))?;
-    let clock = drive::clock(&runs, &new)?;
-    let work: Vec<_> = indices.into_iter().zip(new).collect();
-    let each = |(index, new)| drive::life(&drive::Lived { runs: &runs, settings, clock: &clock, hear }, index, new);
-    let schemes = in_parallel(bench.threads, work, each)?;
-    let slot = experiment.drive.geometry.slot_size.0;
-    Ok(Life {
-        settings: settings.clone(),
-        workload: workload.facts().name.clone(),
-        user_bytes: u64::from(plan.user_slots) * slot,
-        clock: clock.said.clone(),
-        notes: notes(&experiment, settings, &workload, plan.user_slots),
-        schemes,
-        experiment,
-    })
-}
-
-/// Refuses what a life decides itself.
-fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<(), Problem> {
-    let within = |name: &str, value: f64, (least, most): (f64, f64)| match (least..=most).contains(&value) {
-        true => Ok(()),
-        false => Err(Problem::new(name, format!("found {value}, valid are {least} to {most}"))),
-    };
-    let ((page_sigma, block_sigma), (celsius, reference_celsius)) = (settings.sigma, settings.celsius);
-    for (name, value, valid) in [
-        ("--dwpd", settings.dwpd, DWPD),
-        ("--page-sigma", page_sigma, SIGMAS),
-        ("--block-sigma", block_sigma, SIGMAS),
-        ("--celsius", celsius, TEMPERATURES),
-        ("--reference-celsius", reference_celsius, TEMPERATURES),
-    ] {
-        within(name, value, valid)?;
-    }
-    let Rates { dies, blocks, rebuild_hours } = settings.rates;
-    for (name, rate) in [("--die-rate", dies), ("--block-rate", blocks), ("--rebuild-hours", rebuild_hours)] {
-        if !(rate.is_finite() && rate >= 0.0) {
-            return Err(Problem::new(name, format!("found {rate}, valid is a number from 0 on")));
-        }
-    }
-    settings.refresh_days.map_or(Ok(()), |days| within("--refresh", days, (0.01, 365.0 * YEARS_MAX)))?;
-    settings.years.map_or(Ok(()), |years| within("--years", years, (0.001, YEARS_MAX)))?;
-    let (worn, exponent) = settings.worn;
-    if !(worn > 0.0 && worn < 1.0) {
-        return Err(Problem::new("--worn-at-rated", format!("found {worn}, valid is a share between 0 and 1")));
-    }
-    within("--wear-exponent", exponent, (0.2, 100.0))?;
-    let (faults, age) = (&experiment.faults, &experiment.age);
-    if faults.dead_die.is_some() || faults.uncorrectable_reads > 0.0 || faults.wear_out > 0.0 || faults.silent > 0.0 {
-        return Err(Problem::new("faults", "a life has faults of its own; valid is an experiment without"));
-    }
-    let is_old = age.pe_cycles.0 > 0 || age.worn_blocks > 0.0 || age.pe_deviation > 0.0 || age.reads > 0 || age.retention.0 > 0;
-    if is_old {
-        return Err(Problem::new("age", "a life begins with a new drive; of `age` only `bad_blocks` is valid"));
-    }
-    if settings.epochs == 0 {
-        return Err(Problem::new("--epochs", "found 0, valid is a number from 1 on"));
-    }
-    if settings.leaps && experiment.wear.static_threshold == 0 {
-        let text =
-            "0 lets the wear of blocks drift apart, which leaps cannot follow; valid are other thresholds, or --every-program";
-        return Err(Problem::new("wear.static_threshold", text));
-    }
-    Ok(())
-}
 
 fn notes(experiment: &Experiment, settings: &LifeSettings, workload: &Workload, user_slots: u32) -> Vec<String> {
     let mut notes = experiment.left_out.clone();
+    let knows_reads = ssd::nand::rber::find(&experiment.errors.model).is_ok_and(|entry| entry.model.knows_reads());
     let touched = workload.touched() as f64 / f64::from(user_slots.max(1));
     if touched < 0.99 {
         notes.push(format!(
@@ -380,9 +230,18 @@ fn notes(experiment: &Experiment, settings: &LifeSettings, workload: &Workload, 
     if settings.sigma == (0.0, 0.0) {
         notes.push("pages and blocks do not vary: losses by bit errors are far too low".into());
     }
+    if !knows_reads && experiment.errors.model != "none" {
+        notes.push(format!("errors.model {} has no errors of reads: read disturb is left out", experiment.errors.model));
+    }
+    if let Some(bytes) = settings.represents {
+        notes.push(format!(
+            "loss is that of a drive of {}, of as many and larger dies: bit errors and what a die holds grow by its size; rates of dies and \
+             blocks by drive, and the hours of a rebuild, are as given",
+            crate::quantity::bytes(bytes as f64)
+        ));
+    }
     notes.push(
-        "not in the model: controller, firmware and PLP capacitors, of which data sheets say 0.44 % of drives a year; scrub"
-            .into(),
+        "not in the model: controller, firmware and PLP capacitors, of which data sheets say 0.44 % of drives a year".into(),
     );
     notes
 }

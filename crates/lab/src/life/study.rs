@@ -1,11 +1,13 @@
 //! Lives as tables and curves: CSV, JSON and the page of the report.
 
-use super::{Epoch, Life, SchemeLife};
+use super::{Epoch, Life, Outcome, Parameter, SchemeLife, Swing};
 use crate::reliability::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
 use vocab::Cause;
 
 /// Name of the study.
 pub(crate) const NAME: &str = "life";
+/// Key of the table of ages.
+pub(crate) const AGES: &str = "ages";
 
 /// A column of the table of ages, and how it is read.
 type Of = (Column, fn(&SchemeLife, &Epoch, f64) -> Cell);
@@ -52,6 +54,7 @@ const COLUMNS: &[Of] = &[
     (column("read_p999_us", "reads, p99.9", "us"), |_, e, _| timed(e, |t| t.read.p999)),
     (column("read_p9999_us", "reads, p99.99", "us"), |_, e, _| timed(e, |t| t.read.p9999)),
     (column("write_p99_us", "writes, p99", "us"), |_, e, _| timed(e, |t| t.write.p99)),
+    (column("block_reads", "reads of a block since its erase, mean over data", ""), |_, e, _| Cell::Rate(e.block_reads)),
     (column("retries", "retries a page read", ""), |_, e, _| timed(e, |t| t.retries)),
     (column("waf_timed", "write amplification in time", ""), |_, e, _| timed(e, |t| t.waf)),
 ];
@@ -110,15 +113,18 @@ impl Life {
                 self.experiment.errors.page_sigma, self.experiment.errors.block_sigma
             ),
             format!("temperature: {} C; times of the error model are at {} C", settings.celsius.0, settings.celsius.1),
-            format!("seed: {}", self.experiment.seed),
+            format!("seeds: {}", self.all_seeds().iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
         ];
         Study {
             name: NAME,
             title: format!("Life of drive {} under {}", self.experiment.drive.name, self.workload),
             settings: vec![("command", command.to_owned())],
             facts,
-            tables: vec![self.ends(), self.ages(rated)],
-            plots: self.plots(),
+            tables: [Some(self.ends()), self.table_of_seeds(), self.tornado(), Some(self.ages(rated)), Some(self.smart())]
+                .into_iter()
+                .flatten()
+                .collect(),
+            plots: [self.plots(), self.bars()].concat(),
             notes: self.notes.clone(),
         }
     }
@@ -131,14 +137,128 @@ impl Life {
             column("drive_writes", "drive writes", ""),
             column("drive_writes_off", "error of leaps", "+- drive writes"),
             column("straight_line", "straight line to rated P/E", "drive writes"),
+            column("waf", "write amplification", "of the last age"),
+            column("programs_refresh", "programs of refresh", "by host page, of the last age"),
+            column("windows_off", "error of samples between leaps", "+- share of drive writes"),
         ];
         let row = |one: &SchemeLife| {
             let last = one.last();
-            let numbers = [last.years, last.drive_writes, last.drive_writes_off, one.straight_line].map(Cell::Rate);
-            [vec![Cell::Text(one.label.clone()), Cell::Text(one.end.key().into())], numbers.into()].concat()
+            let numbers = [last.years, last.drive_writes, last.drive_writes_off, one.straight_line, last.waf, last.refreshed]
+                .map(Cell::Rate);
+            let windows = one.windows_off().map_or(Cell::Absent, Cell::Rate);
+            [vec![Cell::Text(one.label.clone()), Cell::Text(one.end.key().into())], numbers.into(), vec![windows]].concat()
         };
         let layouts = vec![Layout::Plain { title: "End of life".into(), part: None, columns: (0..columns.len()).collect() }];
         Table { key: "ends", columns, rows: self.schemes.iter().map(row).collect(), layouts }
+    }
+
+    /// The end under each seed, where there are several.
+    fn table_of_seeds(&self) -> Option<Table> {
+        if self.seeds.is_empty() {
+            return None;
+        }
+        let columns = vec![
+            column("scheme", "scheme", ""),
+            column("seed", "seed", ""),
+            column("end", "ended by", ""),
+            column("years", "years", ""),
+            column("drive_writes", "drive writes", ""),
+            column("loss_told", "probability of loss", "within 5 years or those asked for"),
+        ];
+        let years = self.settings.told_years();
+        let row = |seed: u64, one: &SchemeLife| {
+            let loss = one.losses_after(years).map_or(Cell::Absent, |losses| Cell::Rate(-(-losses).exp_m1()));
+            let numbers = [Cell::Rate(one.last().years), Cell::Rate(one.last().drive_writes), loss];
+            [vec![Cell::Text(one.label.clone()), Cell::Count(seed), Cell::Text(one.end.key().into())], numbers.into()].concat()
+        };
+        let seeds = self.all_seeds();
+        let rows = (0..self.schemes.len()).flat_map(|scheme| {
+            seeds.iter().zip(self.of_all_seeds(scheme)).map(|(&seed, one)| row(seed, one)).collect::<Vec<_>>()
+        });
+        let layouts =
+            vec![Layout::Plain { title: "End of life by seed".into(), part: Some(0), columns: (1..columns.len()).collect() }];
+        Some(Table { key: "seeds", columns, rows: rows.collect(), layouts })
+    }
+
+    /// Lives with each parameter at both of its ends, where that was asked for.
+    fn tornado(&self) -> Option<Table> {
+        if self.swings.is_empty() {
+            return None;
+        }
+        let columns = vec![
+            column("scheme", "scheme", ""),
+            column("parameter", "parameter", ""),
+            column("name", "parameter", ""),
+            column("usual", "value", ""),
+            column("low", "low value", ""),
+            column("high", "high value", ""),
+            column("end_low", "ended by", "low value"),
+            column("end_high", "ended by", "high value"),
+            column("years_low", "years", "low value"),
+            column("years_high", "years", "high value"),
+            column("drive_writes_low", "drive writes", "low value"),
+            column("drive_writes_high", "drive writes", "high value"),
+            column("loss_told_low", "probability of loss", "low value"),
+            column("loss_told_high", "probability of loss", "high value"),
+            column("source", "source of the range", ""),
+        ];
+        let row = |swing: &Swing| {
+            let [low, high] = &swing.ends;
+            let (parameter, of) = (&swing.parameter, |get: fn(&Outcome) -> f64| [Cell::Rate(get(low)), Cell::Rate(get(high))]);
+            let text = |text: &str| Cell::Text(text.to_owned());
+            let mut cells = vec![text(&self.schemes[swing.scheme].label), text(parameter.key), text(parameter.name)];
+            cells.extend([swing.usual, parameter.ends[0], parameter.ends[1]].map(Cell::Rate));
+            cells.extend([text(low.end.key()), text(high.end.key())]);
+            cells.extend(of(|at| at.years));
+            cells.extend(of(|at| at.drive_writes));
+            cells.extend(of(|at| -(-at.losses).exp_m1()));
+            cells.push(text(parameter.source));
+            cells
+        };
+        let rows = self.swings.iter().map(row).collect();
+        let title = format!(
+            "What the end, and the loss within {}, depend on",
+            crate::quantity::Quantity::Years.show(self.settings.told_years())
+        );
+        let layouts = vec![Layout::Plain { title, part: Some(0), columns: vec![2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 14] }];
+        Some(Table { key: "tornado", columns, rows, layouts })
+    }
+
+    /// The same as bars: one for each end of a parameter, and scheme.
+    fn bars(&self) -> Vec<Plot> {
+        let mut parameters: Vec<Parameter> = Vec::new();
+        for swing in &self.swings {
+            if !parameters.contains(&swing.parameter) {
+                parameters.push(swing.parameter);
+            }
+        }
+        if parameters.is_empty() {
+            return Vec::new();
+        }
+        let plot = |id, title: String, axis: Axis, of: &dyn Fn(&Outcome) -> Option<f64>| {
+            let series = |(scheme, end): (usize, usize)| {
+                let name = format!("{}, {}", self.schemes[scheme].label, ["low value", "high value"][end]);
+                let of_scheme = self.swings.iter().filter(|swing| swing.scheme == scheme);
+                let place = |swing: &Swing| parameters.iter().position(|one| *one == swing.parameter).map(|at| at as f64);
+                Series { name, points: of_scheme.filter_map(|swing| Some((place(swing)?, of(&swing.ends[end])?))).collect() }
+            };
+            let all = (0..self.schemes.len()).flat_map(|scheme| [(scheme, 0), (scheme, 1)]);
+            let hint = "Each parameter goes to its low and its high value, alone.".into();
+            let named = |one: &Parameter| format!("{}: {} to {}", one.name, one.ends[0], one.ends[1]);
+            let axes = [Axis { name: "parameter", log: false }, axis];
+            let categories = parameters.iter().map(named).collect();
+            Plot { id, title, hint, axes, series: all.map(series).collect(), marks: Vec::new(), categories }
+        };
+        let years = crate::quantity::Quantity::Years.show(self.settings.told_years());
+        vec![
+            plot("life-tornado-end", "What the end depends on".into(), Axis { name: "years", log: false }, &|at| Some(at.years)),
+            plot(
+                "life-tornado-loss",
+                format!("What the loss within {years} depends on"),
+                Axis { name: "probability", log: true },
+                &|at| Some(-(-at.losses).exp_m1()).filter(|p| *p > 1e-30),
+            ),
+        ]
     }
 
     fn ages(&self, rated: f64) -> Table {
@@ -151,7 +271,7 @@ impl Life {
         let rows = self.schemes.iter().flat_map(|one| one.epochs.iter().map(move |epoch| row(one, epoch))).collect();
         let shown = SHOWN.map(|key| columns.iter().position(|column| column.key == key).expect("a column")).to_vec();
         let layouts = vec![Layout::Plain { title: "Ages".into(), part: Some(0), columns: shown }];
-        Table { key: "ages", columns, rows, layouts }
+        Table { key: AGES, columns, rows, layouts }
     }
 
     fn plots(&self) -> Vec<Plot> {
@@ -161,7 +281,7 @@ impl Life {
             let points = |one: &SchemeLife| one.epochs.iter().filter_map(|epoch| Some((x(epoch), y(one, epoch)?))).collect();
             let series = self.schemes.iter().map(|one| Series { name: one.label.clone(), points: points(one) }).collect();
             let hint = "One curve for each scheme; it ends with the life of the drive.".into();
-            Plot { id, title: title.into(), hint, axes, series, marks: Vec::new() }
+            Plot { id, title: title.into(), hint, axes, series, marks: Vec::new(), categories: Vec::new() }
         };
         let log = |name| Axis { name, log: true };
         let linear = |name| Axis { name, log: false };

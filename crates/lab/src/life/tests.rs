@@ -117,3 +117,92 @@ fn lives_refuse_what_they_decide_themselves() {
     assert_eq!(refused("", &LifeSettings { dwpd: 0.0, ..usual.clone() }).0, "--dwpd");
     assert_eq!(refused("", &LifeSettings { epochs: 0, ..usual }).0, "--epochs");
 }
+
+/// Refresh that is written, program by program, follows f / (a d): 80 % of the capacity is never written by the host and refreshed every 30
+/// days, 18 times in a year and a half, at 0.1 drive writes a day. Blocks are refreshed by their first page and found at one of 32 looks in that age, so
+/// that a tenth more or less is within what the law leaves out. Catches a refresh at the wrong age, twice or not at all.
+#[test]
+fn refresh_that_is_written_follows_its_law() {
+    let mut idle = tiny("\"none\"", 3000, "errors.model = \"none\"");
+    idle.generate.as_mut().expect("generated").range = "20%".parse().expect("a share");
+    let settings = LifeSettings { years: Some(1.5), dwpd: 0.1, leaps: false, timed: 0, ..LifeSettings::default() };
+    let last = lived(&idle, &settings).schemes[0].last().clone();
+    let (found, law) = (last.by_cause[Cause::Refresh as usize], 0.8 / (30.0 * 0.1));
+    assert!((found / law - 1.0).abs() < 0.1, "{found} and {law}");
+    assert_eq!(last.refreshed, found, "nothing is counted beside");
+    assert!(last.data_days < 30.0, "{}", last.data_days);
+}
+
+/// A hot drive, half of which is never rewritten, for a quarter of a year.
+fn hot() -> LifeSettings {
+    LifeSettings {
+        years: Some(0.25),
+        dwpd: 0.2,
+        epochs: 2,
+        timed: 0,
+        celsius: (55.0, 40.0),
+        class: Class { uber: 1.0, ..CLASSES[1] },
+        ..LifeSettings::default()
+    }
+}
+
+fn half_cold(schemes: &str) -> Experiment {
+    let mut experiment = tiny(schemes, 1500, "");
+    experiment.generate.as_mut().expect("generated").range = "50%".parse().expect("a share");
+    experiment
+}
+
+/// The first seed is the life alone, whatever the threads; others differ. Parameters of the tornado go the way that they have to.
+#[test]
+fn seeds_and_parameters_move_lives_as_they_have_to() {
+    let experiment = half_cold("\"none\"");
+    let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
+    let alone = life(&experiment, &hot(), &bench, &|_, _, _| {}).unwrap_or_else(|e| panic!("{e}"));
+    let all = lived(&Experiment { seeds: 3, ..experiment }, &LifeSettings { tornado: true, ..hot() });
+    assert_eq!(alone.schemes, all.schemes);
+    assert_eq!(all.all_seeds(), [1, 2, 3]);
+    assert_ne!(all.seeds[0].schemes, all.seeds[1].schemes);
+    for key in ["sigma", "activation_ev", "celsius", "refresh_days", "die_rate", "block_rate"] {
+        let [low, high] = all.swings.iter().find(|swing| swing.parameter.key == key).expect("it is varied").ends;
+        assert!(low.losses < high.losses, "{key}: {low:?} {high:?}");
+    }
+}
+
+/// A rate of zero means no such loss. A scrub takes nothing from `none`, which it cannot repair, and makes losses of redundancy rarer.
+#[test]
+fn rates_of_zero_and_scrubs_take_losses_away() {
+    let of = |change: &dyn Fn(&mut LifeSettings)| {
+        let mut settings = hot();
+        change(&mut settings);
+        let life = lived(&half_cold("\"none\", \"ds-raid\""), &settings);
+        [0, 1].map(|scheme| life.schemes[scheme].last().hazard)
+    };
+    let usual = of(&|_| {});
+    let [none, _] = of(&|settings| (settings.rates.dies, settings.rates.blocks) = (0.0, 0.0));
+    assert_eq!((none.dies, none.blocks, none.more_dies, none.bits), (0.0, 0.0, 0.0, usual[0].bits));
+    let looked = of(&|settings| settings.scrub_days = Some(1.0));
+    assert_eq!(looked[0].bits, usual[0].bits);
+    assert!(looked[1].bits < usual[1].bits && looked[1].dies < usual[1].dies, "{looked:?} {usual:?}");
+    let larger = of(&|settings| settings.represents = Some(3_840_000_000_000));
+    assert!(larger[0].bits > 1000.0 * usual[0].bits && larger[0].blocks == usual[0].blocks, "{larger:?}");
+}
+
+/// More over-provisioning never makes the host write less until the end by wear.
+#[test]
+fn more_over_provisioning_lets_the_host_write_more() {
+    let writes = |share: &str| {
+        let mut experiment = tiny("\"none\"", 20, "errors.model = \"none\"");
+        experiment.capacity.over_provisioning = share.parse().expect("a share");
+        let life = lived(&experiment, &wear_alone(true));
+        life.schemes[0].last().drive_writes * life.user_bytes as f64
+    };
+    let (less, more) = (writes("30% of raw"), writes("50% of raw"));
+    assert!(less < more, "{less} and {more}");
+}
+
+/// Annex C of JESD218: 52 weeks at 30 C do to data what at least 105 weeks at 25 C do.
+#[test]
+fn weeks_without_power_are_those_of_annex_c() {
+    let weeks = 52.0 * ssd::nand::rber::acceleration(1.1, 30.0, 25.0);
+    assert!((weeks - 105.4).abs() < 0.1, "{weeks}");
+}

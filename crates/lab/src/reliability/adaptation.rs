@@ -188,5 +188,6 @@ fn plot(runs: &[Run], mix: f64, operations: u32, needed: &[u8]) -> Plot {
         axes: [Axis { name: "operations", log: false }, Axis { name: "capability p, bits", log: true }],
         series: own.chain([curve("required".into(), &required)]).collect(),
         marks: Vec::new(),
+        categories: Vec::new(),
     }
 }

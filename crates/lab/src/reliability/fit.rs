@@ -175,6 +175,7 @@ pub(super) fn study(settings: &Settings) -> Result<Study, Problem> {
             axes: [WEAR, Axis { name: "raw bit error rate", log: true }],
             series,
             marks: Vec::new(),
+            categories: Vec::new(),
         }],
         notes: vec![
             "noise is the deviation of the logarithm of each point; 0 tells whether the fit finds what made the points".into(),

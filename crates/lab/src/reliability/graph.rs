@@ -159,6 +159,7 @@ fn plots(found: &[Counted]) -> Vec<Plot> {
         axes: [Axis { name: "m, data blocks of a code block", log: false }, Axis { name, log: false }],
         series,
         marks: Vec::new(),
+        categories: Vec::new(),
     };
     let share = |of: &Counted| of.counts.flexibility() as f64 / of.counts.subsets(of.n) as f64;
     vec![

@@ -98,6 +98,7 @@ pub(super) fn required_t(settings: &Settings) -> Result<Study, Problem> {
             axes: [WEAR, CORRECTED],
             series: times.iter().map(|time| curve(span(time.0), &ageing, &ages, time.0, needed)).collect(),
             marks: Vec::new(),
+            categories: Vec::new(),
         }],
     })
 }
@@ -117,6 +118,7 @@ pub(super) fn uber_targets(settings: &Settings) -> Result<Study, Problem> {
         axes: [WEAR, CORRECTED],
         series: needed.collect(),
         marks: Vec::new(),
+        categories: Vec::new(),
     };
     let required = required_table(settings, &ageing)?;
     Ok(Study {
@@ -175,5 +177,6 @@ fn limit_plot(settings: &Settings, code: BchSize, ubers: &[f64], per: Per) -> Re
         ],
         series: series.collect(),
         marks: Vec::new(),
+        categories: Vec::new(),
     })
 }

@@ -58,6 +58,7 @@ pub(super) fn study(settings: &Settings) -> Result<Study, Problem> {
             axes: [WEAR, Axis { name: "longest retention, days", log: true }],
             series,
             marks: Vec::new(),
+            categories: Vec::new(),
         }],
         notes,
     })

@@ -62,6 +62,7 @@ pub(super) fn study(settings: &Settings) -> Result<Study, Problem> {
             axes: [Axis { name: "stage of retention", log: false }, Axis { name: "retries", log: false }],
             series,
             marks: Vec::new(),
+            categories: Vec::new(),
         }],
         notes: vec![
             "model tlc-128l; a read that no entry makes correctable counts as the whole table, 27".into(),

@@ -112,6 +112,7 @@ fn plots(ageing: &Ageing, ways: &[Way], ages: &[f64], times: &[Hours]) -> Vec<Pl
         axes: [x, Axis { name: "probability that the stripe loses data", log: true }],
         series,
         marks: Vec::new(),
+        categories: Vec::new(),
     };
     vec![
         plot("stripe-loss-wear", format!("Stripe loss after {}", span(longest)), WEAR, curves(&by_wear)),

@@ -1,6 +1,8 @@
 //! What a study found: tables of numbers, how to lay them out, and curves.
 
-use crate::table::{Row, aligned, grouped};
+use crate::columns::Columns;
+use crate::rows::Row;
+use crate::table::{Row as Line, aligned, grouped};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -226,6 +228,17 @@ pub struct Table {
     pub layouts: Vec<Layout>,
 }
 
+impl Table {
+    /// Its rows as typed columns.
+    #[must_use]
+    pub fn to_columns(&self) -> Columns {
+        let row = |row: &Vec<Cell>| -> Row {
+            self.columns.iter().zip(row).map(|(at, cell)| (at.key.to_owned(), cell.json())).collect()
+        };
+        Columns::of(&self.rows.iter().map(row).collect::<Vec<_>>())
+    }
+}
+
 /// An axis of a plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
@@ -268,6 +281,8 @@ pub struct Plot {
     pub series: Vec<Series>,
     /// Lines at places of the x axis.
     pub marks: Vec<Mark>,
+    /// Names of the places 0, 1, 2, .. of the x axis, for bars instead of curves; empty: curves.
+    pub categories: Vec<String>,
 }
 
 /// A study with what it found.
@@ -322,7 +337,7 @@ impl Study {
                 if !part.about.is_empty() {
                     let _ = writeln!(out, "\n{}", part.about);
                 }
-                let row = |cells: &Vec<Cell>| Row { label: cells[0].text(), cells: cells[1..].iter().map(Cell::text).collect() };
+                let row = |cells: &Vec<Cell>| Line { label: cells[0].text(), cells: cells[1..].iter().map(Cell::text).collect() };
                 out.push_str(&aligned(&part.rows.iter().map(row).collect::<Vec<_>>()));
             }
         }

@@ -124,6 +124,7 @@ fn plots(ageing: &Ageing, ages: &[f64], targets: &[Target]) -> Vec<Plot> {
         axes: [WEAR, Axis { name, log: true }],
         series,
         marks: Vec::new(),
+        categories: Vec::new(),
     };
     vec![
         plot("t-retention", "Longest age of a block that is not read", "T_retention, days", curves(&|l| l.retention, DAY)),

@@ -158,6 +158,7 @@ fn plots(ways: &[Way], rates: &[f64], group: u32, marks: Vec<Mark>) -> Vec<Plot>
         axes: [Axis { name: "raw bit error rate", log: true }, Axis { name, log: true }],
         series,
         marks,
+        categories: Vec::new(),
     };
     vec![
         plot(

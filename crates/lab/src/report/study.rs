@@ -56,6 +56,7 @@ fn data(study: &Study) -> Value {
             "hint": plot.hint,
             "axes": plot.axes.map(|axis| json!({ "name": axis.name, "log": axis.log })),
             "series": plot.series.iter().enumerate().map(curve).collect::<Vec<_>>(),
+            "categories": plot.categories,
             "marks": plot.marks.iter().map(|mark| json!({ "x": mark.x, "label": mark.label })).collect::<Vec<_>>(),
         })
     };

@@ -122,6 +122,7 @@ fn plot(
         axes: [Axis { name: "value of the axis", log: false }, Axis { name: axis, log: false }],
         series,
         marks: Vec::new(),
+        categories: Vec::new(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Flash in memory alone.
 
 use super::*;
-use vocab::{Bytes, Lpn, PlaneUse};
+use vocab::{Bytes, Lpn, Nanos, PlaneUse};
 
 impl Payload for u64 {}
 
@@ -95,7 +95,7 @@ fn a_bad_block_is_not_programmed() {
 }
 
 /// Pages of 10, 40 and 90 days, and a leap of 200 days since day 60, seen on day 100: what was written before the leap began grows older by
-/// it, what was written since does not. With a refresh every 30 days ages are what is left of whole periods.
+/// it, what was written since does not; reads go with the age of their block. With a refresh every 30 days both are what is left of whole periods.
 #[test]
 fn a_leap_ages_cold_data_alone_and_refresh_keeps_data_young() {
     let day = |days: u64| SimTime(days * 86_400 * NANOS_PER_S);
@@ -103,12 +103,18 @@ fn a_leap_ages_cold_data_alone_and_refresh_keeps_data_young() {
     for (ppn, written) in [(0, 10), (1, 60), (3, 90)] {
         array.program(Ppn(ppn), &[OobTag::data(Lpn(ppn))], &[1], Oob::default(), day(written));
     }
+    // Each block once a day.
+    (0..90).for_each(|_| drop(array.read(Ppn(0))));
+    (0..10).for_each(|_| drop(array.read(Ppn(3))));
     let fork = array.clone();
-    array.leap(day(60), Nanos(day(200).0));
+    array.leap(day(100), day(60), Nanos(day(200).0));
+    let reads = |array: &MemoryArray<u64>| [0, 1].map(|block| array.block(BlockAddr(block)).reads);
+    assert_eq!(reads(&array), [290, 10]);
     let age = |array: &MemoryArray<u64>, ppn, now: u64| (day(now).0 - array.page(Ppn(ppn)).written.0) / day(1).0;
     assert_eq!([0, 1, 3].map(|ppn| age(&fork, ppn, 100)), [90, 40, 10], "a fork is not touched");
     assert_eq!([0, 1, 3].map(|ppn| age(&array, ppn, 300)), [290, 40, 10]);
     assert_eq!(array.block(BlockAddr(1)).first_program, day(290));
     array.refreshed_every(day(300), Nanos(day(30).0));
     assert_eq!([0, 1, 3].map(|ppn| age(&array, ppn, 300)), [20, 10, 10]);
+    assert_eq!(reads(&array), [20, 10]);
 }

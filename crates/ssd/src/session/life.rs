@@ -6,13 +6,15 @@
 //! under a stationary workload both are a sample of what they would be after all these writes. What these did not touch counts as cold,
 //! and grows older by the leap.
 
+use crate::config::SetupError;
 use crate::core::flash::SessionPayload;
 use crate::engine::Drive;
 use crate::session::{Inner, Session, inside};
+use device::ecc::PageEcc;
 use device::facts::{Folds, RequestKind};
 use device::odds::PageOdds;
-use ftl::Place;
-use nand::FlashArray;
+use ftl::{Place, UnitState};
+use nand::{FlashArray, PageCells, hours};
 use rustc_hash::FxHashMap;
 use vocab::{BlockAddr, Cause, HostCommand, Lpn, Nanos, Ppn, SimTime};
 
@@ -23,6 +25,8 @@ pub struct Stretch {
     pub requests: u64,
     /// Logical pages that the host wrote.
     pub host_pages: u64,
+    /// Logical pages that it read.
+    pub read_pages: u64,
     /// Logical pages programmed, by cause; those without data count where they were programmed.
     pub programs: [u64; Cause::ALL.len()],
     /// Logical pages programmed, empty ones included.
@@ -34,6 +38,18 @@ pub struct Stretch {
 }
 
 impl Stretch {
+    /// Adds one that came before.
+    pub fn add(&mut self, before: &Self) {
+        let Self { requests, host_pages, read_pages, programs, programmed, erases, is_read_only } = before;
+        self.requests += requests;
+        self.host_pages += host_pages;
+        self.read_pages += read_pages;
+        self.programs.iter_mut().zip(programs).for_each(|(all, some)| *all += some);
+        self.programmed += programmed;
+        self.erases += erases;
+        self.is_read_only |= is_read_only;
+    }
+
     /// Write amplification: what was programmed for each page of the host.
     #[must_use]
     pub fn waf(&self) -> f64 {
@@ -52,7 +68,7 @@ pub struct Odds {
     pub survives: u32,
     /// Of the unreadable, how many the scheme does not give back either.
     pub lost: f64,
-    /// How many more are lost an hour later, if nothing is written in the meantime.
+    /// How many more are lost an hour later, if nothing is written in the meantime; 0 for a drive as it is later.
     pub lost_per_hour: f64,
     /// For each die how many are lost if it dies.
     pub lost_with_die: Vec<f64>,
@@ -64,15 +80,25 @@ pub struct Odds {
     pub worst_rber: f64,
     /// Mean age of data in seconds.
     pub age_s: f64,
+    /// Reads of its block since that was erased, of the mean page that holds data.
+    pub block_reads: f64,
 }
 
 impl Session {
     /// Executes commands in order, without time of their own, until the host has written this many logical pages. Each page that it writes
     /// takes `page_time` of the calendar. Commands that end, and a drive that turns read-only, end it as well.
     ///
+    /// With `refresh`, blocks (superblocks where these are collected) whose first page is so old are collected.
+    ///
     /// The drive must be one that was [written](Self::written) and not aged.
-    pub fn live(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pages: u64, page_time: Nanos) -> Stretch {
-        inside!(self.inner_mut(), prepared => prepared.engine.live(commands, pages, page_time))
+    pub fn live(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pages: u64,
+        page_time: Nanos,
+        refresh: Option<Nanos>,
+    ) -> Stretch {
+        inside!(self.inner_mut(), prepared => prepared.engine.live(commands, pages, page_time, refresh))
     }
 
     /// Time in the calendar.
@@ -89,13 +115,31 @@ impl Session {
     pub fn leap(&mut self, since: SimTime, cycles: u32, by: Nanos) -> u64 {
         let Inner::Tag(prepared) = self.inner_mut() else { panic!("lives are simulated with tags") };
         let engine = &mut prepared.engine;
-        engine.core.device.array.inner_mut().leap(since, by);
+        let now = engine.core.device.now;
+        engine.core.device.array.inner_mut().leap(now, since, by);
         engine.core.device.now = SimTime(engine.core.device.now.0 + by.0);
         let taken = engine.take_cycles(cycles);
         if engine.writer.stripes.worn_above.is_some() {
             engine.age_stripes();
         }
         taken
+    }
+
+    /// As [`Self::age`], of a drive whose blocks were read as often since their erases as they are.
+    ///
+    /// # Errors
+    /// As [`Self::age`].
+    pub fn age_as_read(&mut self) -> Result<(), SetupError> {
+        let reads = inside!(self.inner(), prepared => {
+            let device = &prepared.engine.core.device;
+            (0..device.grid.geometry().blocks()).map(|block| device.array.block(BlockAddr(block)).reads).collect::<Vec<_>>()
+        });
+        self.age()?;
+        inside!(self.inner_mut(), prepared => {
+            let array = &mut prepared.engine.core.device.array;
+            (0..).map(BlockAddr).zip(reads).for_each(|(block, reads)| array.set_age(block, |info| info.reads = reads));
+        });
+        Ok(())
     }
 
     /// Blocks that are bad, as the drive knows them.
@@ -134,23 +178,30 @@ impl Session {
         inside!(self.inner_mut(), prepared => prepared.engine.core.device.array.wear_out(block));
     }
 
-    /// Odds of loss as the drive is, when it is so much older and hotter or colder as that says, with pages that vary so much; `None`: as
-    /// the cells of its settings do. Where it has no page ECC, nothing is unreadable.
+    /// Odds of loss as the drive is, when it is older by `later`. Once in each interval `scrub` all data are read, and what cannot be read is
+    /// written again from the rest of its codeword; `None`: never. Where the drive has no page ECC, nothing is unreadable.
     ///
     /// The drive must be at rest, and [aged](Self::age).
     #[must_use]
-    pub fn odds(&self, later: Nanos, sigma: Option<f64>) -> Odds {
-        inside!(self.inner(), prepared => prepared.engine.odds(later, sigma))
+    pub fn odds(&self, later: Nanos, scrub: Option<Nanos>) -> Odds {
+        inside!(self.inner(), prepared => prepared.engine.odds(later, scrub))
     }
 }
 
 impl<P: SessionPayload> Drive<P> {
-    fn live(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pages: u64, page_time: Nanos) -> Stretch {
+    fn live(
+        &mut self,
+        commands: &mut dyn Iterator<Item = HostCommand>,
+        pages: u64,
+        page_time: Nanos,
+        refresh: Option<Nanos>,
+    ) -> Stretch {
         let start = self.core.device.now;
         self.core.device.timed = false;
         self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
         let written = |drive: &Self| drive.core.device.folds.pages[RequestKind::Write as usize];
         let mut stretch = Stretch::default();
+        let mut next_look = start;
         let is_over = |drive: &Self| drive.host.requests.read_only_since.is_some() || drive.core.device.folds.write_errors > 0;
         while written(self) < pages && !is_over(self) {
             let Some(command) = commands.next() else { break };
@@ -162,16 +213,38 @@ impl<P: SessionPayload> Drive<P> {
                 self.settle();
             }
             self.core.device.now = SimTime(start.0 + page_time.0 * written(self));
+            if let Some(age) = refresh.filter(|_| self.core.device.now >= next_look) {
+                self.refresh_old(age);
+                next_look = SimTime(self.core.device.now.0 + age.0 / LOOKS_A_REFRESH);
+            }
         }
         let folds = &self.core.device.folds;
         let slots = u64::from(self.core.device.grid.slots_per_page());
         stretch.host_pages = written(self);
+        stretch.read_pages = folds.pages[RequestKind::Read as usize];
         stretch.programs = folds.programs.map(|pages| pages * slots);
         stretch.programmed = folds.programmed_slots();
         stretch.erases = folds.erases.iter().sum();
         stretch.is_read_only = is_over(self);
         self.finish_untimed();
         stretch
+    }
+
+    /// Collects what has a first page that is so old.
+    fn refresh_old(&mut self, age: Nanos) {
+        for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
+            let info = *self.core.device.array.block(block);
+            let is_old = info.next_page > 0 && self.core.device.now.0.saturating_sub(info.first_program.0) >= age.0;
+            let unit = self.core.map.unit_of_block(block);
+            let holds = |drive: &Self| {
+                let unit = drive.core.map.unit(unit);
+                unit.state == UnitState::Closed && unit.valid > 0
+            };
+            if !info.bad && is_old && holds(self) {
+                self.want(unit, Cause::Refresh);
+                self.settle();
+            }
+        }
     }
 
     /// Every good block takes this many P/E cycles; how many all took together.
@@ -189,12 +262,12 @@ impl<P: SessionPayload> Drive<P> {
         taken
     }
 
-    fn odds(&self, later: Nanos, sigma: Option<f64>) -> Odds {
+    fn odds(&self, later: Nanos, scrub: Option<Nanos>) -> Odds {
         let device = &self.core.device;
         let dies = device.grid.dies() as usize;
         let mut odds = Odds { lost_with_die: vec![0.0; dies], ..Odds::default() };
-        let page_odds = device.ecc.as_deref().map(|ecc| ecc.odds(sigma));
-        let mut known = Rates { later, ..Rates::default() };
+        let page_odds = device.ecc.as_deref().map(|ecc| ecc.odds(None));
+        let mut known = Rates { later, scrub, ..Rates::default() };
         odds.survives = self.writer.in_use(&self.core).promise().dies;
         let survives = odds.survives.max(1) as usize;
         let mut best_sum = 0.0;
@@ -207,6 +280,7 @@ impl<P: SessionPayload> Drive<P> {
             best_sum += own.best_rber;
             odds.worst_rber = odds.worst_rber.max(own.best_rber);
             odds.age_s += own.age.as_secs_f64();
+            odds.block_reads += f64::from(device.array.block(device.grid.split(ppn).0).reads);
             odds.unreadable += own.unreadable;
             let sources = self.writer.in_use(&self.core).pages_that_bring_back(&self.core, lpn, Some((ppn, index)));
             let fail: Option<Vec<PageRisk>> =
@@ -216,14 +290,17 @@ impl<P: SessionPayload> Drive<P> {
                 None => 1.0,
             };
             let (now, later) = (stays_lost(0.0), stays_lost(1.0));
-            odds.lost += own.unreadable * now;
-            odds.lost_per_hour += own.after(1.0) * later - own.unreadable * now;
+            // Without redundancy, what cannot be read stays so though a scrub finds it.
+            let is = |hours: f64| if fail.is_some() { own.after(hours) } else { own.unscrubbed(hours) };
+            odds.lost += is(0.0) * now;
+            odds.lost_per_hour += is(1.0) * later - is(0.0) * now;
             odds.lost_with_die[device.grid.die_of(ppn).index()] += now;
             odds.lost_with_blocks += now;
         }
         let pages = f64::from(odds.pages.max(1));
         odds.rber = (odds.rber.0 / pages, best_sum / pages);
         odds.age_s /= pages;
+        odds.block_reads /= pages;
         odds
     }
 }
@@ -251,14 +328,21 @@ struct PageRisk {
     default_rber: f64,
     best_rber: f64,
     unreadable: f64,
-    /// What that grows by in an hour.
+    /// Of this, what no scrub has found so far.
+    latent: f64,
+    /// Growth of both in an hour.
     an_hour: f64,
     age: Nanos,
 }
 
 impl PageRisk {
-    /// Probability that it cannot be read this many hours later.
+    /// Probability that it cannot be read this many hours later, and no scrub has found that.
     fn after(&self, hours: f64) -> f64 {
+        (self.latent + self.an_hour * hours).clamp(0.0, 1.0)
+    }
+
+    /// The same where nothing was written again that a scrub has found.
+    fn unscrubbed(&self, hours: f64) -> f64 {
         (self.unreadable + self.an_hour * hours).clamp(0.0, 1.0)
     }
 }
@@ -267,6 +351,9 @@ impl PageRisk {
 /// [`nand::PageCells`] is made of.
 type Alike = (u32, i32, i32, u32, u32, bool);
 
+/// Looks for blocks that are due, in each span of the age of refresh.
+const LOOKS_A_REFRESH: u64 = 32;
+
 /// A slope over age is taken between this many times the age and its inverse.
 const SLOPE_OVER: f64 = 1.01;
 
@@ -274,6 +361,7 @@ const SLOPE_OVER: f64 = 1.01;
 #[derive(Default)]
 struct Rates {
     later: Nanos,
+    scrub: Option<Nanos>,
     alike: FxHashMap<Alike, PageRisk>,
 }
 
@@ -281,7 +369,7 @@ impl Rates {
     fn of<P: SessionPayload>(&mut self, drive: &Drive<P>, odds: Option<&PageOdds<'_>>, ppn: Ppn) -> PageRisk {
         let device = &drive.core.device;
         if device.array.is_lost(ppn) || !device.is_stored(ppn) {
-            return PageRisk { unreadable: 1.0, ..PageRisk::default() };
+            return PageRisk { unreadable: 1.0, latent: 1.0, ..PageRisk::default() };
         }
         let view = device.array.page(ppn);
         let Some(ecc) = device.ecc.as_deref() else {
@@ -293,27 +381,42 @@ impl Rates {
         let class = |value: f64| if value > 0.0 { (value.ln() * 100.0).round() as i32 } else { i32::MIN };
         let stress = &cells.stress;
         let alike = (info.pe, class(stress.retention_hours), class(stress.reads), cells.site.page, info.recharges, info.is_slc());
-        *self.alike.entry(alike).or_insert_with(|| {
-            let best_rber = ecc.best_rber(&cells);
-            let unreadable = |rber| odds.map_or(0.0, |odds| odds.unreadable(view.oob.ecc, rber));
-            // The slope between a hundredth more and less of its age, or of its first hour.
-            let at = |hours: f64| {
-                let mut other = cells;
-                other.stress.retention_hours = hours;
-                unreadable(ecc.best_rber(&other))
-            };
-            let hours = cells.stress.retention_hours;
-            let (less, more) = (hours / SLOPE_OVER, (hours * SLOPE_OVER).max(ecc.cells.reference_hours(1.0)));
-            let an_hour = (at(more) - at(less)) / (more - less) * ecc.cells.reference_hours(1.0);
-            PageRisk {
-                default_rber: ecc.cells.rber_with(&cells, 0.0),
-                best_rber,
-                unreadable: unreadable(best_rber),
-                an_hour,
-                age: ecc.cells.age(view.written, now),
-            }
-        })
+        if let Some(known) = self.alike.get(&alike) {
+            return *known;
+        }
+        let at = |rber: f64| odds.map_or(0.0, |odds| odds.unreadable(view.oob.ecc, rber));
+        let unreadable = |cells: &PageCells| at(ecc.best_rber(cells));
+        let best_rber = ecc.best_rber(&cells);
+        let all = at(best_rber);
+        // Half of the interval has passed since the last look.
+        let found = self.scrub.map_or(0.0, |every| {
+            let now = ecc.cells.mean_page_at(ppn, info, (view.written, device.now));
+            let (all, since) = (unreadable(&now), slope(ecc, &now, &unreadable) * hours(every) / 2.0);
+            (all - since).clamp(0.0, all)
+        });
+        let risk = PageRisk {
+            default_rber: ecc.cells.rber_with(&cells, 0.0),
+            best_rber,
+            unreadable: all,
+            latent: (all - found).max(0.0),
+            an_hour: if self.later.0 == 0 { slope(ecc, &cells, &unreadable) } else { 0.0 },
+            age: ecc.cells.age(view.written, SimTime(device.now.0.saturating_add(self.later.0))),
+        };
+        self.alike.insert(alike, risk);
+        risk
     }
+}
+
+/// Growth of a probability of a page in an hour: the slope between a hundredth more and less of its age, or of its first hour.
+fn slope(ecc: &PageEcc, cells: &PageCells, of: &dyn Fn(&PageCells) -> f64) -> f64 {
+    let at = |hours: f64| {
+        let mut other = *cells;
+        other.stress.retention_hours = hours;
+        of(&other)
+    };
+    let age = cells.stress.retention_hours;
+    let (less, more) = (age / SLOPE_OVER, (age * SLOPE_OVER).max(ecc.cells.reference_hours(1.0)));
+    (at(more) - at(less)) / (more - less) * ecc.cells.reference_hours(1.0)
 }
 
 #[cfg(test)]

@@ -1,0 +1,103 @@
+"""Lives of drives: what ``flashkeep life`` simulates, as columns."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Union
+
+from flashkeep import _native
+from flashkeep._framed import Framed
+from flashkeep._progress import Progress, bar
+from flashkeep.errors import CheckFailed
+from flashkeep.settings import Experiment, PathText
+
+
+class Life(Framed):
+    """Lives of a drive under each scheme. Its own rows are those of :attr:`ages`."""
+
+    def __init__(self, native: _native.Life) -> None:
+        self._native = native
+
+    @property
+    def frame(self) -> _native.Frame:
+        """As :attr:`ages`."""
+        return self.ages
+
+    @property
+    def ages(self) -> _native.Frame:
+        """One row for each scheme and age (docs/life.md); of several seeds, those of the first."""
+        return self._table("ages")
+
+    @property
+    def ends(self) -> _native.Frame:
+        """One row for each scheme: when it ended, by what, and what the host had written."""
+        return self._table("ends")
+
+    @property
+    def smart(self) -> _native.Frame:
+        """One row for each scheme and age: what logs of the drive read then."""
+        return self._table("smart")
+
+    @property
+    def seeds(self) -> _native.Frame | None:
+        """One row for each scheme and seed; None of a single seed."""
+        return self._native.table("seeds")
+
+    @property
+    def tornado(self) -> _native.Frame | None:
+        """One row for each scheme and parameter that was varied; None without ``tornado=True``."""
+        return self._native.table("tornado")
+
+    @property
+    def passed(self) -> bool:
+        """Whether every read of every timed run gave what was written."""
+        return self._native.passed
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What ``flashkeep life --json`` prints."""
+        return dict(json.loads(self._native.json()))
+
+    def report(self, directory: PathText) -> Path:
+        """Writes the report of ``flashkeep life``; gives the path of its page."""
+        return Path(self._native.report(os.fspath(directory)))
+
+    def _table(self, name: str) -> _native.Frame:
+        frame = self._native.table(name)
+        assert frame is not None, name
+        return frame
+
+    def __str__(self) -> str:
+        return self._native.text()
+
+
+def life(
+    experiment: Union[Experiment, PathText, None] = None,
+    *,
+    threads: int | None = None,
+    progress: Progress = None,
+    check: bool = True,
+    **options: Union[str, float, bool],
+) -> Life:
+    """Simulates the life of a drive from its first write to its end, under each scheme of an experiment, or of an
+    experiment file.
+
+    Options are those of ``flashkeep life``, with ``_`` for ``-``: ``dwpd=1``, ``years=5``, ``refresh="30d"``,
+    ``scrub="30d"``, ``timed=0``, ``tornado=True``. Seeds are those of the experiment (``seed``, ``seeds``). ``progress``
+    is True for a bar (tqdm), or is called with percents of all rated P/E cycles and 100. Raises BadInput, and CheckFailed
+    where data came back wrong, unless ``check`` is False.
+    """
+    if experiment is None:
+        experiment = Experiment()
+    given = [(name.replace("_", "-"), str(value)) for name, value in options.items()]
+    with bar(progress, "%") as tell:
+        if isinstance(experiment, Experiment):
+            native = _native.life("experiment", experiment.to_toml(), given, threads, tell)
+        else:
+            native = _native.life(os.fspath(experiment), None, given, threads, tell)
+    found = Life(native)
+    if check and not found.passed:
+        raise CheckFailed("wrong data was returned in a timed run", found)
+    return found
