@@ -19,6 +19,7 @@ use crate::problem::Problem;
 use crate::workload::Workload;
 pub use endurance::Endurance;
 pub use loss::{Hazard, Rates};
+pub(crate) use screen::probability;
 use ssd::{Latency, PayloadKind};
 pub(crate) use study::NAME;
 use vocab::{Cause, Nanos};
@@ -315,7 +316,7 @@ pub fn life(experiment: &Experiment, settings: &LifeSettings, bench: &Bench<'_>,
 }
 
 /// Refuses what a life decides itself.
-fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<(), Problem> {
+pub(crate) fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<(), Problem> {
     let within = |name: &str, value: f64, (least, most): (f64, f64)| match (least..=most).contains(&value) {
         true => Ok(()),
         false => Err(Problem::new(name, format!("found {value}, valid are {least} to {most}"))),
