@@ -22,7 +22,7 @@ pub struct AdviseOptions {
     /// Or options of fio behind `--`
     #[arg(index = 2, last = true, value_name = "OPTION OF FIO", conflicts_with = "trace")]
     fio: Vec<OsString>,
-    /// What is needed.
+    /// The needs.
     #[command(flatten)]
     needs: NeedOptions,
     /// Which designs there are, and how much is looked at.
@@ -31,12 +31,12 @@ pub struct AdviseOptions {
     /// The workload and the drive.
     #[command(flatten)]
     bench: BenchOptions,
-    /// What is printed and written.
+    /// Output.
     #[command(flatten)]
     output: OutputOptions,
 }
 
-/// What is needed.
+/// The needs.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Needs")]
 struct NeedOptions {
@@ -169,7 +169,7 @@ struct BenchOptions {
     celsius: f64,
 }
 
-/// What is printed and written.
+/// Output.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 struct OutputOptions {

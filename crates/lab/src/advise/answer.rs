@@ -107,6 +107,7 @@ impl Advice {
         let met = looked.lives.iter().filter(|(_, values)| self.needs.are_met(values)).count();
         let (low, high) = wilson(met, looked.lives.len());
         let corners = looked.corners.iter().filter(|(_, values)| self.needs.are_met(values)).count();
+        let hard = if self.needs.limits.iter().all(|limit| limit.is_hard) { "" } else { "hard " };
         let corners = match looked.corners.len() {
             0 => "; corners of the model were not looked at".into(),
             all => format!(" and in {corners} of {all} corners of the model"),
@@ -114,7 +115,7 @@ impl Advice {
         let mut out =
             wrapped(&format!("Take  {}: {} raw bytes for each user byte", design.name, short(design.bound.raw_by_user)));
         out.push_str(&wrapped(&format!(
-            "  It meets every need in {met} of {} seeds (95 % interval of that share: {} to {}){corners}",
+            "  It meets every {hard}need in {met} of {} seeds (95 % interval of that share: {} to {}){corners}",
             looked.lives.len(),
             percent(low),
             percent(high)
@@ -336,7 +337,7 @@ pub(super) fn reasons(space: &Space, out: &[Out]) -> Vec<(String, usize, String)
         let scheme = crate::label::shown(space.value(&out.at, &Key::Scheme)).to_owned();
         let reason = match &out.need {
             Some((limit, _)) => format!("{scheme}: {}", limit.need.words()),
-            None => out.reason.split(". Valid").next().unwrap_or_default().to_owned(),
+            None => format!("{scheme}: {}", out.reason.split(". Valid").next().unwrap_or_default()),
         };
         let said = || out.need.map_or_else(String::new, |need| format!(": {}", failures(&[need])));
         let example = || format!("{}{}", space.name(&out.at), said());

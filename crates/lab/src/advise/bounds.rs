@@ -1,7 +1,7 @@
-//! What formulas say of a design, before any of it is simulated: bounds that no life of it can be better than.
+//! Formulas of a design, before any of it is simulated: bounds that no life of it can be better than.
 //!
 //! Each leaves out what would make the design worse. Flash programs are those of pages that no write buffer can absorb, and of parity that
-//! whole stripes ask for; garbage collection, refresh and wear levelling add to that. Pages and blocks do not vary (sigma 0), data are as young as they can
+//! whole stripes ask for; garbage collection, refresh and wear levelling add to that. Pages have the mean rate of the error model, data are as young as they can
 //! be, the code is the strongest that its policy may choose, and references are the best of each page. Where a bound would not be sound it is left out
 //! (P/E cycles of a drive with an SLC cache, reads of a drive that is not full).
 
@@ -17,7 +17,7 @@ use ssd::protect::{Protection, SchemeChoice};
 use ssd::{SlcMode, shape};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use vocab::{HostCommand, HostOp};
+use vocab::{HostCommand, HostOp, normal_below};
 
 /// Hours of a year of 365 days.
 const HOURS_A_YEAR: f64 = 8760.0;
@@ -29,7 +29,7 @@ const CLASSES_TO_RATED: f64 = 40.0;
 /// Buffers' worth of writes after which a page is taken to have left the write buffer.
 const BUFFERS_UNTIL_GONE: u64 = 8;
 
-/// What a workload does whatever the drive.
+/// Traffic to flash that a workload causes whatever the drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traffic {
     /// Logical pages that the host writes in a pass, and of these the share that any buffer of the given size must write to flash.
@@ -49,7 +49,7 @@ fn pages_of(command: &HostCommand, slot: u64, slots: u32) -> std::ops::Range<u32
 impl Traffic {
     /// Of a workload on a drive whose buffers hold `buffer` logical pages.
     ///
-    /// Whatever a buffer does, in a stretch of writes to d distinct pages it can keep `buffer` of them at the end; the others went to flash. The sum over
+    /// In a stretch of writes to d distinct pages any buffer can keep `buffer` of them at the end; the others went to flash. The sum over
     /// stretches is a bound for each length of stretch, and the largest counts.
     ///
     /// # Errors
@@ -144,7 +144,7 @@ fn buffered_pages(experiment: &Experiment) -> u64 {
     buffer + 2 * u64::from(drive.geometry.dies()) * unit
 }
 
-/// What formulas say of a design.
+/// Bounds of a design, by formula.
 #[derive(Clone, Debug)]
 pub struct Bound {
     /// Raw flash bytes for each user byte.
@@ -161,11 +161,11 @@ pub struct Bound {
     pub members: u32,
 }
 
-/// What the designs of a space share.
+/// Workload, needs and model that the designs of a space share.
 pub struct Formulas<'a> {
     /// The workload.
     pub workload: &'a Workload,
-    /// What is needed.
+    /// The needs.
     pub needs: &'a Needs,
     /// Rates, variation and temperatures.
     pub life: &'a LifeSettings,
@@ -205,7 +205,9 @@ impl<'a> Formulas<'a> {
         values.set(Need::Dies, f64::from(survives));
         values.set(Need::Pe, pe / rated);
         let dies = f64::from(planned.drive.geometry.dies());
-        values.set(Need::Loss, lost_at_least(survives, dies, &self.life.rates, self.needs.years));
+        // Stages of life bring parity that a new drive does not have yet.
+        let later = survives.max(u32::from(protection.stripes().is_some()));
+        values.set(Need::Loss, lost_at_least(later, dies, &self.life.rates, self.needs.years));
         // Wear levelling lets the cycles of blocks differ by its threshold.
         let least = (pe - f64::from(experiment.wear.static_threshold)).max(0.0);
         let class = rated / CLASSES_TO_RATED;
@@ -213,9 +215,11 @@ impl<'a> Formulas<'a> {
         let off = self.off_hours(experiment);
         let bits = planned.drive.geometry.slot_size.0 as f64 * 8.0;
         let all_fail = members_to_lose(&protection);
+        // Rates vary around their mean, and the odds of a page grow with its rate: those of pages above the mean alone.
+        let above_mean = normal_below(-0.5 * self.life.sigma.0.hypot(self.life.sigma.1));
         for (need, hours) in [(Need::Uber, 0.0), (Need::Retention, off)] {
             let (mean, min) = self.code(experiment, |code| code.odds(least, hours))?;
-            values.set(need, mean * min.powi(all_fail as i32 - 1) / bits);
+            values.set(need, mean * min.powi(all_fail as i32 - 1) * above_mean.powi(all_fail as i32) / bits);
         }
         self.reads(experiment, &traffic, &mut values);
         Ok(Bound {
@@ -270,7 +274,7 @@ impl<'a> Formulas<'a> {
         values.set(Need::WriteP99, 0.0);
     }
 
-    /// What a life will probably find, from a write amplification that was seen: an estimate that ranks designs, and no bound.
+    /// Figures that a life will probably find, from a write amplification that was seen: an estimate that ranks designs, and no bound.
     ///
     /// # Errors
     /// None that the bound of the same design did not have.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use vocab::Capability;
 
-/// What a policy may know of the cells: the error model.
+/// The error model, as a policy may ask it.
 #[derive(Debug)]
 struct Cells(RberModel);
 

@@ -1,4 +1,4 @@
-//! Figures of a life that needs are held against.
+//! Figures of a life that needs are checked against.
 
 use super::needs::{Need, Needs, Values};
 use crate::life::{End, Epoch, Rates, SchemeLife};
@@ -6,7 +6,7 @@ use crate::life::{End, Epoch, Rates, SchemeLife};
 /// Share of the rate of die failures from which on a lost die loses data for certain.
 const CERTAIN: f64 = 0.5;
 
-/// What a life gave. A life that ended before its years is stretched to them where a figure grows with time: how far it is from what is
+/// Figures of a life. One that ended before its years is stretched to them where a figure grows with time: how far it is from what is
 /// needed then ranks it, and it is out whatever the figure.
 pub(super) fn measured(life: &SchemeLife, needs: &Needs, rated: f64, rates: &Rates, survives: u32) -> Values {
     let mut values = Values::default();

@@ -47,11 +47,13 @@ pub struct Budget {
     pub seeds: u32,
     /// Ages up to the rated cycles in lives without timed runs.
     pub epochs: u32,
+    /// Designs that are looked at in corners of the model.
+    pub corners: usize,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { lives: 72, minutes: None, finalists: 9, seeds: 5, epochs: 4 }
+        Self { lives: 60, minutes: None, finalists: 9, seeds: 5, epochs: 4, corners: 2 }
     }
 }
 
@@ -186,7 +188,7 @@ impl Corner {
     }
 }
 
-/// What was seen of a design.
+/// A design as far as it was looked at.
 #[derive(Clone, Debug)]
 pub struct Looked {
     /// The design, by its index in [`Advice::designs`].
@@ -221,9 +223,9 @@ pub struct Design {
     pub at: Point,
     /// In words.
     pub name: String,
-    /// What formulas say.
+    /// Bounds by formula.
     pub bound: Bound,
-    /// What was seen.
+    /// How it was looked at.
     pub looked: Looked,
 }
 
@@ -308,7 +310,9 @@ pub fn advise(
     search.full()?;
     search.race()?;
     let finalists = search.finalists();
-    search.corners(&finalists.iter().copied().take(2).collect::<Vec<_>>())?;
+    let meets = |index: &usize| needs.are_met(&search.looked[*index].values);
+    let best: Vec<usize> = finalists.iter().copied().filter(meets).take(budget.corners).collect();
+    search.corners(&best)?;
     let Search { open, looked, out, lives, mismatches, is_late, .. } = search;
     let design = |(open, looked): (Open, Looked)| Design { name: space.name(&open.at), at: open.at, bound: open.bound, looked };
     Ok(Advice {
@@ -374,7 +378,7 @@ fn prepared(
     let mut base = space::settled(experiment, &workload)?;
     base.payload = PayloadKind::Tag;
     let settings = LifeSettings { dwpd: needs.dwpd, years: Some(needs.years), class: needs.class, ..settings.clone() };
-    // What a life refuses whatever the design is bad input, and said before anything is looked at.
+    // Bad input that any life would refuse is refused before anything is looked at.
     crate::life::check(&base, &settings)?;
     (base.errors.page_sigma, base.errors.block_sigma) = settings.sigma;
     (base.errors.celsius, base.errors.reference_celsius) = settings.celsius;
@@ -382,6 +386,9 @@ fn prepared(
     let workload = if crate::workload::is_drawn(&base) { Workload::open(&base, &|_| {})? } else { workload };
     Ok((workload, base, settings))
 }
+
+/// Why a design is out whose over-provisioning is too little for its scheme.
+const NO_ROOM: &str = "no room for the user capacity beside redundancy and what GC keeps free";
 
 /// Formulas look at every design.
 fn by_formula(
@@ -413,7 +420,11 @@ fn by_formula(
     for at in points {
         let found = &bounds[distinct.binary_search(&own(at)).expect("each was looked at")];
         match found {
-            Err(problem) => out.push(Out { at: at.clone(), need: None, reason: problem.message.clone() }),
+            Err(problem) => {
+                let is_short = problem.field == "capacity.over_provisioning";
+                let reason = if is_short { NO_ROOM.into() } else { problem.message.clone() };
+                out.push(Out { at: at.clone(), need: None, reason });
+            }
             Ok(bound) => {
                 let broken = formulas.needs.broken(&bound.values).into_iter().find(|(limit, _)| limit.is_hard);
                 match broken {

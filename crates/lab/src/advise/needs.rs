@@ -1,4 +1,4 @@
-//! What a drive must do: limits on figures of its life, each hard or soft.
+//! Needs: limits on figures of its life, each hard or soft.
 
 use crate::document::Document;
 use crate::input_file::read_settings;
@@ -153,7 +153,7 @@ impl Limit {
 /// The most that one broken limit counts.
 pub const EXCESS_MAX: f64 = 100.0;
 
-/// What is asked of a drive.
+/// Needs of a drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Needs {
     /// Class of JESD218, whose UBER is that of the limits.

@@ -80,7 +80,7 @@ fn base_ecc(base: &Experiment) -> EccSpec {
     base.ecc.clone()
 }
 
-/// What differs of a page code from the default, as `--set` takes it.
+/// Settings of a page code that differ from the default, as `--set` takes them.
 fn ecc_settings(ecc: &EccSpec) -> Vec<String> {
     fn below(path: &str, value: &Value, usual: &Value, found: &mut Vec<String>) {
         match value {

@@ -25,8 +25,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Shares of the lives that may be used up by the end of each step: new drives, lives without timed runs, lives in full, the race.
-const SHARES: [f64; 4] = [0.35, 0.55, 0.68, 0.85];
-/// Lives of designs that wear alike, at most, and of a family.
+const SHARES: [f64; 4] = [0.35, 0.52, 0.66, 0.8];
+/// Lives of designs that wear alike, at most, and of a family: that many, or half of the finalists.
 const OF_A_CLASS: usize = 2;
 const OF_A_FAMILY: usize = 4;
 /// Designs that race at most.
@@ -53,7 +53,7 @@ pub(super) struct Search<'a> {
     pub bench: &'a Bench<'a>,
     pub hear: Talk<'a>,
     pub open: Vec<Open>,
-    /// What is known of each open design, by its index there.
+    /// How each open design was looked at, by its index there.
     pub looked: Vec<Looked>,
     /// Designs that turned out to be impossible while they were simulated.
     pub out: Vec<Out>,
@@ -118,7 +118,7 @@ impl Search<'_> {
         for classes in families.values_mut() {
             classes.sort_by(|a, b| raw[a].total_cmp(&raw[b]));
         }
-        // What is known of each family: its classes below `low` do not do, those from `high` on do.
+        // For each family: its classes below `low` do not do, those from `high` on do.
         let mut spans: Vec<(Vec<Point>, usize, Option<usize>)> = families.into_values().map(|c| (c, 0, None)).collect();
         loop {
             let next = |(classes, low, high): &(Vec<Point>, usize, Option<usize>)| match high {
@@ -230,6 +230,7 @@ impl Search<'_> {
                 *of_family.entry(self.space.family(at)).or_default() += 1;
             }
         }
+        let of_a_family = OF_A_FAMILY.max(self.budget.finalists as usize / 2);
         let fresh = self.ranked((0..self.open.len()).filter(|&index| self.looked[index].level == Level::New));
         let mut due = Vec::new();
         for index in fresh {
@@ -237,7 +238,7 @@ impl Search<'_> {
             let meets = self.needs.are_met(&self.looked[index].values);
             // Of a family that breaks needs by its estimate, one design shows by how much.
             let is_wanted =
-                if meets { of_family.get(&family).is_none_or(|n| *n < OF_A_FAMILY) } else { !begun.contains(&family) };
+                if meets { of_family.get(&family).is_none_or(|n| *n < of_a_family) } else { !begun.contains(&family) };
             if due.len() < left && is_wanted && of_class.get(&class).is_none_or(|n| *n < OF_A_CLASS) {
                 *of_class.entry(class).or_default() += 1;
                 *of_family.entry(family.clone()).or_default() += 1;

@@ -26,7 +26,7 @@ pub const POINTS_MAX: usize = 200_000;
 /// Values of an axis at most.
 const VALUES_MAX: usize = 1000;
 
-/// What an axis changes.
+/// The part of a design that an axis changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Key {
     /// The scheme, with its options.
@@ -77,7 +77,7 @@ impl Key {
 /// An axis of the space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// What it changes.
+    /// The part that it changes.
     pub key: Key,
     /// To what.
     pub values: Vec<String>,
@@ -89,7 +89,7 @@ pub type Point = Vec<usize>;
 /// Designs to choose from.
 #[derive(Clone, Debug)]
 pub struct Space {
-    /// What all designs share, with a user capacity of its own.
+    /// The experiment that all designs share, with a user capacity of its own.
     pub base: Experiment,
     /// Axes.
     pub axes: Vec<Axis>,
