@@ -40,7 +40,7 @@ const SMALL: [&str; 14] = [
 fn an_answer_has_at_most_thirty_lines_a_report_and_a_command_that_runs() {
     let here = directory("answer");
     let rest = ["--set", "generate.read_fraction=0.5", "--fix", "over-provisioning=150%", "--fix", "code=ldpc:rate=0.901"];
-    let more = ["--fix", "refresh=30d", "--seeds", "2", "--epochs", "2", "--timed", "1"];
+    let more = ["--fix", "refresh=30d", "--seeds", "2", "--epochs", "2", "--timed", "1", "--lives", "12"];
     let typed: Vec<&str> = SMALL.into_iter().chain(rest).chain(more).collect();
     let found = flashkeep(&here, &typed);
     assert_eq!(found.status.code(), Some(0), "{}", text(&found.stderr));

@@ -207,7 +207,7 @@ impl<'a> Formulas<'a> {
         let dies = f64::from(planned.drive.geometry.dies());
         // Stages of life bring parity that a new drive does not have yet.
         let later = survives.max(u32::from(protection.stripes().is_some()));
-        values.set(Need::Loss, lost_at_least(later, dies, &self.life.rates, self.needs.years));
+        values.set(Need::Loss, lost_at_least(later, dies, &self.life.rates, self.counted_years(user)));
         // Wear levelling lets the cycles of blocks differ by its threshold.
         let least = (pe - f64::from(experiment.wear.static_threshold)).max(0.0);
         let class = rated / CLASSES_TO_RATED;
@@ -230,6 +230,14 @@ impl<'a> Formulas<'a> {
             survives,
             members: members(&protection, planned.drive.geometry.dies()),
         })
+    }
+
+    /// Years of which a life counts losses: those after its first stretch, which is half a drive write, or as many passes as that takes.
+    fn counted_years(&self, user: f64) -> f64 {
+        let (period, least) = (self.workload.period() as f64, 0.5 * user);
+        let stretch = if period > 0.0 { (least / period).ceil() * period } else { least.ceil() };
+        // The last request of a stretch may go beyond it.
+        (self.needs.years - (stretch + 1024.0) / (user * self.needs.dwpd * 365.0)).max(0.0)
     }
 
     fn traffic(&self, experiment: &Experiment, plan: &Plan) -> Result<Traffic, Problem> {
