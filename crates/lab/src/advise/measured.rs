@@ -1,10 +1,13 @@
 //! Figures of a life that needs are checked against.
 
 use super::needs::{Need, Needs, Values};
-use crate::life::{End, Epoch, Rates, SchemeLife};
+use crate::life::{End, Epoch, Rates, SchemeLife, Timed};
 
 /// Share of the rate of die failures from which on a lost die loses data for certain.
 const CERTAIN: f64 = 0.5;
+
+/// Requests of a timed run, and a figure of theirs.
+type CountAndFigure = fn(&Timed) -> (u64, f64);
 
 /// Figures of a life. One that ended before its years is stretched to them where a figure grows with time: how far it is from what is
 /// needed then ranks it, and it is out whatever the figure.
@@ -22,7 +25,7 @@ pub(super) fn measured(life: &SchemeLife, needs: &Needs, rated: f64, rates: &Rat
     let losses = life.losses_after(needs.years).unwrap_or(last.losses * stretch);
     values.set(Need::Loss, -(-losses).exp_m1());
     let timed: Vec<_> = life.epochs.iter().filter_map(|epoch| epoch.timed.as_ref()).collect();
-    let figures: [(Need, fn(&crate::life::Timed) -> (u64, f64)); 3] = [
+    let figures: [(Need, CountAndFigure); 3] = [
         (Need::ReadP99, |timed| (timed.read.count, timed.read.p99)),
         (Need::ReadP999, |timed| (timed.read.count, timed.read.p999)),
         (Need::WriteP99, |timed| (timed.write.count, timed.write.p99)),
