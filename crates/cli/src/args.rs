@@ -1,5 +1,6 @@
 //! What may be typed. Help texts that list names take them from the registries.
 
+use crate::advise::AdviseOptions;
 use crate::crash::CrashOptions;
 use crate::life::LifeOptions;
 use clap::{Args, FromArgMatches, Parser, Subcommand};
@@ -65,6 +66,8 @@ pub enum Command {
     Inspect(InspectOptions),
     /// Simulate a drive from its first write to its end of life
     Life(Box<LifeOptions>),
+    /// Find the design that meets given needs with the least flash: scheme, code, over-provisioning, refresh
+    Advise(Box<AdviseOptions>),
     /// Run an experiment over a grid of settings; an interrupted sweep resumes
     Sweep {
         /// Grid file (TOML): an experiment with [[sweep.axes]]

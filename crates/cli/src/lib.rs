@@ -2,6 +2,7 @@
 //!
 //! The program is [`command_line`] and nothing else; so is the command that the Python package installs.
 
+mod advise;
 mod args;
 mod convert;
 mod crash;
@@ -121,6 +122,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
             figures::run(&figures::Wanted { paper, only, points, kept, out, experiments, traces, threads })
         }
         Command::Life(options) => life::run(&options),
+        Command::Advise(options) => advise::run(&options),
         Command::Sweep { grid, out, seeds, series, logs, threads } => {
             sweep::run(&sweep::Wanted { grid, out, seeds, series, logs, threads })
         }

@@ -8,6 +8,7 @@
 //! An [`Experiment`] says everything a run depends on; equal experiments give equal results on
 //! any number of threads. Wall-clock time and progress are the caller's business.
 
+pub mod advise;
 mod bearing;
 pub mod bounds;
 mod buffer;
@@ -90,7 +91,8 @@ pub use parquet_file::parquet_bytes;
 pub use paths::{path_of, path_text};
 pub use problem::{Place, Position, Problem, RecordPlace, Spot, printable, quoted};
 pub use publish::{
-    check_ending, check_room, replaces_another, report_directory, write_headline, write_life, write_report, write_study,
+    check_ending, check_room, replaces_another, report_directory, write_advice, write_headline, write_life, write_report,
+    write_study,
 };
 pub use quantity::Quantity;
 pub use request_log::{RequestLog, forget_log};

@@ -129,6 +129,28 @@ pub fn write_life(life: &crate::life::Life, study: &crate::reliability::Study, d
     Ok(directory.join("index.html"))
 }
 
+/// Writes `index.html`, `designs.csv`, `results.json` and the `experiment.toml` of the chosen or nearest design into `directory`; returns the path
+/// of the first.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_advice(
+    advice: &crate::advise::Advice,
+    study: &crate::reliability::Study,
+    results: &serde_json::Value,
+    directory: &Path,
+) -> Result<PathBuf, Problem> {
+    report_directory(directory, true)?;
+    let design = advice.chosen().or_else(|| advice.nearest()).map(|index| advice.experiment(index)).transpose()?;
+    let results = serde_json::to_string_pretty(results).expect("a JSON document prints");
+    let experiment = design.map(|experiment| ("experiment.toml", experiment.to_toml()));
+    let files = [("results.json", results), ("designs.csv", study.to_csv()), ("index.html", report::study(study))];
+    for (name, text) in experiment.iter().chain(&files) {
+        write_to(directory, name, text)?;
+    }
+    Ok(directory.join("index.html"))
+}
+
 /// Writes the headline of a comparison as one SVG, which `command` made; of a workload of several flows, what each of them gets.
 ///
 /// # Errors

@@ -53,7 +53,7 @@ impl SchemeLife {
 }
 
 /// A probability. It is never 0: below what matters to anyone it is said to be below that.
-pub(super) fn probability(value: f64) -> String {
+pub(crate) fn probability(value: f64) -> String {
     match value {
         v if v < 1e-30 => "< 1e-30".into(),
         v if v < 0.001 => format!("{v:.1e}"),

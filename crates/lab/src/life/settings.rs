@@ -143,7 +143,7 @@ impl Default for LifeSettings {
 }
 
 /// Refuses what a life decides itself.
-pub(super) fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<(), Problem> {
+pub(crate) fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<(), Problem> {
     let within = |name: &str, value: f64, (least, most): (f64, f64)| match (least..=most).contains(&value) {
         true => Ok(()),
         false => Err(Problem::new(name, format!("found {value}, valid are {least} to {most}"))),

@@ -314,7 +314,7 @@ impl Study {
         if let (crate::inspect::NAME, Some(((_, trace), options))) = (self.name, self.settings.split_first()) {
             return format!("flashkeep inspect {}{}", crate::problem::quoted(trace), given(options));
         }
-        if let (crate::life::NAME, Some((_, command))) = (self.name, self.settings.first()) {
+        if let (crate::life::NAME | crate::advise::NAME, Some((_, command))) = (self.name, self.settings.first()) {
             return command.clone();
         }
         if self.name == crate::sweep::STUDY {

@@ -19,6 +19,8 @@ pub fn study(study: &Study) -> String {
         "one pass over the trace, nothing replayed"
     } else if study.name == crate::life::NAME {
         "wear of every block simulated, odds by formula, latency in timed runs"
+    } else if study.name == crate::advise::NAME {
+        "designs by formula, by wear and by whole lives"
     } else if study.name == crate::sweep::STUDY {
         "each point a comparison of its own"
     } else if draws {

@@ -1,0 +1,333 @@
+//! `flashkeep advise`.
+
+use crate::args::{PickOptions, fio_source, threads as threads_of};
+use crate::{CHECK_FAILED, interrupt, note, pretty, print, progress, say, threads, typed};
+use clap::Args;
+use lab::advise::{Budget, Given, Heard, Needs, Stage, advise};
+use lab::life::{CELSIUS, LifeSettings, Rates, SIGMA};
+use lab::{Experiment, Overrides, Problem};
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// Options of `advise`.
+#[derive(Debug, Args)]
+pub struct AdviseOptions {
+    /// The workload, which is repeated for all the life: a bundled trace, the path of a trace, or a generator [default: pgbench]
+    #[arg(index = 1)]
+    trace: Option<OsString>,
+    /// Or options of fio behind `--`
+    #[arg(index = 2, last = true, value_name = "OPTION OF FIO", conflicts_with = "trace")]
+    fio: Vec<OsString>,
+    /// The needs.
+    #[command(flatten)]
+    needs: NeedOptions,
+    /// Which designs there are, and how much is looked at.
+    #[command(flatten)]
+    space: SpaceOptions,
+    /// The workload and the drive.
+    #[command(flatten)]
+    bench: BenchOptions,
+    /// Output.
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+/// The needs.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Needs")]
+struct NeedOptions {
+    /// File of needs (TOML): class, years, dwpd, dies, pe, uber, loss, read-p99, read-p999, write-p99, soft; options win
+    #[arg(long, value_name = "FILE")]
+    needs: Option<PathBuf>,
+    /// Class of JESD218, for the defaults: client (UBER 1e-15, a year at 30 C without power) or enterprise (1e-16, three months at 40 C, a die
+    /// may die) [default: enterprise]
+    #[arg(long, value_name = "NAME")]
+    class: Option<String>,
+    /// Years that it must last [default: 5]
+    #[arg(long, value_name = "N")]
+    years: Option<f64>,
+    /// Drive writes of the host a day [default: 1]
+    #[arg(long, value_name = "N")]
+    dwpd: Option<f64>,
+    /// Dies whose loss at a time must lose no data, at every age; 0: none [default: by class]
+    #[arg(long, value_name = "N")]
+    dies: Option<u32>,
+    /// Most P/E cycles at the end, as a share of those rated [default: 1]
+    #[arg(long, value_name = "SHARE")]
+    pe: Option<f64>,
+    /// Most uncorrectable bit errors by bits read, in use and after the time without power [default: by class]
+    #[arg(long, value_name = "RATE")]
+    uber: Option<f64>,
+    /// Most probability of data loss within the years [default: 0.03, the share of drives that JESD218 lets fail]
+    #[arg(long, value_name = "P")]
+    loss: Option<f64>,
+    /// Most p99 of reads at any age that is replayed in time, such as 500us
+    #[arg(long, value_name = "TIME")]
+    read_p99: Option<String>,
+    /// The same of p99.9
+    #[arg(long, value_name = "TIME")]
+    read_p999: Option<String>,
+    /// The same of p99 of writes
+    #[arg(long, value_name = "TIME")]
+    write_p99: Option<String>,
+    /// Needs that only rank designs, by name, such as pe,loss
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    soft: Option<Vec<String>>,
+}
+
+/// The space and the budget.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Designs and budget")]
+struct SpaceOptions {
+    /// Values of an axis: scheme, over-provisioning, code (as ldpc:rate=0.901), refresh, or any setting, such as
+    /// scheme.da-raid5.t_p=1000,2000 (repeatable)
+    #[arg(long, value_name = "KEY=A,B")]
+    vary: Vec<String>,
+    /// An axis with one value (repeatable)
+    #[arg(long, value_name = "KEY=VALUE")]
+    fix: Vec<String>,
+    /// Lives that are simulated at most; the answer depends on it
+    #[arg(long, value_name = "N", default_value_t = Budget::default().lives, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    lives: u32,
+    /// Minutes after which no further life begins; the answer then depends on the machine, and says so [default: no limit]
+    #[arg(long, value_name = "N")]
+    minutes: Option<f64>,
+    /// Designs that live in full at most
+    #[arg(long, value_name = "N", default_value_t = Budget::default().finalists, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    finalists: u32,
+    /// Seeds under which the best race
+    #[arg(long, value_name = "N", default_value_t = Budget::default().seeds, value_parser = clap::value_parser!(u32).range(1..=100))]
+    seeds: u32,
+    /// Ages in lives in full until the rated P/E cycles
+    #[arg(long, value_name = "N", default_value_t = EPOCHS)]
+    epochs: u32,
+    /// How many times until the rated P/E cycles the workload is replayed in time
+    #[arg(long, value_name = "N", default_value_t = TIMED)]
+    timed: u32,
+    /// Print the space with its size, and what formulas leave of it, and simulate nothing
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    dry_run: bool,
+}
+
+/// Ages and timed runs of lives in full.
+const EPOCHS: u32 = 8;
+const TIMED: u32 = 2;
+
+/// Workload, drive and model.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Workload, drive and model")]
+struct BenchOptions {
+    /// Trace format
+    #[arg(long, value_name = "NAME")]
+    format: Option<String>,
+    /// Columns of a CSV file in their order, such as time=us,op,lba=bytes,size=bytes; `-` skips one
+    #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true)]
+    columns: Option<String>,
+    /// The part of it that is taken.
+    #[command(flatten)]
+    pick: PickOptions,
+    /// Change any setting, which all designs then share (repeatable)
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Drive preset, or a drive file: .toml, or of MQSim, SimpleSSD, NVMeVirt or FEMU
+    #[arg(long, value_name = "NAME|FILE")]
+    drive: Option<OsString>,
+    /// User capacity: auto, drive or a size such as 4GiB
+    #[arg(long, alias = "size", value_name = "SIZE")]
+    capacity: Option<String>,
+    /// Bit error model
+    #[arg(long = "error-model", alias = "errors", value_name = "NAME")]
+    errors: Option<String>,
+    /// Seed of all random streams; the race takes those that follow it
+    #[arg(long)]
+    seed: Option<String>,
+    /// Arrival clock of timed runs: auto (a drive without redundancy would be a quarter busy), half-busy, recorded, load=SHARE, scaled=FACTOR or
+    /// closed=QUEUE_DEPTH
+    #[arg(long, value_name = "HOW")]
+    arrival: Option<String>,
+    /// Dies lost, by drive and year
+    #[arg(long, value_name = "RATE", default_value_t = 0.01)]
+    die_rate: f64,
+    /// Single blocks lost, by drive and year
+    #[arg(long, value_name = "RATE", default_value_t = 0.2)]
+    block_rate: f64,
+    /// Hours in which a lost die is rebuilt
+    #[arg(long, value_name = "N", default_value_t = 24.0)]
+    rebuild_hours: f64,
+    /// Variation of the RBER of pages: standard deviation of its logarithm
+    #[arg(long, value_name = "SIGMA", default_value_t = SIGMA.0)]
+    page_sigma: f64,
+    /// The same of blocks
+    #[arg(long, value_name = "SIGMA", default_value_t = SIGMA.1)]
+    block_sigma: f64,
+    /// Temperature of the drive, in degrees Celsius
+    #[arg(long, value_name = "C", default_value_t = CELSIUS)]
+    celsius: f64,
+}
+
+/// Output.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+struct OutputOptions {
+    /// Directory of the report: index.html, designs.csv, results.json, experiment.toml of the answer
+    #[arg(short = 'o', long, alias = "output", value_name = "DIR", default_value = "report/advise")]
+    report: PathBuf,
+    /// Replace files in --report that Flashkeep did not write
+    #[arg(long)]
+    force: bool,
+    /// One JSON document on stdout
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// CSV on stdout: designs, why others are out, ages
+    #[arg(long)]
+    csv: bool,
+    /// Lives simulated in parallel [default: all cores]
+    #[arg(short = 'j', long, alias = "jobs", value_name = "N", value_parser = threads_of)]
+    threads: Option<NonZeroUsize>,
+}
+
+impl AdviseOptions {
+    fn overrides(&self) -> Overrides {
+        let bench = &self.bench;
+        let drive = bench.drive.as_ref().map(lab::path_text);
+        let named = [
+            ("--drive", "drive.preset", &drive),
+            ("--seed", "seed", &bench.seed),
+            ("--error-model", "errors.model", &bench.errors),
+            ("--arrival", "trace.arrival", &bench.arrival),
+            ("--capacity", "capacity.size", &bench.capacity),
+            ("--format", "trace.format", &bench.format),
+            ("--columns", "trace.columns", &bench.columns),
+        ];
+        let given = named.into_iter().filter_map(|(option, path, value)| Some((option.into(), path.into(), value.clone()?)));
+        let source = self.trace.clone().or_else(|| fio_source(&self.fio));
+        Overrides {
+            trace: source.as_deref().map(lab::path_text),
+            options: given.chain(bench.pick.settings()).collect(),
+            schemes: None,
+            set: bench.set.clone(),
+        }
+    }
+
+    fn needs(&self) -> Result<Needs, Problem> {
+        let file = self.needs.needs.as_deref().map(Given::load).transpose()?.unwrap_or_default();
+        let own = &self.needs;
+        let typed = Given {
+            class: own.class.clone(),
+            years: own.years,
+            dwpd: own.dwpd,
+            dies: own.dies,
+            pe: own.pe,
+            uber: own.uber,
+            loss: own.loss,
+            read_p99: own.read_p99.clone(),
+            read_p999: own.read_p999.clone(),
+            write_p99: own.write_p99.clone(),
+            soft: own.soft.clone(),
+        };
+        Needs::of(&typed.or(file))
+    }
+
+    fn vary(&self) -> Result<Vec<(String, String)>, Problem> {
+        let both = [("--vary", &self.space.vary), ("--fix", &self.space.fix)];
+        let texts = both.into_iter().flat_map(|(option, texts)| texts.iter().map(move |text| (option, text)));
+        let axis = |(option, text): (&str, &String)| {
+            let (key, values) = text.split_once('=').ok_or_else(|| {
+                Problem::new(option, format!("found `{text}`, wanted an axis and its values, such as refresh=30d,none"))
+            })?;
+            if option == "--fix" && values.contains(',') {
+                return Err(Problem::new("--fix", format!("found several values of `{key}`; `--vary` takes them")));
+            }
+            Ok((key.to_owned(), values.to_owned()))
+        };
+        texts.map(axis).collect()
+    }
+
+    fn model(&self) -> LifeSettings {
+        let bench = &self.bench;
+        LifeSettings {
+            epochs: self.space.epochs,
+            timed: self.space.timed,
+            rates: Rates { dies: bench.die_rate, blocks: bench.block_rate, rebuild_hours: bench.rebuild_hours },
+            sigma: (bench.page_sigma, bench.block_sigma),
+            celsius: (bench.celsius, CELSIUS),
+            ..LifeSettings::default()
+        }
+    }
+
+    fn budget(&self) -> Result<Budget, Problem> {
+        let SpaceOptions { lives, minutes, finalists, seeds, .. } = self.space;
+        if minutes.is_some_and(|minutes| !(minutes > 0.0 && minutes.is_finite())) {
+            return Err(Problem::new("--minutes", "valid is a number above 0"));
+        }
+        Ok(Budget { lives, minutes, finalists, seeds, ..Budget::default() })
+    }
+}
+
+/// Answers which design to take.
+///
+/// # Errors
+/// Bad input.
+pub fn run(options: &AdviseOptions) -> Result<ExitCode, Problem> {
+    let (asked, needs, vary) = (options.overrides(), options.needs()?, options.vary()?);
+    let (model, budget, output) = (options.model(), options.budget()?, &options.output);
+    let experiment = Experiment::with(&asked)?;
+    experiment.hints.iter().for_each(|hint| note(hint));
+    let threads = threads(output.threads);
+    #[expect(clippy::disallowed_methods, reason = "the driver reads the wall clock")]
+    let start = Instant::now();
+    let bench = lab::Bench { threads, clock: &|| start.elapsed().as_secs_f64(), progress: &|_| {} };
+    if options.space.dry_run {
+        print(&lab::advise::dry_run(&experiment, &vary, &needs, &model, &bench)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    lab::report_directory(&output.report, output.force)?;
+    let bar = progress::Count::new("lives");
+    let reached = Arc::new(Mutex::new(None::<Heard>));
+    let so_far = Arc::clone(&reached);
+    interrupt::saying(move || {
+        let heard = (*so_far.lock().ok()?)?;
+        Some(format!("stopped after {} lives, at {}; nothing was written", heard.lives, heard.stage.words()))
+    });
+    let hear = |heard: Heard| {
+        let before = reached.lock().expect("nothing panics while it is held").replace(heard);
+        if heard.stage == Stage::Formulas && heard.done == 0 {
+            note(&format!("{} designs; at most {} lives", heard.total, budget.lives));
+        } else if before.is_none_or(|before| before.stage != heard.stage) {
+            note(&format!("{}: {} of them", heard.stage.words(), heard.total));
+        }
+        bar.show(u64::from(heard.lives), u64::from(budget.lives));
+    };
+    let found = advise(&experiment, &vary, &needs, &model, budget, &bench, &hear);
+    bar.clear();
+    finish(&found?, &asked, output)
+}
+
+/// Writes the report and prints the answer. Exit code 1 without an answer, or where a read was wrong.
+fn finish(found: &lab::advise::Advice, asked: &Overrides, output: &OutputOptions) -> Result<ExitCode, Problem> {
+    let typed = format!("flashkeep {}", typed().join(" "));
+    let study = found.study(&typed);
+    let repeat = found.chosen().map(|chosen| found.command(chosen, asked)).transpose()?;
+    let results = found.to_json(&typed, repeat.as_deref());
+    let index = lab::write_advice(found, &study, &results, &output.report)?;
+    let report = format!("report: {}", index.display());
+    if output.json || output.csv {
+        print(&if output.json { pretty(&results) } else { study.to_csv() });
+        say(&report);
+    } else {
+        print(&format!("{}{report}\n", found.to_screen(repeat.as_deref())));
+    }
+    if found.mismatches > 0 {
+        say(&format!("check failed: {} reads of timed runs returned wrong data", found.mismatches));
+        return Ok(ExitCode::from(CHECK_FAILED));
+    }
+    if found.chosen().is_none() {
+        say("no design meets every hard need");
+        return Ok(ExitCode::from(CHECK_FAILED));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,261 @@
+//! Advice against lives of every design, bounds against simulated lives.
+
+use super::answer::wilson;
+use super::measured::measured;
+use super::*;
+use crate::experiment::Overrides;
+use crate::life::life;
+use std::collections::BTreeSet;
+use vocab::Streams;
+
+/// A drive of 8 dies of some 16 blocks of 48 pages that is rated for few cycles, with page ECC and bit errors; half of the requests are reads.
+fn tiny(source: &str, seed: u64, rest: &str) -> Experiment {
+    let text = format!(
+        "seed = {seed}\n{rest}\n[trace]\nsource = \"{source}\"\n[generate]\nrequests = 1500\nrange = \"80%\"\nread_fraction = 0.5\n\
+         [capacity]\nsize = \"16MiB\"\n[drive]\npreset = \"tlc\"\nendurance = 300\ngeometry.pages_per_block = 48\n"
+    );
+    Experiment::parse("advise.toml", &text).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn model() -> LifeSettings {
+    LifeSettings { epochs: 3, timed: 1, ..LifeSettings::default() }
+}
+
+fn vary(axes: &[(&str, &str)]) -> Vec<(String, String)> {
+    axes.iter().map(|(key, values)| ((*key).to_owned(), (*values).to_owned())).collect()
+}
+
+fn bench(threads: usize) -> Bench<'static> {
+    Bench { threads, clock: &|| 0.0, progress: &|_| {} }
+}
+
+fn asked(given: Given) -> Needs {
+    Needs::of(&given).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A tenth of a year at a drive write a day is 37 drive writes: seconds of simulation, and an eighth of the rated cycles.
+fn short_needs(pe: f64) -> Given {
+    Given { years: Some(0.1), dwpd: Some(1.0), dies: Some(0), pe: Some(pe), ..Given::default() }
+}
+
+fn advised(experiment: &Experiment, axes: &[(&str, &str)], needs: &Needs, budget: Budget, threads: usize) -> Advice {
+    advise(experiment, &vary(axes), needs, &model(), budget, &bench(threads), &|_| {}).unwrap_or_else(|e| panic!("{e}"))
+}
+
+const ALL: Budget = Budget { lives: 1000, minutes: None, finalists: 18, seeds: 1, epochs: 2, corners: 0 };
+
+const SMALL: [(&str, &str); 4] =
+    [("scheme", "none,ds-raid,mds-groups"), ("over-provisioning", "120%,160%,200%"), ("code", "none"), ("refresh", "none")];
+
+/// No bit errors: lives without tables of odds take a fraction of the time.
+const NO_ERRORS: &str = "errors.model = \"none\"";
+
+/// The life in full of each design, and which of those that meet every need no other is as good as: what a search must find.
+fn exhaustive(advice: &Advice, needs: &Needs) -> BTreeSet<String> {
+    let mut found: Vec<(String, [f64; 4])> = Vec::new();
+    let rates = advice.settings.rates;
+    for design in &advice.designs {
+        let experiment = advice.experiment(design.looked.index).expect("valid");
+        let settings =
+            search::life_settings((&advice.space, needs, &advice.budget), &design.at, Stage::Full, advice.settings.clone());
+        let lived = life(&experiment, &settings, &bench(1), &|_, _, _| {}).unwrap_or_else(|e| panic!("{e}"));
+        let mut values = measured(&lived.schemes[0], needs, 300.0, &rates, design.bound.survives);
+        values.set(Need::Capacity, design.bound.values.get(Need::Capacity).expect("a bound"));
+        if needs.are_met(&values) {
+            let of = |need: Need| values.get(need).unwrap_or(0.0);
+            found.push((design.name.clone(), [design.bound.raw_by_user, of(Need::ReadP99), of(Need::Pe), of(Need::Loss)]));
+        }
+    }
+    let is_beaten = |one: &[f64; 4]| found.iter().any(|(_, other)| other != one && other.iter().zip(one).all(|(a, b)| a <= b));
+    found.iter().filter(|(_, figures)| !is_beaten(figures)).map(|(name, _)| name.clone()).collect()
+}
+
+/// The front of a small space is that of all its lives, and the chosen design is the cheapest of it: under two workloads, with cycles that bind
+/// and without. Catches a bound or an estimate that lets a good design go.
+#[test]
+fn the_front_is_that_of_the_lives_of_all_designs() {
+    for (source, seed, pe) in [("uniform", 1, 0.09), ("zipf", 2, 1.0)] {
+        let needs = asked(short_needs(pe));
+        let found = advised(&tiny(source, seed, NO_ERRORS), &SMALL, &needs, ALL, 2);
+        let expected = exhaustive(&found, &needs);
+        let front: BTreeSet<String> = found.front().into_iter().map(|index| found.designs[index].name.clone()).collect();
+        assert!(!expected.is_empty(), "{source}: a space in which something meets the needs");
+        assert_eq!(front, expected, "{source}: {}", found.to_screen(None));
+        let chosen = &found.designs[found.chosen().expect("there is a front")];
+        let cheapest = found.designs.iter().filter(|one| expected.contains(&one.name)).map(|one| one.bound.raw_by_user);
+        assert_eq!(Some(chosen.bound.raw_by_user), cheapest.reduce(f64::min), "{source}");
+    }
+}
+
+/// Bounds of designs drawn at random are no worse than what their lives find. Catches a bound that counts pages which a buffer absorbs, cycles that
+/// no life takes, and odds of other pages than a drive has.
+#[test]
+fn bounds_are_optimistic() {
+    let axes = [
+        ("scheme", "none,raid5,ppc,da-raid5,ds-raid,mds-groups,mds-groups:m=2,raid5:data_strips=3"),
+        ("over-provisioning", "120%,150%,220%"),
+        // Codes that are far too weak for the cells, so that losses are no zeros.
+        ("code", "ldpc:rate=0.901,fixed:t=8/1KiB,fixed:t=24/2KiB,ldpc:rate=0.928/1KiB,none"),
+        ("refresh", "10d,none"),
+        ("buffer.kind", "plp,off"),
+        ("ecc.read_retry", "tracked,none"),
+    ];
+    let mut draws = Streams::new(52).stream("designs");
+    let mut held = [0; Need::ALL.len()];
+    for (source, seed) in [("uniform", 4), ("zipf", 5), ("sequential", 6)] {
+        let needs = asked(Given { uber: Some(1e-6), ..short_needs(10.0) });
+        let mut experiment = tiny(source, seed, "");
+        // Enough that no buffer absorbs all of it.
+        experiment.generate.as_mut().expect("it is generated").requests = 8000;
+        let (workload, base, settings) = prepared(&experiment, &needs, &model()).unwrap_or_else(|e| panic!("{e}"));
+        let space = Space::new(base, &vary(&axes)).unwrap_or_else(|e| panic!("{e}"));
+        let (points, formulas) = (space.points(), Formulas::new(&workload, &needs, &settings));
+        for _ in 0..6 {
+            let at = &points[draws.below(points.len() as u64) as usize];
+            let experiment = space.experiment(at).unwrap_or_else(|e| panic!("{e}"));
+            let Ok(bound) = formulas.bound(&experiment) else { continue };
+            let budget = Budget { epochs: 1, ..ALL };
+            let mut of = search::life_settings((&space, &needs, &budget), at, Stage::Full, settings.clone());
+            of.class.uber = 1.0;
+            let Ok(found) = life(&experiment, &of, &bench(1), &|_, _, _| {}) else { continue };
+            let values = measured(&found.schemes[0], &needs, 300.0, &settings.rates, bound.survives);
+            assert!(bound.waf <= found.schemes[0].epochs[0].waf, "{}: {bound:?}", space.name(at));
+            for need in Need::ALL {
+                let (Some(bound), Some(value)) = (bound.values.get(need), values.get(need)) else { continue };
+                let holds = if need.is_least() { bound >= value } else { bound <= value };
+                assert!(holds, "{source}, {}: {} at best {bound}, found {value}", space.name(at), need.key());
+                held[need as usize] += u32::from(bound > 0.0);
+            }
+        }
+    }
+    for need in [Need::Pe, Need::Uber, Need::Retention, Need::Loss] {
+        assert!(held[need as usize] > 0, "no design had a bound on {}", need.key());
+    }
+}
+
+/// Threads change nothing of the answer. Catches a search that follows what happens to end first.
+#[test]
+fn the_answer_is_the_same_on_one_thread_and_on_two() {
+    let needs = asked(short_needs(0.25));
+    let budget = Budget { lives: 30, seeds: 2, finalists: 3, corners: 1, ..ALL };
+    let text = |threads: usize| {
+        let found = advised(&tiny("zipf", 7, NO_ERRORS), &SMALL, &needs, budget, threads);
+        assert!(found.lives <= budget.lives, "{} lives", found.lives);
+        (found.to_screen(None), found.study("as typed").to_json())
+    };
+    let (one, two) = (text(1), text(2));
+    assert_eq!(one, two);
+    assert!(one.0.lines().count() <= 30, "{}", one.0);
+}
+
+/// Needs that no design meets: the answer is none, with what the nearest design breaks; by formula and by lives.
+#[test]
+fn needs_that_cannot_be_met_are_told_with_the_nearest_design() {
+    let experiment = tiny("uniform", 1, NO_ERRORS);
+    let said = |needs: &Needs| {
+        let found = advised(&experiment, &SMALL, needs, Budget { lives: 12, finalists: 2, ..ALL }, 2);
+        assert_eq!((found.chosen(), found.front()), (None, Vec::new()));
+        found.to_screen(None)
+    };
+    let by_formula = said(&asked(Given { dies: Some(3), ..short_needs(1.0) }));
+    assert!(by_formula.contains("The nearest by formula") && by_formula.contains("of 3 dies may die"), "{by_formula}");
+    let by_lives = said(&asked(Given { read_p99: Some("70us".into()), ..short_needs(1.0) }));
+    assert!(by_lives.contains("It breaks: reads p99"), "{by_lives}");
+}
+
+/// The experiment of the chosen design is what the printed command makes of the defaults.
+#[test]
+fn the_command_repeats_the_experiment_of_the_answer() {
+    let typed = Overrides {
+        trace: Some("zipf".into()),
+        options: vec![("--drive".into(), "drive.preset".into(), "tlc".into()), ("--seed".into(), "seed".into(), "9".into())],
+        schemes: None,
+        set: ["generate.requests=1500", "generate.read_fraction=0.5", "drive.endurance=300", "drive.geometry.pages_per_block=48"]
+            .map(String::from)
+            .into(),
+    };
+    let mut with_size = typed.clone();
+    with_size.options.push(("--capacity".into(), "capacity.size".into(), "16MiB".into()));
+    let experiment = Experiment::with(&with_size).unwrap_or_else(|e| panic!("{e}"));
+    let axes = [
+        ("scheme", "mds-groups:m=2"),
+        ("over-provisioning", "150%"),
+        ("code", "ldpc:rate=0.928/2KiB"),
+        ("refresh", "10d"),
+        ("gc.choices", "40"),
+    ];
+    let found = advised(&experiment, &axes, &asked(short_needs(1.0)), Budget { finalists: 1, ..ALL }, 2);
+    let chosen = found.chosen().unwrap_or_else(|| panic!("{}", found.to_screen(None)));
+    let (mut own, again) = (found.experiment(chosen).expect("valid"), found.overrides(chosen, &with_size).expect("valid"));
+    let mut again = Experiment::with(&again).unwrap_or_else(|e| panic!("{e}"));
+    for experiment in [&mut own, &mut again] {
+        // A life sets what it decides itself; defaults of options may be said or not.
+        (experiment.errors.page_sigma, experiment.errors.block_sigma) = (0.0, 0.0);
+        (experiment.errors.celsius, experiment.errors.reference_celsius) = (40.0, 40.0);
+        experiment.scheme.clear();
+        experiment.drive.summary.clear();
+        experiment.ecc.options.retain(|policy, _| policy == "ldpc");
+    }
+    assert_eq!(own, again);
+    let command = found.command(chosen, &with_size).expect("valid");
+    assert!(command.starts_with("flashkeep life zipf --drive tlc --seed 9 --capacity 16MiB --arrival "), "{command}");
+    assert!(command.contains("--schemes mds-groups:m=2") && command.contains("--refresh 10d"), "{command}");
+}
+
+/// Options of a scheme vary where that scheme is, and nowhere else.
+#[test]
+fn a_space_has_each_design_once() {
+    let space = |axes: &[(&str, &str)]| Space::new(tiny("uniform", 1, ""), &vary(axes));
+    let own =
+        [("scheme", "none,da-raid5,ds-raid"), ("over-provisioning", "100%"), ("code", "ldpc:rate=0.901"), ("refresh", "none")];
+    let more = [&own[..], &[("scheme.da-raid5.t_p", "100,200,300")]].concat();
+    assert_eq!(space(&own).expect("valid").points().len(), 3);
+    let space_of_more = space(&more).expect("valid");
+    let points = space_of_more.points();
+    assert_eq!(points.len(), 5);
+    let distinct: BTreeSet<String> = points.iter().map(|at| space_of_more.experiment(at).expect("valid").to_toml()).collect();
+    assert_eq!(distinct.len(), 5);
+    for (axes, field) in [
+        (vec![("scheme", "none,none")], "--vary scheme"),
+        (vec![("refresh", "soon")], "--vary refresh"),
+        (vec![("scheme", "none"), ("scheme.ds-raid.sub_stripe", "defer")], "--vary"),
+        (vec![("scheme", "raid6")], "schemes"),
+        (vec![("gc.choises", "2")], "gc.choises"),
+    ] {
+        let problem = space(&axes).expect_err("not valid");
+        assert!(problem.field.starts_with(field), "{axes:?}: {problem}");
+    }
+}
+
+/// The classes of JESD218, what a file changes, and what is refused.
+#[test]
+fn needs_have_the_defaults_of_their_class() {
+    let value = |needs: &Needs, need: Need| needs.limit(need).map(|limit| limit.value);
+    let enterprise = asked(Given::default());
+    assert_eq!((value(&enterprise, Need::Uber), value(&enterprise, Need::Dies)), (Some(1e-16), Some(1.0)));
+    let client = asked(Given { class: Some("client".into()), ..Given::default() });
+    assert_eq!((value(&client, Need::Retention), value(&client, Need::Dies)), (Some(1e-15), None));
+    assert_eq!((client.class.off_hours, value(&client, Need::Loss)), (8760.0, Some(0.03)));
+    let file = Given { loss: Some(1e-4), read_p99: Some("500us".into()), soft: Some(vec!["loss".into()]), ..Given::default() };
+    let both = asked(Given { loss: Some(1e-6), ..Given::default() }.or(file));
+    assert_eq!((value(&both, Need::Loss), value(&both, Need::ReadP99)), (Some(1e-6), Some(500.0)));
+    assert!(!both.limit(Need::Loss).expect("a limit").is_hard && both.limit(Need::Pe).expect("a limit").is_hard);
+    for (given, field) in [
+        (Given { class: Some("home".into()), ..Given::default() }, "--class"),
+        (Given { years: Some(-1.0), ..Given::default() }, "--years"),
+        (Given { read_p99: Some("fast".into()), ..Given::default() }, "--read-p99"),
+        (Given { soft: Some(vec!["write-p99".into()]), ..Given::default() }, "--soft"),
+        (Given { soft: Some(vec!["speed".into()]), ..Given::default() }, "--soft"),
+    ] {
+        assert_eq!(Needs::of(&given).expect_err("not valid").field, field);
+    }
+}
+
+/// Published: 20 of 20 has a lower bound of 0.839, 10 of 20 an interval of 0.299 to 0.701 (Brown, Cai and DasGupta, 2001, by the same formula).
+#[test]
+fn wilson_intervals_are_the_published_ones() {
+    assert!((wilson(20, 20).0 - 0.8389).abs() < 1e-4 && wilson(20, 20).1 == 1.0);
+    let (low, high) = wilson(10, 20);
+    assert!((low - 0.2993).abs() < 1e-4 && (high - 0.7007).abs() < 1e-4);
+    assert!(wilson(0, 5).0.abs() < 1e-12);
+}
