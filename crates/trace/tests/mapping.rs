@@ -159,7 +159,7 @@ fn a_loop_starts_each_round_when_the_last_request_of_the_round_before_was_sent()
         |rounds| -> Vec<u64> { looped(|| source.open(), rounds).map(|r| r.map(|r| r.at.0 / 1_000_000_000).unwrap()).collect() };
     assert_eq!(times(3), [0, 2, 2, 4, 4, 6]);
     assert_eq!(times(1), [0, 2]);
-    assert_eq!(times(0), []);
+    assert_eq!(times(0), Vec::<u64>::new());
 }
 
 #[test]

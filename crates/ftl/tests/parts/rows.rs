@@ -225,7 +225,11 @@ fn each_row_beside_others_has_members_places_and_room_of_its_own() {
     assert_eq!([members(0, 0), members(0, 1)], [set(&[0, 1, 2, 3]), set(&[4, 5, 6, 7])]);
     assert_eq!([members(1, 4), members(1, 5)], [set(&[0, 1, 3]), set(&[4, 5, 6, 7])]);
     assert_eq!([members(2, 0), members(3, 1)], [set(&[0]), set(&[])]);
-    assert_eq!(units_in(&map, UnitState::Bad), [], "a superblock is used while one of its rows has room for data and parity");
+    assert_eq!(
+        units_in(&map, UnitState::Bad),
+        Vec::<u32>::new(),
+        "a superblock is used while one of its rows has room for data and parity"
+    );
     let dies = |row, rotation| (0..3).map(|used| map.rows().place(row, used, rotation).die.0).collect::<Vec<_>>();
     assert_eq!(dies(map.rows().row(SuperblockId(1), 0), 1), [1, 3, 0]);
     assert_eq!(dies(map.rows().row(SuperblockId(1), 1), 2), [6, 7, 4]);

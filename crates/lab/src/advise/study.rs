@@ -185,7 +185,7 @@ impl Advice {
             let series =
                 self.lived().map(|(design, epochs)| Series { name: design.name.clone(), points: points(epochs) }).collect();
             let hint = "One curve for each design that lived in full.".into();
-            Plot { id, title: title.into(), hint, axes: [years, axis], series, marks: Vec::new() }
+            Plot { id, title: title.into(), hint, axes: [years, axis], series, marks: Vec::new(), categories: Vec::new() }
         };
         let mut plots = vec![
             self.plot_of("advise-p99", "Worst p99 of reads by cost", linear("us"), Need::ReadP99, Level::Full),
@@ -219,7 +219,7 @@ impl Advice {
         let marks = front.map(|design| Mark { x: design.bound.raw_by_user, label: design.name.clone() }).collect();
         let seen = if least == Level::Full { "in full" } else { "without timed runs or in full" };
         let hint = format!("Designs that lived {seen}; lines across are the front: no other is as good in everything.");
-        Plot { id, title: title.into(), hint, axes: [linear_cost(), axis], series, marks }
+        Plot { id, title: title.into(), hint, axes: [linear_cost(), axis], series, marks, categories: Vec::new() }
     }
 
     /// The answer as JSON, the study with it.

@@ -104,8 +104,8 @@ fn a_leap_ages_cold_data_alone_and_refresh_keeps_data_young() {
         array.program(Ppn(ppn), &[OobTag::data(Lpn(ppn))], &[1], Oob::default(), day(written));
     }
     // Each block once a day.
-    (0..90).for_each(|_| drop(array.read(Ppn(0))));
-    (0..10).for_each(|_| drop(array.read(Ppn(3))));
+    (0..90).for_each(|_| _ = array.read(Ppn(0)));
+    (0..10).for_each(|_| _ = array.read(Ppn(3)));
     let fork = array.clone();
     array.leap(day(100), day(60), Nanos(day(200).0));
     let reads = |array: &MemoryArray<u64>| [0, 1].map(|block| array.block(BlockAddr(block)).reads);

@@ -499,7 +499,7 @@ mod tests {
         let Protection::Stripes(scheme) = tiny_scheme(&setup) else { panic!("static stripes") };
         let mut buffer = WriteBuffer::new(&setup.buffer, PAGES, Some(&*scheme));
         write(&mut buffer, 0);
-        assert_eq!(buffer.take_touched(), [], "no one asked");
+        assert_eq!(buffer.take_touched(), Vec::<u32>::new(), "no one asked");
         buffer.note_touched();
         let mut saved: BTreeMap<u32, (u64, Tag)> =
             buffer.pages_with_ages().into_iter().map(|(lpn, age, page)| (lpn, (age, *page))).collect();
