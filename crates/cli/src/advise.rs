@@ -91,7 +91,7 @@ struct SpaceOptions {
     #[arg(long, value_name = "KEY=VALUE")]
     fix: Vec<String>,
     /// Lives that are simulated at most; the answer depends on it
-    #[arg(long, value_name = "N", default_value_t = Budget::default().lives, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = Budget::default().lives, value_parser = clap::value_parser!(u32).range(8..=100_000))]
     lives: u32,
     /// Minutes after which no further life begins; the answer then depends on the machine, and says so [default: no limit]
     #[arg(long, value_name = "N")]

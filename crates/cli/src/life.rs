@@ -70,6 +70,9 @@ pub struct LifeOptions {
     /// months at 40 C)
     #[arg(long, value_name = "NAME", default_value = "enterprise", value_parser = class)]
     class: Class,
+    /// Limit on UBER instead of that of the class
+    #[arg(long, value_name = "RATE")]
+    uber: Option<f64>,
     /// A life ends when p99 of reads is above this, such as 500us; the workload is then replayed in time at every age
     #[arg(long, value_name = "TIME")]
     read_p99: Option<String>,
@@ -184,7 +187,7 @@ impl LifeOptions {
             scrub_days: days_of("--scrub", &self.scrub)?,
             represents: self.represents.as_deref().map(|text| bytes_of("--represents", text)).transpose()?,
             tornado: self.tornado,
-            class: self.class,
+            class: Class { uber: self.uber.unwrap_or(self.class.uber), ..self.class },
             read_p99_us: self.read_p99.as_deref().map(|text| micros_of("--read-p99", text)).transpose()?,
             worn: (self.worn_at_rated, self.wear_exponent),
             rates: Rates { dies: self.die_rate, blocks: self.block_rate, rebuild_hours: self.rebuild_hours },

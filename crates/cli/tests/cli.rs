@@ -150,7 +150,7 @@ fn options_override_the_file_and_set_overrides_options() {
     assert_eq!(experiment["capacity"]["size"], "8MiB");
     assert_eq!(document["schemes"].as_array().map(Vec::len), Some(1));
     assert_eq!(document["schemes"][0]["requests"], 4000);
-    assert!(document["notes"].to_string().contains("folded"), "{}", document["notes"]);
+    assert!(document["warnings"].to_string().contains("is larger than"), "{}", document["warnings"]);
 }
 
 #[test]

@@ -35,7 +35,7 @@ flashkeep.waitsPlot = ({ runs, shown, mark, time, cutAt, ofSeeds, notComparable 
   const columns = (width) => (width < 900 || kinds.length < 2 ? 1 : 2);
   const panel = () => 26 * Math.max(1, shown().length) + 74;
   return {
-    id: "waits", title: () => "Latency breakdown",
+    id: "waits", title: () => "Where does latency come from?",
     hint: "Each latency is the sum of named waits, exact to the nanosecond; of work side by side, what ended last counts. To the right: the mean latency." + ofSeeds + notComparable,
     buttons: [["Time instead of share", "waitTime"]],
     height(width) { return 24 + 24 * lines(width) + Math.ceil(kinds.length / columns(width)) * panel(); },

@@ -85,8 +85,9 @@ pub(crate) fn at_load(
         }
         clock.factor = format!("{:.2e}", clock.factor * found / share).parse().expect("a number as printed");
         clock.said = format!(
-            "at recorded times x {}: so that `{name}`, the busiest in runs ahead, is {} busy on average",
+            "at recorded times x {}: `{name}`, the busiest, was {} busy in the last run ahead, and {} was asked for",
             clock.factor,
+            percent(found),
             percent(share)
         );
     }
@@ -132,7 +133,7 @@ pub fn clock(
             open(
                 factor,
                 format!(
-                    "at recorded times x {factor}: so that `{name}`, the busiest, would be {} busy on average",
+                    "at recorded times x {factor}: so that `{name}`, the busiest, would be {} busy on average, by an estimate",
                     percent(share)
                 ),
             )

@@ -93,7 +93,7 @@
     must(curves.length > 0 && curves.every((curve) => curve.step === "end"), "a curve claims answers at times at which there were none");
   }
   function tooltip() {
-    const { card, title, chart } = charts().find(({ title }) => title.includes("Latency breakdown"));
+    const { card, title, chart } = charts().find(({ title }) => title.includes("Where does latency"));
     chart.dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: 0 });
     const tip = card.querySelector(".tip");
     must(tip && tip.textContent.includes("mean latency"), `no tooltip at "${title}"`);

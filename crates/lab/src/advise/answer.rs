@@ -68,7 +68,7 @@ impl Advice {
         out.push_str(&self.rivals());
         out.push_str(&wrapped(&self.would_change()));
         out.push_str(&wrapped(
-            "Not in here: controller, firmware, PLP capacitors (data sheets: 0.44 % of drives a year), read disturb, scrub, what wears out after \
+            "Not in here: controller, firmware, PLP capacitors (data sheets: 0.44 % of drives a year), scrub, what wears out after \
              its years.",
         ));
         out.push_str(&wrapped(&self.looked_at()));
@@ -132,7 +132,7 @@ impl Advice {
     fn new_and_end(&self, design: &Design) -> String {
         let Some(life) = &design.looked.life else { return String::new() };
         let (new, last) = (&life.epochs[0], life.last());
-        let rated = self.space.base.drive.endurance.0;
+        let rated = self.space.rated(&design.at);
         let timed: Vec<_> = life.epochs.iter().filter_map(|epoch| epoch.timed).filter(|timed| timed.read.count > 0).collect();
         let reads = match (timed.first(), timed.last()) {
             (Some(new), Some(end)) => format!(", reads p99 {} -> {}", micros(new.read.p99), micros(end.read.p99)),
@@ -306,10 +306,14 @@ impl Advice {
         let changes: Vec<String> = own.iter().filter_map(said).collect();
         let rest: Vec<String> =
             own.iter().filter(|(_, values)| self.needs.are_met(values)).map(|(corner, _)| corner.words(&self.settings)).collect();
+        let of_time = [Need::ReadP99, Need::ReadP999, Need::WriteP99].iter().any(|need| self.needs.limit(*need).is_some());
+        let apart = if of_time { " Latency was not looked at again there." } else { "" };
         match (changes.is_empty(), rest.is_empty()) {
-            (true, _) => format!("Would change the answer: none of {}.", rest.join(", ")),
-            (false, true) => format!("Would change the answer: {}.", changes.join("; ")),
-            (false, false) => format!("Would change the answer: {}. Changes nothing: {}.", changes.join("; "), rest.join(", ")),
+            (true, _) => format!("Would change the answer: none of {}.{apart}", rest.join(", ")),
+            (false, true) => format!("Would change the answer: {}.{apart}", changes.join("; ")),
+            (false, false) => {
+                format!("Would change the answer: {}. Changes nothing: {}.{apart}", changes.join("; "), rest.join(", "))
+            }
         }
     }
 
@@ -321,7 +325,7 @@ impl Advice {
         let late = if self.is_late { ". Minutes ran out: the same question may get another answer" } else { "" };
         let unseen = if none > 0 { format!(", {none} no further than their bounds") } else { String::new() };
         format!(
-            "Looked at {} designs ({}): {} out by formula, {new} by estimate from new drives, {wear} by wear, {full} in full{unseen}; {} lives{late}.",
+            "Looked at {} designs ({}): {} out by formula or not built, {new} by estimate from new drives, {wear} by wear, {full} in full{unseen}; {} lives{late}.",
             self.points,
             self.space.words(),
             self.out.len(),

@@ -199,7 +199,9 @@ impl<'a> Formulas<'a> {
         let written = self.needs.years * 365.0 * self.needs.dwpd * user;
         let is_counted = planned.drive.slc.mode == SlcMode::Off;
         let pe = if is_counted { (written * waf * CYCLES_SLACK / raw - 1.0).max(0.0) } else { 0.0 };
-        let survives = protection.survives_dies();
+        // A scheme of stages survives none at first, and the promise of its last stage bounds all of them.
+        let is_staged = protection.stripes().is_some_and(|stripes| stripes.life_stage().is_some());
+        let survives = protection.survives_dies().max(u32::from(is_staged));
         let mut values = Values::default();
         values.set(Need::Capacity, f64::from(most) * (1.0 - BAD_BLOCKS) / user);
         values.set(Need::Dies, f64::from(survives));

@@ -178,11 +178,11 @@ impl Corner {
         let dies = |times: f64| Rates { dies: life.rates.dies * times, ..life.rates };
         match self {
             Corner::LessVaried => own.sigma = varied(life.sigma.0.hypot(life.sigma.1) / 2.0),
-            Corner::MoreVaried => own.sigma = varied(0.5),
+            Corner::MoreVaried => own.sigma = varied((1.7 * life.sigma.0.hypot(life.sigma.1)).max(0.5)),
             Corner::FewerDies => own.rates = dies(0.5),
             Corner::MoreDies => own.rates = dies(1.8),
-            Corner::Hotter => own.celsius.0 = 55.0,
-            Corner::WeakBlocks => own.worn.0 = 0.02,
+            Corner::Hotter => own.celsius.0 += 15.0,
+            Corner::WeakBlocks => own.worn.0 = (4.0 * life.worn.0).min(0.5),
         }
         own
     }
@@ -373,6 +373,11 @@ fn prepared(
     if let Some(need) = of_reads.filter(|_| workload.facts().reads == 0) {
         let text = "the workload reads nothing; valid is one with reads, such as generate.read_fraction=0.5";
         return Err(Problem::new(format!("--{}", need.key()), text));
+    }
+    let of_time = [Need::ReadP99, Need::ReadP999, Need::WriteP99].into_iter().find(|need| needs.limit(*need).is_some());
+    if let Some(need) = of_time.filter(|_| settings.timed == 0) {
+        let text = format!("found 0, and --{} needs lives in time; valid are numbers from 1 on", need.key());
+        return Err(Problem::new("--timed", text));
     }
     workload.check_space(experiment)?;
     let mut base = space::settled(experiment, &workload)?;

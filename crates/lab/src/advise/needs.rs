@@ -249,6 +249,9 @@ impl Needs {
         };
         add(Need::Capacity, 1.0, (1.0, 1.0))?;
         let dies = given.dies.unwrap_or(u32::from(class.name == "enterprise"));
+        if dies > 8 {
+            return Err(Problem::new("--dies", format!("found {dies}, valid are 0 to 8")));
+        }
         if dies > 0 {
             add(Need::Dies, f64::from(dies), (1.0, 8.0))?;
         }

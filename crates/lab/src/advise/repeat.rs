@@ -70,6 +70,10 @@ impl Advice {
             "--class {} --dwpd {} --years {} --epochs {} --timed {}",
             self.needs.class.name, settings.dwpd, self.needs.years, settings.epochs, settings.timed
         ));
+        let of_class = crate::life::CLASSES.iter().find(|class| class.name == self.needs.class.name);
+        if of_class.is_none_or(|class| class.uber != settings.class.uber) {
+            words.push(format!("--uber {:e}", settings.class.uber));
+        }
         words.push(format!("--refresh {}", self.space.value(at, &Key::Refresh)));
         words.extend(model_options(&settings));
         Ok(words.join(" "))

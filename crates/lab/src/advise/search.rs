@@ -292,11 +292,16 @@ impl Search<'_> {
 
     /// Figures of a life; capacity is by formula.
     fn values_of(&self, index: usize, life: &SchemeLife) -> Values {
-        let rated = f64::from(self.space.base.drive.endurance.0);
+        let rated = self.rated(index);
         let bound = &self.open[index].bound;
         let mut values = measured(life, self.needs, rated, &self.settings.rates, bound.survives);
         bound.values.get(Need::Capacity).into_iter().for_each(|value| values.set(Need::Capacity, value));
         values
+    }
+
+    /// P/E cycles that the flash of a design is rated for.
+    fn rated(&self, index: usize) -> f64 {
+        f64::from(self.space.rated(&self.open[index].at))
     }
 
     /// The best designs under further seeds. One that misses a hard need more than [`MISSES`] times is out, and so is one that another with no
@@ -331,7 +336,9 @@ impl Search<'_> {
             let others = &self.looked[*other].lives;
             let dearer = self.open[one].bound.raw_by_user >= self.open[*other].bound.raw_by_user;
             let worse = |need: Need| {
-                lives.iter().zip(others).all(|((_, a), (_, b))| a.get(need).zip(b.get(need)).is_none_or(|(a, b)| a > b))
+                let of_seed = |seed| others.iter().find(|(other, _)| *other == seed).map(|(_, values)| values);
+                let pairs = lives.iter().filter_map(|(seed, values)| Some((values, of_seed(*seed)?)));
+                pairs.into_iter().all(|(a, b)| a.get(need).zip(b.get(need)).is_none_or(|(a, b)| a > b))
             };
             let meets = others.iter().all(|(_, values)| self.needs.are_met(values));
             *other != one && dearer && meets && lives.len() >= 3 && worse(Need::ReadP99) && worse(Need::Pe)
@@ -348,7 +355,7 @@ impl Search<'_> {
             .map(|(place, index)| {
                 let lives = &self.looked[index].lives;
                 let misses = lives.iter().filter(|(_, values)| !self.needs.are_met(values)).count();
-                (misses > 0, place, index)
+                (misses * 2 > lives.len(), place, index)
             })
             .collect();
         ranked.sort_unstable();
@@ -372,7 +379,7 @@ impl Search<'_> {
 
     /// Values in a corner. Latency, capacity and dies are those of the life in full.
     fn values_in(&self, index: usize, life: &SchemeLife, corner: Corner) -> Values {
-        let rated = f64::from(self.space.base.drive.endurance.0);
+        let rated = self.rated(index);
         let rates = corner.settings(self.settings).rates;
         let mut values = measured(life, self.needs, rated, &rates, self.open[index].bound.survives);
         for need in [Need::Capacity, Need::ReadP99, Need::ReadP999, Need::WriteP99] {
@@ -411,12 +418,20 @@ impl Search<'_> {
         for (wanted, lived, is_late) in found {
             self.is_late |= is_late;
             self.lives -= u32::from(is_late);
+            // A life for which there is no time left says nothing of its design.
+            if is_late {
+                continue;
+            }
             let life = match lived {
                 None => None,
                 Some(Ok(life)) => {
                     self.mismatches +=
                         life.epochs.iter().filter_map(|epoch| epoch.timed).map(|timed| timed.mismatches).sum::<u64>();
                     Some(life)
+                }
+                Some(Err(problem)) if self.out.iter().any(|out| out.at == self.open[wanted.index].at) => {
+                    drop(problem);
+                    None
                 }
                 Some(Err(problem)) => {
                     self.out.push(Out { at: self.open[wanted.index].at.clone(), need: None, reason: problem.message });

@@ -118,6 +118,11 @@ impl Space {
             if !seen.insert(axis.key.name().to_owned()) {
                 return Err(Problem::new(field, "is there twice"));
             }
+            if let Key::Setting(path) = &axis.key
+                && let Some((_, why)) = SHARED.iter().find(|(shared, _)| path.starts_with(shared))
+            {
+                return Err(Problem::new(field, format!("it cannot vary: {why}")));
+            }
             let distinct: BTreeSet<&String> = axis.values.iter().collect();
             if axis.values.iter().any(String::is_empty) || distinct.len() < axis.values.len() {
                 return Err(Problem::new(field, "wanted values, each once, separated by commas"));
@@ -133,6 +138,11 @@ impl Space {
         let space = Self { text: base.to_toml(), base, axes };
         space.check()?;
         Ok(space)
+    }
+
+    /// P/E cycles that the flash of a point is rated for.
+    pub(super) fn rated(&self, at: &Point) -> u32 {
+        self.experiment(at).map_or(self.base.drive.endurance.0, |experiment| experiment.drive.endurance.0)
     }
 
     fn check(&self) -> Result<(), Problem> {
@@ -335,15 +345,41 @@ fn code_of(experiment: &Experiment) -> String {
 }
 
 fn spare_of(text: &str) -> Result<OverProvisioning, Problem> {
-    text.parse().map_err(|message: String| Problem::new("--vary over-provisioning", message))
+    text.parse().map_err(|message: String| Problem::new("axis over-provisioning", message))
 }
+
+/// Settings that no axis may have: those of the question, which all designs share, and those that another axis or option sets.
+const SHARED: [(&str, &str); 14] = [
+    ("trace.", "the workload is that of the question"),
+    ("generate.", "the workload is that of the question"),
+    ("seed", "--seeds says how many seeds are looked at"),
+    ("schemes", "the axis is `scheme`"),
+    ("capacity.", "the user capacity is that of the question; the axis of spare flash is `over-provisioning`"),
+    ("faults.", "a life has faults of its own"),
+    ("age.", "a life begins with a new drive"),
+    ("drive.preset", "--drive names it, and designs share it"),
+    ("drive.geometry.", "designs share the geometry of the drive"),
+    ("drive.timing.unit", "designs share the geometry of the drive"),
+    ("ecc.policy", "the axis is `code`"),
+    ("errors.page_sigma", "corners of the model look at it; --page-sigma sets it"),
+    ("errors.block_sigma", "corners of the model look at it; --block-sigma sets it"),
+    ("errors.celsius", "--celsius sets it"),
+];
+
+/// Days after which a life refreshes data at least and at most.
+const REFRESH_DAYS: (f64, f64) = (0.01, 36_500.0);
 
 /// Days of a value of the refresh axis.
 fn days_of(text: &str) -> Result<Option<f64>, Problem> {
     if text == "none" {
         return Ok(None);
     }
-    Ok(Some(crate::life::micros_of("--vary refresh", text)? / 86_400e6))
+    let days = crate::life::micros_of("axis refresh", text)? / 86_400e6;
+    if !(REFRESH_DAYS.0..=REFRESH_DAYS.1).contains(&days) {
+        let message = format!("found {}, valid are {} to {} days", printable(text), REFRESH_DAYS.0, REFRESH_DAYS.1);
+        return Err(Problem::new("axis refresh", message));
+    }
+    Ok(Some(days))
 }
 
 /// The experiment that all designs share: the user capacity is that of the drive as it is asked for, whatever the over-provisioning of a

@@ -44,7 +44,7 @@ impl Advice {
         facts.extend(axes);
         facts.push(self.looked_at());
         let mut notes = base.left_out.clone();
-        notes.push("Not in the model: controller, firmware and PLP capacitors, read disturb, scrub".into());
+        notes.push("Not in the model: controller, firmware and PLP capacitors, scrub".into());
         Study {
             name: NAME,
             title: format!("Advice for {} on {}", self.workload, base.drive.name),

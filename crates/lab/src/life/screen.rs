@@ -118,9 +118,8 @@ impl Life {
         if let Some(note) = self.note_of_seeds() {
             out.push_str(&wrapped(&note));
         }
-        let mismatches: u64 =
-            self.schemes.iter().flat_map(|one| &one.epochs).filter_map(|e| e.timed).map(|timed| timed.mismatches).sum();
-        let runs = self.schemes.iter().flat_map(|one| &one.epochs).filter(|epoch| epoch.timed.is_some()).count();
+        let timed: Vec<&Timed> = self.timed_runs().collect();
+        let (runs, mismatches) = (timed.len(), timed.iter().map(|timed| timed.mismatches).sum::<u64>());
         let _ = writeln!(out, "verified: every read of {runs} timed runs, {mismatches} mismatches; {}", self.named_seeds());
         out
     }
@@ -151,7 +150,13 @@ impl Life {
     /// Whether every read gave what was written.
     #[must_use]
     pub fn passed(&self) -> bool {
-        self.schemes.iter().flat_map(|one| &one.epochs).filter_map(|epoch| epoch.timed).all(|timed| timed.mismatches == 0)
+        self.timed_runs().all(|timed| timed.mismatches == 0)
+    }
+
+    /// The timed runs under all seeds.
+    fn timed_runs(&self) -> impl Iterator<Item = &Timed> {
+        let lives = (0..self.schemes.len()).flat_map(|scheme| self.of_all_seeds(scheme));
+        lives.flat_map(|one| &one.epochs).filter_map(|epoch| epoch.timed.as_ref())
     }
 
     fn rows(&self) -> Vec<Row> {

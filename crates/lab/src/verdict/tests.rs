@@ -115,7 +115,7 @@ fn schemes_within_the_equivalence_band_share_the_lead() {
     ];
     let verdict = Verdict::judge(schemes);
     assert!(verdict.answer[0].contains("none is shown to be best in mean latency"), "{:?}", verdict.answer);
-    let alike = "Within 3 % of the best: `a` and `b` in mean latency; `b` and `c` in endurance; `a`, `b` and `c` in energy.";
+    let alike = "As good as the best, as far as one run tells: `a` and `b` in mean latency; `b` and `c` in endurance; `a`, `b` and `c` in energy.";
     assert_eq!(verdict.answer[1], alike);
 }
 

@@ -182,8 +182,14 @@ fn winners(several: &[&SchemeVerdict], baseline: Option<&str>, is_shown: &IsShow
     }
     let names: Vec<String> = several.iter().map(|verdict| format!("`{}`", verdict.scheme)).collect();
     if praised.is_empty() {
-        let best = "none is shown to be best in mean latency, endurance or energy";
-        return format!("Among the schemes that survive a die failure ({}), {best}.", names.join(", "));
+        let may_judge = |key: &str| several.iter().all(|verdict| measure(key).1.may_judge(&verdict.costs));
+        let judged: Vec<&str> = PRAISE.iter().filter(|(key, _)| may_judge(key)).map(|(_, praise)| *praise).collect();
+        let (last, others) = judged.split_last().expect("latency is judged of any run");
+        let costs = if others.is_empty() { (*last).to_owned() } else { format!("{} or {last}", others.join(", ")) };
+        return format!(
+            "Among the schemes that survive a die failure ({}), none is shown to be best in {costs}.",
+            names.join(", ")
+        );
     }
     let told: Vec<String> = praised
         .iter()
@@ -213,7 +219,7 @@ fn alike(several: &[&SchemeVerdict], is_shown: &IsShown<'_>) -> Option<String> {
         }
     }
     let told: Vec<String> = told.iter().map(|(leaders, nouns)| format!("{} in {}", listed(leaders), listed(nouns))).collect();
-    (!told.is_empty()).then(|| format!("Within 3 % of the best: {}.", told.join("; ")))
+    (!told.is_empty()).then(|| format!("As good as the best, as far as one run tells: {}.", told.join("; ")))
 }
 
 /// What a scheme costs against the baseline, in brackets.

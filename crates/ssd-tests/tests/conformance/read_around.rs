@@ -37,10 +37,10 @@ fn a_read_of_a_die_that_programs_takes_as_long_as_one_of_an_idle_die() {
         let setup = full("raid5", 1, &[("data_strips", "2"), ("read_around", around)]);
         let Protection::Stripes(scheme) = protection(&setup) else { unreachable!() };
         let dies = |stripe: u32| [0, 1, 2].map(|strip| scheme.die_of(StripeId(stripe), strip).0);
-        // Stripe 5 has its parity on die 0 and data on dies 1 and 2; stripe 4 has data on dies 2 and 3.
-        assert_eq!((dies(5), dies(4)), ([1, 2, 0], [2, 3, 1]));
+        // Stripe 5 has its parity on die 0 and data on dies 1 and 2; stripe 8 has data on dies 2 and 3.
+        assert_eq!((dies(5), dies(8)), ([1, 2, 0], [2, 3, 1]));
         let mut session = Session::new(&setup).unwrap();
-        let result = run(&mut session, &[command(0, WRITE, 11, 1), command(AFTER, HostOp::Read, 8, 1)], Pace::Open);
+        let result = run(&mut session, &[command(0, WRITE, 11, 1), command(AFTER, HostOp::Read, 16, 1)], Pace::Open);
         let read = COMMAND + READ + TRANSFER;
         let left = read + COMMAND + TRANSFER + PROGRAM - AFTER;
         let expected = if around == "off" { left + read } else { read };
