@@ -153,7 +153,7 @@ pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>, is_shown
         .collect();
     if !dominated.is_empty() {
         let how = match seeded {
-            Seeded::Once => " (one seed; differences below 3 %, or within what a run may be off, count as none)",
+            Seeded::Once => " (one seed; differences within 3 % or intervals do not count)",
             Seeded::Often => "",
         };
         answer.push(format!("Dominated in this run{how}: {}.", listed(&dominated)));
