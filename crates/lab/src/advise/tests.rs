@@ -217,7 +217,9 @@ fn a_space_has_each_design_once() {
     assert_eq!(distinct.len(), 5);
     for (axes, field) in [
         (vec![("scheme", "none,none")], "--vary scheme"),
-        (vec![("refresh", "soon")], "--vary refresh"),
+        (vec![("refresh", "soon")], "axis refresh"),
+        (vec![("refresh", "10m")], "axis refresh"),
+        (vec![("generate.read_fraction", "0.1,0.2")], "--vary generate.read_fraction"),
         (vec![("scheme", "none"), ("scheme.ds-raid.sub_stripe", "defer")], "--vary"),
         (vec![("scheme", "raid6")], "schemes"),
         (vec![("gc.choises", "2")], "gc.choises"),
