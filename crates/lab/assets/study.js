@@ -119,7 +119,7 @@
         },
         series: plot.series.map((series, i) => ({
           type: "line", name: series.name, color: series.colour, symbol: series.published ? "diamond" : "circle",
-          symbolSize: series.published ? 15 : 6, showSymbol: Boolean(series.dots || series.published), z: series.published ? 3 : 2,
+          symbolSize: series.published ? 15 : 6, showSymbol: Boolean(series.dots || series.published || series.points.length <= 12), z: series.published ? 3 : 2,
           lineStyle: { width: series.published ? 0 : 2, type: DASHES[i % DASHES.length] }, data: series.points.map(([a, b]) => [places[0](a), places[1](b), a, b]),
           ...(i === 0 && marks.length ? {
             markLine: { silent: true, symbol: "none", precision: 15, lineStyle: { color: colour("text"), type: "dashed", width: 1, opacity: .6 }, data: marks },

@@ -284,6 +284,10 @@ const ONCE_BROKEN_BEYOND_PROMISE: &[u64] = &[1_011, 1_553, 722, 3_276, 2_054, 20
 const ONCE_BROKEN_SLC: &[(u64, u64, &[&str])] =
     &[(42, 175_029, &["da-raid5"]), (32, 109_736, &["none", "raid5", "ppc", "da-raid5", "ds-raid"]), (880_006, 247_275, &[])];
 
+/// Narrow stripes and dies that are replaced while others are dead: a lost strip joined one that had no room at home, and two strips were to
+/// change places on full dies, so that a later loss took a page.
+const ONCE_BROKEN_REPLACED: &[(u64, u64)] = &[(992_006, 116_231), (993_001, 30_877), (993_001, 37_940), (993_001, 55_612)];
+
 /// Of rows and block groups: cuts in a row, some of which took the sums, left no unit free, and the collector moved a full group for which
 /// there was no room, beside one that only had to be erased.
 const ONCE_BROKEN_WITHOUT_FREE_UNIT: &[(u64, u64, &[&str], bool)] =
@@ -308,6 +312,10 @@ fn scenarios_that_once_broke_a_rule_do_not_any_more() {
         let schemes: Vec<String> = schemes.iter().map(|&name| name.into()).collect();
         let scope = Scope::drawn("slc", seed, &schemes, &[], false).unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!(scope.replay(number).1.broken(), None, "SLC cache, seed {seed}, scenario {number}");
+    }
+    for &(seed, number) in ONCE_BROKEN_REPLACED {
+        let scope = Scope::drawn("replaced", seed, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
+        assert_eq!(scope.replay(number).1.broken(), None, "dies replaced, seed {seed}, scenario {number}");
     }
     let two = ["da-raid5".to_owned(), "ppc".to_owned()];
     let two = Scope::apart(888_002, &two, &[], false).unwrap_or_else(|problem| panic!("{problem}"));

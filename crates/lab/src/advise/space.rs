@@ -319,7 +319,7 @@ impl Space {
             let value = &axis.values[value];
             match &axis.key {
                 Key::Scheme => {}
-                Key::OverProvisioning => words.push(format!("{value} spare")),
+                Key::OverProvisioning => words.push(format!("{value} over-provisioning")),
                 Key::Code => words.push(value.replace(":rate=", " ")),
                 Key::Refresh if value == "none" => words.push("no refresh".into()),
                 Key::Refresh => words.push(format!("refresh {value}")),
@@ -354,7 +354,7 @@ const SHARED: [(&str, &str); 14] = [
     ("generate.", "the workload is that of the question"),
     ("seed", "--seeds says how many seeds are looked at"),
     ("schemes", "the axis is `scheme`"),
-    ("capacity.", "the user capacity is that of the question; the axis of spare flash is `over-provisioning`"),
+    ("capacity.", "the user capacity is that of the question; its axis is `over-provisioning`"),
     ("faults.", "a life has faults of its own"),
     ("age.", "a life begins with a new drive"),
     ("drive.preset", "--drive names it, and designs share it"),
