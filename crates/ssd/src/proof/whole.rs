@@ -90,12 +90,11 @@ impl<P: SessionPayload> Drive<P> {
     /// Whether nothing waits to be rebuilt, and all that is written from now on has redundancy.
     fn is_rebuilt(&self) -> bool {
         let (core, stripes) = (&self.core, &self.writer.stripes);
-        let has_homes = |stripe| (0..=stripes.data_strips()).all(|strip| stripes.home_of(core, stripe, strip).is_some());
         let has_redundancy = match self.writer.facts().rebuilt_by {
             RebuiltBy::Nothing => false,
             // A partial parity and a stored one bring back two strips of one die; a commit leaves one parity for both.
             RebuiltBy::Stripes => {
-                let all_have_homes = || (0..self.stripe_count()).map(StripeId).all(has_homes);
+                let all_have_homes = || (0..self.stripe_count()).map(StripeId).all(|stripe| self.has_homes(stripe));
                 let any_away = || (0..self.stripe_count()).map(StripeId).any(|stripe| self.has_strips_away(stripe));
                 let is_placed = || all_have_homes() && self.two_strips_on_a_die(|_| true).is_none() && !any_away();
                 stripes.scheme().survives_dies() > 0 && is_placed()
@@ -122,11 +121,14 @@ impl<P: SessionPayload> Drive<P> {
         if self.writer.stripe_scheme().is_none() || self.core.grown_bad > 0 {
             return None;
         }
-        let has_homes = |stripe: StripeId| {
-            let stripes = &self.writer.stripes;
-            (0..=stripes.data_strips()).all(|strip| stripes.home_of(&self.core, stripe, strip).is_some())
-        };
-        self.two_strips_on_a_die(has_homes).map(|(stripe, die)| format!("two strips of {stripe} lie on {die}"))
+        let doubled = self.two_strips_on_a_die(|stripe| self.has_homes(stripe));
+        doubled.map(|(stripe, die)| format!("two strips of {stripe} lie on {die}"))
+    }
+
+    /// Whether there is a die for every strip of the stripe.
+    fn has_homes(&self, stripe: StripeId) -> bool {
+        let stripes = &self.writer.stripes;
+        (0..=stripes.data_strips()).all(|strip| stripes.home_of(&self.core, stripe, strip).is_some())
     }
 
     /// The first of these static stripes with two strips on one die that answers, and the die.

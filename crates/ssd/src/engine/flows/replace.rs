@@ -126,19 +126,14 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     /// Whether another strip of the stripe lies on the die of this one, where a die was ever replaced: that strip is still to be copied home,
-    /// or has no home after the dies died in another order. Then this strip stays where it is, or lost, because two strips of a stripe on
-    /// one die survive no loss of it.
+    /// or has no home. Then this strip stays where it is, or lost, because two strips of a stripe on one die survive no loss of it.
     pub(crate) fn is_home_taken(&self, stripe: StripeId, strip: u32) -> bool {
         if self.core.device.losses.spares().is_empty() {
             return false;
         }
-        let home = self.home_of(stripe, strip);
-        let is_there = |other: u32| match self.place_of_strip(stripe, other) {
-            place if self.core.is_lost_place(place) => false,
-            Place::At(slot) => Some(self.core.device.grid.die_of(self.core.device.grid.page_of(slot).0)) == home,
-            Place::Unmapped | Place::Missing => false,
-        };
-        (0..=self.stripe_scheme().data_strips()).any(|other| other != strip && is_there(other))
+        let Some(home) = self.home_of(stripe, strip) else { return false };
+        let lies_on = |other| self.writer.stripes.die_of_strip(&self.core, stripe, other);
+        (0..=self.stripe_scheme().data_strips()).any(|other| other != strip && lies_on(other) == Some(home))
     }
 
     /// A rebuild has ended: if it left nothing undone, dies that were replaced are like any other. A strip that was on its way to another

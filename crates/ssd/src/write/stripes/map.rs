@@ -72,11 +72,7 @@ impl<P: HostPayload> Stripes<P> {
         if !core.device.is_dead(own(strip)) {
             return Some(own(strip));
         }
-        let lies_on = |strip| match self.place_of_strip(core, stripe, strip) {
-            place if core.is_lost_place(place) => None,
-            Place::At(slot) => Some(core.device.grid.die_of(core.device.grid.page_of(slot).0)),
-            Place::Unmapped | Place::Missing => None,
-        };
+        let lies_on = |strip| self.die_of_strip(core, stripe, strip);
         // Strips whose die is dead choose one after the other: first those that lie somewhere.
         let mut taken: Vec<DieId> = (0..width).map(own).filter(|die| !core.device.is_dead(*die)).collect();
         let (lying, lost): (Vec<u32>, Vec<u32>) =
@@ -104,11 +100,16 @@ impl<P: HostPayload> Stripes<P> {
 
     /// The dies that hold strips of the stripe which can be read, parity among them, once for each strip.
     pub fn dies_of_strips<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> impl Iterator<Item = DieId> {
-        let place = move |strip| self.place_of_strip(core, stripe, strip);
-        (0..=self.data_strips()).map(place).filter(|place| !core.is_lost_place(*place)).filter_map(|place| match place {
+        (0..=self.data_strips()).filter_map(move |strip| self.die_of_strip(core, stripe, strip))
+    }
+
+    /// The die that holds the strip, if it can be read.
+    pub fn die_of_strip<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32) -> Option<DieId> {
+        match self.place_of_strip(core, stripe, strip) {
+            place if core.is_lost_place(place) => None,
             Place::At(slot) => Some(core.device.grid.die_of(core.device.grid.page_of(slot).0)),
             Place::Unmapped | Place::Missing => None,
-        })
+        }
     }
 
     /// Whether the strip exists and no living die holds it.
