@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
-/// Standard output. A reader that goes away (`| head`) ends the program without a word.
+/// Standard output that ends the program, without an error, when the program that reads it ends (`| head`).
 struct Quiet<W: Write>(W);
 
 impl<W: Write> Write for Quiet<W> {
@@ -37,13 +37,12 @@ pub fn run(options: &ConvertOptions) -> Result<ExitCode, Problem> {
     }
     let line = progress::Ticker::new("requests written");
     let mut out: Box<dyn Write> = match &options.out {
-        None => Box::new(Quiet(BufWriter::new(std::io::stdout().lock()))),
-        Some(path) if path.as_os_str() == "-" => Box::new(Quiet(BufWriter::new(std::io::stdout().lock()))),
-        Some(path) => {
+        Some(path) if path.as_os_str() != "-" => {
             let file = OpenOptions::new().write(true).create_new(true).open(path);
             let file = file.map_err(|error| Problem::new("--out", format!("{} cannot be written: {error}", path.display())))?;
             Box::new(BufWriter::new(file))
         }
+        _ => Box::new(Quiet(BufWriter::new(std::io::stdout().lock()))),
     };
     let converted = lab::convert(&experiment, &options.to, &mut out, &|count| line.set(count));
     line.clear();

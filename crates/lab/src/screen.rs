@@ -53,15 +53,28 @@ impl<'a> Screen<'a> {
 
     /// A figure, with its ratio to that of the baseline.
     fn figure(&mut self, label: &str, quantity: Quantity, of: impl Fn(&Outcome) -> Option<f64>) {
+        self.judged(label, quantity, |_| true, of);
+    }
+
+    /// The same of a figure that is marked where nothing may be concluded from it.
+    fn judged(
+        &mut self,
+        label: &str,
+        quantity: Quantity,
+        may_judge: impl Fn(&SchemeVerdict) -> bool,
+        of: impl Fn(&Outcome) -> Option<f64>,
+    ) {
         let mean = |values: &Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
         let base = self.baseline.and_then(|baseline| self.values(baseline, &of)).as_ref().map(mean);
         let cell = |scheme: usize| {
             let Some(values) = self.values(scheme, &of) else { return "-".to_owned() };
             let shown = quantity.show_runs(&values);
-            let is_comparable = self.comparison.verdict.schemes.get(scheme).is_some_and(SchemeVerdict::is_comparable);
+            let verdict = self.comparison.verdict.schemes.get(scheme);
+            let is_comparable = verdict.is_some_and(SchemeVerdict::is_comparable);
+            let is_judged = verdict.is_none_or(&may_judge);
             match base.filter(|base| *base > 0.0 && is_comparable && Some(scheme) != self.baseline) {
-                Some(base) => format!("{shown}  {:>6}", times(mean(&values) / base)),
-                None if Some(scheme) == self.baseline => shown,
+                Some(base) => format!("{shown}  {:>6}{}", times(mean(&values) / base), if is_judged { "" } else { " !" }),
+                None if Some(scheme) == self.baseline && is_judged => shown,
                 None => format!("{shown} !"),
             }
         };
@@ -129,15 +142,9 @@ impl<'a> Screen<'a> {
             });
         }
         self.figure("die utilisation", Quantity::Share, |o| Some(o.result.flash.die_utilisation));
-        self.figure("flash power, mW", Quantity::Plain, |o| {
+        self.judged("flash power, mW", Quantity::Plain, bears, |o| {
             Some(1e3 * o.energy_j() / o.result.flash.rested_s).filter(|power| power.is_finite())
         });
-        let last = self.rows.last_mut().expect("a row was added");
-        for (cell, one) in last.cells.iter_mut().zip(&self.comparison.verdict.schemes) {
-            if one.costs.unborne && !cell.ends_with('!') {
-                cell.push_str(" !");
-            }
-        }
     }
 
     fn waits(&mut self) {

@@ -231,7 +231,8 @@ impl Advice {
         left_aligned_last(rows)
     }
 
-    /// Of each family the design next to the needs that is cheaper than the chosen one, those that were looked at most closely first.
+    /// Designs that cost less than the chosen one and break a need: from each family the one that comes closest to the needs. Designs that were
+    /// looked at most closely come first.
     fn cheaper(&self) -> Vec<&Design> {
         let chosen = self.chosen();
         let most = chosen.map_or(f64::INFINITY, |index| self.designs[index].bound.raw_by_user);
@@ -306,7 +307,7 @@ impl Advice {
         let changes: Vec<String> = own.iter().filter_map(said).collect();
         let rest: Vec<String> =
             own.iter().filter(|(_, values)| self.needs.are_met(values)).map(|(corner, _)| corner.words(&self.settings)).collect();
-        let of_time = [Need::ReadP99, Need::ReadP999, Need::WriteP99].iter().any(|need| self.needs.limit(*need).is_some());
+        let of_time = Need::OF_TIME.iter().any(|need| self.needs.limit(*need).is_some());
         let apart = if of_time { " Latency was not looked at again there." } else { "" };
         match (changes.is_empty(), rest.is_empty()) {
             (true, _) => format!("Would change the answer: none of {}.{apart}", rest.join(", ")),

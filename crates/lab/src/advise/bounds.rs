@@ -47,7 +47,7 @@ fn pages_of(command: &HostCommand, slot: u64, slots: u32) -> std::ops::Range<u32
 }
 
 impl Traffic {
-    /// Of a workload on a drive whose buffers hold `buffer` logical pages.
+    /// The traffic of a workload on a drive whose buffers hold `buffer` logical pages.
     ///
     /// In a stretch of writes to d distinct pages any buffer can keep `buffer` of them at the end; the others went to flash. The sum over
     /// stretches is a bound for each length of stretch, and the largest counts.
@@ -74,7 +74,7 @@ impl Traffic {
     }
 }
 
-/// A pass, counted in stretches of so many page writes.
+/// Counts of one pass of the workload, which is cut into stretches of `length` page writes.
 struct Counted {
     buffer: u64,
     length: u64,

@@ -35,7 +35,7 @@ pub(super) struct PageCode {
     layout: Layout,
     strongest: Capability,
     stage: Stage,
-    /// Whether a read is tried with other references.
+    /// Whether read retry moves the read reference voltages.
     moves_references: bool,
     pages: u32,
     odds: BTreeMap<(u64, u64), (f64, f64)>,

@@ -96,7 +96,7 @@ pub struct Heard {
     pub stage: Stage,
     /// Designs or lives of it that are done.
     pub done: usize,
-    /// Of so many.
+    /// Designs or lives that the step has.
     pub total: usize,
     /// Lives so far in all.
     pub lives: u32,
@@ -374,7 +374,7 @@ fn prepared(
         let text = "the workload reads nothing; valid is one with reads, such as generate.read_fraction=0.5";
         return Err(Problem::new(format!("--{}", need.key()), text));
     }
-    let of_time = [Need::ReadP99, Need::ReadP999, Need::WriteP99].into_iter().find(|need| needs.limit(*need).is_some());
+    let of_time = Need::OF_TIME.into_iter().find(|need| needs.limit(*need).is_some());
     if let Some(need) = of_time.filter(|_| settings.timed == 0) {
         let text = format!("found 0, and --{} needs lives in time; valid are numbers from 1 on", need.key());
         return Err(Problem::new("--timed", text));

@@ -2,7 +2,7 @@
 
 use crate::document::Document;
 use crate::input_file::read_settings;
-use crate::life::{CLASSES, Class, micros_of, probability};
+use crate::life::{Class, micros_of, probability};
 use crate::problem::Problem;
 use crate::quantity::{micros, percent, short};
 use serde::Deserialize;
@@ -54,6 +54,9 @@ impl Need {
         Need::WriteP99,
     ];
 
+    /// Those that only lives in time measure.
+    pub const OF_TIME: [Need; 3] = [Need::ReadP99, Need::ReadP999, Need::WriteP99];
+
     /// Its name in files, options and tables of data.
     #[must_use]
     pub fn key(self) -> &'static str {
@@ -88,7 +91,7 @@ impl Need {
         }
     }
 
-    /// Whether a value must be at least the limit; else at most.
+    /// True if the limit is a minimum, else it is a maximum.
     #[must_use]
     pub fn is_least(self) -> bool {
         matches!(self, Need::Capacity | Need::Dies | Need::Years)
@@ -232,9 +235,7 @@ impl Needs {
     /// An unknown class or need, or a number out of its bounds.
     pub fn of(given: &Given) -> Result<Self, Problem> {
         let name = given.class.as_deref().unwrap_or("enterprise");
-        let known = CLASSES.map(|class| class.name);
-        let class = CLASSES.into_iter().find(|class| class.name == name);
-        let class = class.ok_or_else(|| Problem::unknown("--class", "class", name, &known))?;
+        let class = Class::named("--class", name)?;
         let class = Class { uber: given.uber.unwrap_or(class.uber), ..class };
         let (years, dwpd) = (given.years.unwrap_or(5.0), given.dwpd.unwrap_or(1.0));
         let soft: Vec<Need> = given.soft.iter().flatten().map(|name| Need::find("--soft", name)).collect::<Result<_, _>>()?;
@@ -249,19 +250,15 @@ impl Needs {
         };
         add(Need::Capacity, 1.0, (1.0, 1.0))?;
         let dies = given.dies.unwrap_or(u32::from(class.name == "enterprise"));
-        if dies > 8 {
-            return Err(Problem::new("--dies", format!("found {dies}, valid are 0 to 8")));
-        }
         if dies > 0 {
-            add(Need::Dies, f64::from(dies), (1.0, 8.0))?;
+            add(Need::Dies, f64::from(dies), (0.0, 8.0))?;
         }
         add(Need::Years, years, (0.1, 20.0))?;
         add(Need::Pe, given.pe.unwrap_or(1.0), (0.01, 10.0))?;
         add(Need::Uber, class.uber, (1e-30, 1e-6))?;
         add(Need::Retention, class.uber, (1e-30, 1e-6))?;
         add(Need::Loss, given.loss.unwrap_or(FFR), (1e-20, 1.0))?;
-        let times = [(Need::ReadP99, &given.read_p99), (Need::ReadP999, &given.read_p999), (Need::WriteP99, &given.write_p99)];
-        for (need, text) in times {
+        for (need, text) in Need::OF_TIME.into_iter().zip([&given.read_p99, &given.read_p999, &given.write_p99]) {
             if let Some(text) = text {
                 add(need, micros_of(&format!("--{}", need.key()), text)?, (1.0, 1e9))?;
             }
@@ -285,7 +282,7 @@ impl Needs {
         self.limits.iter().filter_map(broken).collect()
     }
 
-    /// Whether no hard limit is broken, as far as it is known.
+    /// True if no known value breaks a hard limit; a value that is not known breaks none.
     #[must_use]
     pub fn are_met(&self, values: &Values) -> bool {
         self.broken(values).iter().all(|(limit, _)| !limit.is_hard)

@@ -3,7 +3,7 @@
 use super::search::life_settings;
 use super::{Advice, Key, Stage};
 use crate::experiment::{EccSpec, Experiment, Overrides};
-use crate::life::LifeSettings;
+use crate::life::{Class, LifeSettings};
 use crate::problem::{Problem, quoted};
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ impl Advice {
             set.push("trace.addresses=compact".into());
         }
         set.push(format!("capacity.over_provisioning={}", experiment.capacity.over_provisioning));
-        if experiment.ecc != base_ecc(base) || asked.options.iter().any(|(_, path, _)| path == "ecc.policy") {
+        if experiment.ecc != base.ecc || asked.options.iter().any(|(_, path, _)| path == "ecc.policy") {
             options.retain(|(_, path, _)| path != "ecc.policy");
             set.extend(ecc_settings(&experiment.ecc));
         }
@@ -70,18 +70,13 @@ impl Advice {
             "--class {} --dwpd {} --years {} --epochs {} --timed {}",
             self.needs.class.name, settings.dwpd, self.needs.years, settings.epochs, settings.timed
         ));
-        let of_class = crate::life::CLASSES.iter().find(|class| class.name == self.needs.class.name);
-        if of_class.is_none_or(|class| class.uber != settings.class.uber) {
+        if Class::named("--class", self.needs.class.name)?.uber != settings.class.uber {
             words.push(format!("--uber {:e}", settings.class.uber));
         }
         words.push(format!("--refresh {}", self.space.value(at, &Key::Refresh)));
         words.extend(model_options(&settings));
         Ok(words.join(" "))
     }
-}
-
-fn base_ecc(base: &Experiment) -> EccSpec {
-    base.ecc.clone()
 }
 
 /// Settings of a page code that differ from the default, as `--set` takes them.

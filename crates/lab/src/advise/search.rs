@@ -135,9 +135,12 @@ impl Search<'_> {
             }
             let wanted = due.iter().map(|&(family, at)| self.first_of(&spans[family].0[at])).collect();
             let found = self.live(wanted)?;
-            for ((family, at), (wanted, life)) in due.into_iter().zip(found) {
-                let class = spans[family].0[at].clone();
-                let does = life.is_some_and(|life| self.note_new(&class, wanted.index, &life));
+            // Lives for which no time was left are missing from what was found.
+            for (Wanted { index, .. }, life) in found {
+                let class = self.space.wear_class(&self.open[index].at);
+                let due = due.iter().find(|&&(family, at)| spans[family].0[at] == class);
+                let &(family, at) = due.expect("each life is of a class that was due");
+                let does = life.is_some_and(|life| self.note_new(&class, index, &life));
                 let (classes, low, high) = &mut spans[family];
                 match (does, high.is_none()) {
                     (true, _) => *high = Some(at),
@@ -236,7 +239,7 @@ impl Search<'_> {
         for index in fresh {
             let (class, family) = (self.space.wear_class(&self.open[index].at), self.space.family(&self.open[index].at));
             let meets = self.needs.are_met(&self.looked[index].values);
-            // Of a family that breaks needs by its estimate, one design shows by how much.
+            // One design of a family that breaks needs by its estimate shows by how much.
             let is_wanted =
                 if meets { of_family.get(&family).is_none_or(|n| *n < of_a_family) } else { !begun.contains(&family) };
             if due.len() < left && is_wanted && of_class.get(&class).is_none_or(|n| *n < OF_A_CLASS) {
@@ -249,7 +252,7 @@ impl Search<'_> {
         due
     }
 
-    /// Lives in full, best first, of each family one before any has two; until so many are there or there are no more.
+    /// Simulates lives in full, best designs first: one of each family before a second one of any, up to the number of finalists.
     pub fn full(&mut self) -> Result<(), Problem> {
         let taken = self.looked.iter().filter(|looked| looked.level >= Level::Full).count();
         let left = (self.budget.finalists as usize).saturating_sub(taken).min(self.allotted(SHARES[2]));
@@ -382,7 +385,7 @@ impl Search<'_> {
         let rated = self.rated(index);
         let rates = corner.settings(self.settings).rates;
         let mut values = measured(life, self.needs, rated, &rates, self.open[index].bound.survives);
-        for need in [Need::Capacity, Need::ReadP99, Need::ReadP999, Need::WriteP99] {
+        for need in [Need::Capacity].into_iter().chain(Need::OF_TIME) {
             self.looked[index].values.get(need).into_iter().for_each(|value| values.set(need, value));
         }
         values
@@ -429,12 +432,11 @@ impl Search<'_> {
                         life.epochs.iter().filter_map(|epoch| epoch.timed).map(|timed| timed.mismatches).sum::<u64>();
                     Some(life)
                 }
-                Some(Err(problem)) if self.out.iter().any(|out| out.at == self.open[wanted.index].at) => {
-                    drop(problem);
-                    None
-                }
                 Some(Err(problem)) => {
-                    self.out.push(Out { at: self.open[wanted.index].at.clone(), need: None, reason: problem.message });
+                    let at = &self.open[wanted.index].at;
+                    if self.out.iter().all(|out| out.at != *at) {
+                        self.out.push(Out { at: at.clone(), need: None, reason: problem.message });
+                    }
                     None
                 }
             };

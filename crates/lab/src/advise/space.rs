@@ -64,7 +64,8 @@ impl Key {
         }
     }
 
-    /// Whether programs and erases depend on it; else only odds, and the writes of refresh, which are a formula.
+    /// True if the axis changes how often flash is programmed and erased in the map. Other axes change the odds of bit errors, and the writes of
+    /// refresh, which a formula adds.
     fn is_wear(&self) -> bool {
         match self {
             Key::Scheme | Key::OverProvisioning => true,
@@ -116,7 +117,7 @@ impl Space {
             let axis = Axis { key: Key::of(name.trim()), values: values.split(',').map(|v| v.trim().to_owned()).collect() };
             let field = format!("--vary {}", printable(name));
             if !seen.insert(axis.key.name().to_owned()) {
-                return Err(Problem::new(field, "is there twice"));
+                return Err(Problem::new(field, "found this axis twice, valid is once in `--vary` and `--fix` together"));
             }
             if let Key::Setting(path) = &axis.key
                 && let Some((_, why)) = SHARED.iter().find(|(shared, _)| path.starts_with(shared))

@@ -1,6 +1,6 @@
 //! Settings of lives by the names of the options of `flashkeep life`, for programs that have them as texts.
 
-use super::settings::{CLASSES, LifeSettings, bytes_of, days_of, micros_of};
+use super::settings::{Class, LifeSettings, bytes_of, days_of, micros_of};
 use crate::problem::Problem;
 
 /// An option: its name, and how its text is read.
@@ -28,11 +28,7 @@ const OPTIONS: &[Read] = &[
     ("scrub", |s, o, t| days_of(o, t).map(|value| s.scrub_days = value)),
     ("represents", |s, o, t| bytes_of(o, t).map(|value| s.represents = Some(value))),
     ("tornado", |s, o, t| truth(o, t).map(|value| s.tornado = value)),
-    ("class", |s, o, t| {
-        let known = CLASSES.map(|class| class.name);
-        let class = CLASSES.into_iter().find(|class| class.name == t);
-        class.map(|class| s.class = class).ok_or_else(|| Problem::unknown(o, "class", t, &known))
-    }),
+    ("class", |s, o, t| Class::named(o, t).map(|class| s.class = class)),
     ("read-p99", |s, o, t| micros_of(o, t).map(|value| s.read_p99_us = Some(value))),
     ("worn-at-rated", |s, o, t| number(o, t).map(|value| s.worn.0 = value)),
     ("wear-exponent", |s, o, t| number(o, t).map(|value| s.worn.1 = value)),
@@ -65,6 +61,7 @@ impl LifeSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::life::CLASSES;
 
     #[test]
     fn options_are_those_of_the_command_line() {

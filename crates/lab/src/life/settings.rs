@@ -24,6 +24,17 @@ pub const CLASSES: [Class; 2] = [
     Class { name: "enterprise", uber: 1e-16, off_hours: 2190.0, off_celsius: 40.0 },
 ];
 
+impl Class {
+    /// The class of this name.
+    ///
+    /// # Errors
+    /// An unknown name, which stands in `field`.
+    pub fn named(field: &str, name: &str) -> Result<Self, Problem> {
+        let known = CLASSES.map(|class| class.name);
+        CLASSES.into_iter().find(|class| class.name == name).ok_or_else(|| Problem::unknown(field, "class", name, &known))
+    }
+}
+
 /// What a life depends on beside the experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LifeSettings {

@@ -165,12 +165,11 @@ pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>, is_shown
 fn winners(several: &[&SchemeVerdict], baseline: Option<&str>, is_shown: &IsShown<'_>) -> String {
     const PRAISE: [(&str, &str); 3] = [("latency_us_mean", "mean latency"), ("tbw_tb", "endurance"), ("energy_j", "energy")];
     let mut praised: Vec<(&SchemeVerdict, Vec<&str>)> = Vec::new();
-    for (key, praise) in PRAISE {
+    // The best of some is not the best where others are too short to tell.
+    let is_judged = |(key, _): &(&str, &str)| several.iter().all(|verdict| measure(key).1.may_judge(&verdict.costs));
+    let judged: Vec<(&str, &str)> = PRAISE.into_iter().filter(is_judged).collect();
+    for &(key, praise) in &judged {
         let (_, measure) = measure(key);
-        // The best of some is not the best where others are too short to tell.
-        if several.iter().any(|verdict| !measure.may_judge(&verdict.costs)) {
-            continue;
-        }
         let known: Vec<&&SchemeVerdict> = several.iter().filter(|verdict| (measure.of)(&verdict.costs).is_some()).collect();
         let is_best =
             |one: &&&&SchemeVerdict| known.iter().all(|other| other.scheme == one.scheme || is_shown(one, other, measure));
@@ -182,8 +181,7 @@ fn winners(several: &[&SchemeVerdict], baseline: Option<&str>, is_shown: &IsShow
     }
     let names: Vec<String> = several.iter().map(|verdict| format!("`{}`", verdict.scheme)).collect();
     if praised.is_empty() {
-        let may_judge = |key: &str| several.iter().all(|verdict| measure(key).1.may_judge(&verdict.costs));
-        let judged: Vec<&str> = PRAISE.iter().filter(|(key, _)| may_judge(key)).map(|(_, praise)| *praise).collect();
+        let judged: Vec<&str> = judged.iter().map(|(_, praise)| *praise).collect();
         let (last, others) = judged.split_last().expect("latency is judged of any run");
         let costs = if others.is_empty() { (*last).to_owned() } else { format!("{} or {last}", others.join(", ")) };
         return format!(
