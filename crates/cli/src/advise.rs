@@ -1,10 +1,11 @@
 //! `flashkeep advise`.
 
-use crate::args::{PickOptions, fio_source, threads as threads_of};
+use crate::args::{PickOptions, fio_source, given, threads as threads_of};
+use crate::model::ModelOptions;
 use crate::{CHECK_FAILED, interrupt, note, pretty, print, progress, say, threads, typed};
 use clap::Args;
 use lab::advise::{Budget, Given, Heard, Needs, Stage, advise};
-use lab::life::{CELSIUS, LifeSettings, Rates, SIGMA};
+use lab::life::{CELSIUS, LifeSettings};
 use lab::{Experiment, Overrides, Problem};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -149,24 +150,9 @@ struct BenchOptions {
     /// closed=QUEUE_DEPTH
     #[arg(long, value_name = "HOW")]
     arrival: Option<String>,
-    /// Dies lost, by drive and year
-    #[arg(long, value_name = "RATE", default_value_t = 0.01)]
-    die_rate: f64,
-    /// Single blocks lost, by drive and year
-    #[arg(long, value_name = "RATE", default_value_t = 0.2)]
-    block_rate: f64,
-    /// Hours in which a lost die is rebuilt
-    #[arg(long, value_name = "N", default_value_t = 24.0)]
-    rebuild_hours: f64,
-    /// Variation of the RBER of pages: standard deviation of its logarithm
-    #[arg(long, value_name = "SIGMA", default_value_t = SIGMA.0)]
-    page_sigma: f64,
-    /// The same of blocks
-    #[arg(long, value_name = "SIGMA", default_value_t = SIGMA.1)]
-    block_sigma: f64,
-    /// Temperature of the drive, in degrees Celsius
-    #[arg(long, value_name = "C", default_value_t = CELSIUS)]
-    celsius: f64,
+    /// Failure rates, variation of bit errors, and temperature.
+    #[command(flatten)]
+    model: ModelOptions,
 }
 
 /// Output.
@@ -203,11 +189,10 @@ impl AdviseOptions {
             ("--format", "trace.format", &bench.format),
             ("--columns", "trace.columns", &bench.columns),
         ];
-        let given = named.into_iter().filter_map(|(option, path, value)| Some((option.into(), path.into(), value.clone()?)));
         let source = self.trace.clone().or_else(|| fio_source(&self.fio));
         Overrides {
             trace: source.as_deref().map(lab::path_text),
-            options: given.chain(bench.pick.settings()).collect(),
+            options: given(named).chain(bench.pick.settings()).collect(),
             schemes: None,
             set: bench.set.clone(),
         }
@@ -248,15 +233,8 @@ impl AdviseOptions {
     }
 
     fn model(&self) -> LifeSettings {
-        let bench = &self.bench;
-        LifeSettings {
-            epochs: self.space.epochs,
-            timed: self.space.timed,
-            rates: Rates { dies: bench.die_rate, blocks: bench.block_rate, rebuild_hours: bench.rebuild_hours },
-            sigma: (bench.page_sigma, bench.block_sigma),
-            celsius: (bench.celsius, CELSIUS),
-            ..LifeSettings::default()
-        }
+        let Self { space, bench, .. } = self;
+        LifeSettings { epochs: space.epochs, timed: space.timed, ..bench.model.settings(CELSIUS) }
     }
 
     fn budget(&self) -> Result<Budget, Problem> {

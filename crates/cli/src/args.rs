@@ -271,9 +271,15 @@ impl PickOptions {
         let lists = [("--then", "trace.then", &self.then), ("--beside", "trace.beside", &self.beside)];
         let joined =
             lists.into_iter().flat_map(|(option, path, list)| list.iter().map(move |one| (option, path, lab::path_text(one))));
-        let named = named.into_iter().filter_map(|(option, path, value)| Some((option, path, value.clone()?)));
-        named.chain(joined).map(|(option, path, value)| (option.into(), path.into(), value))
+        given(named).chain(joined.map(|(option, path, value)| (option.into(), path.into(), value)))
     }
+}
+
+/// The settings of those of these options that were given: the option, its path and its value.
+pub fn given<'a>(
+    named: impl IntoIterator<Item = (&'a str, &'a str, &'a Option<String>)>,
+) -> impl Iterator<Item = (String, String, String)> {
+    named.into_iter().filter_map(|(option, path, value)| Some((option.into(), path.into(), value.clone()?)))
 }
 
 /// Options of fio as the name of a workload.
@@ -287,13 +293,10 @@ impl WorkloadOptions {
     #[must_use]
     pub fn overrides(&self) -> lab::Overrides {
         let named = [("--format", "trace.format", &self.format), ("--columns", "trace.columns", &self.columns)];
-        let given = |(option, path, value): (&str, &str, &Option<String>)| {
-            value.as_ref().map(|value| (option.to_owned(), path.to_owned(), value.clone()))
-        };
         let fio = fio_source(&self.fio);
         lab::Overrides {
             trace: self.trace.as_ref().or(self.trace_option.as_ref()).or(fio.as_ref()).map(lab::path_text),
-            options: named.into_iter().filter_map(given).chain(self.pick.settings()).collect(),
+            options: given(named).chain(self.pick.settings()).collect(),
             schemes: None,
             set: self.set.clone(),
         }
@@ -426,12 +429,9 @@ impl Options {
             ("--format", "trace.format", &self.format),
             ("--columns", "trace.columns", &self.columns),
         ];
-        let given = |(option, path, value): (&str, &str, &Option<String>)| {
-            value.as_ref().map(|value| (option.to_owned(), path.to_owned(), value.clone()))
-        };
         lab::Overrides {
             trace: trace.map(lab::path_text),
-            options: named.into_iter().filter_map(given).chain(self.pick.settings()).collect(),
+            options: given(named).chain(self.pick.settings()).collect(),
             schemes: self.schemes.clone(),
             set: self.set.clone(),
         }

@@ -13,6 +13,7 @@ mod inspect;
 mod interrupt;
 mod life;
 mod manual;
+mod model;
 mod progress;
 mod serve;
 mod sweep;

@@ -1,9 +1,10 @@
 //! `flashkeep life`.
 
-use crate::args::{PickOptions, fio_source, threads as threads_of};
+use crate::args::{PickOptions, fio_source, given, threads as threads_of};
+use crate::model::ModelOptions;
 use crate::{CHECK_FAILED, interrupt, pretty, print, progress, say, threads, typed, warn_of_canaries};
 use clap::Args;
-use lab::life::{CELSIUS, CLASSES, Class, LifeSettings, Rates, SIGMA, bytes_of, days_of, life_until, lives, micros_of};
+use lab::life::{CELSIUS, CLASSES, Class, LifeSettings, bytes_of, days_of, life_until, lives, micros_of};
 use lab::{Experiment, Problem};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -100,24 +101,9 @@ pub struct LifeOptions {
     /// Exponent of the Weibull distribution of the cycles at which blocks wear out
     #[arg(long, value_name = "N", default_value_t = 4.0)]
     wear_exponent: f64,
-    /// Dies lost, by drive and year
-    #[arg(long, value_name = "RATE", default_value_t = 0.01)]
-    die_rate: f64,
-    /// Single blocks lost, by drive and year
-    #[arg(long, value_name = "RATE", default_value_t = 0.2)]
-    block_rate: f64,
-    /// Hours in which a lost die is rebuilt
-    #[arg(long, value_name = "N", default_value_t = 24.0)]
-    rebuild_hours: f64,
-    /// Variation of the RBER of pages: standard deviation of its logarithm
-    #[arg(long, value_name = "SIGMA", default_value_t = SIGMA.0)]
-    page_sigma: f64,
-    /// The same of blocks
-    #[arg(long, value_name = "SIGMA", default_value_t = SIGMA.1)]
-    block_sigma: f64,
-    /// Temperature of the drive, in degrees Celsius
-    #[arg(long, value_name = "C", default_value_t = CELSIUS)]
-    celsius: f64,
+    /// Failure rates, variation of bit errors, and temperature.
+    #[command(flatten)]
+    model: ModelOptions,
     /// Temperature that times of the error model are meant at
     #[arg(long, value_name = "C", default_value_t = CELSIUS)]
     reference_celsius: f64,
@@ -166,11 +152,10 @@ impl LifeOptions {
             ("--format", "trace.format", &self.format),
             ("--columns", "trace.columns", &self.columns),
         ];
-        let given = named.into_iter().filter_map(|(option, path, value)| Some((option.into(), path.into(), value.clone()?)));
         let source = self.trace.clone().or_else(|| fio_source(&self.fio));
         Experiment::with(&lab::Overrides {
             trace: source.as_deref().map(lab::path_text),
-            options: given.chain(self.pick.settings()).collect(),
+            options: given(named).chain(self.pick.settings()).collect(),
             schemes: self.schemes.clone(),
             set: self.set.clone(),
         })
@@ -190,9 +175,7 @@ impl LifeOptions {
             class: Class { uber: self.uber.unwrap_or(self.class.uber), ..self.class },
             read_p99_us: self.read_p99.as_deref().map(|text| micros_of("--read-p99", text)).transpose()?,
             worn: (self.worn_at_rated, self.wear_exponent),
-            rates: Rates { dies: self.die_rate, blocks: self.block_rate, rebuild_hours: self.rebuild_hours },
-            sigma: (self.page_sigma, self.block_sigma),
-            celsius: (self.celsius, self.reference_celsius),
+            ..self.model.settings(self.reference_celsius)
         })
     }
 }
