@@ -73,23 +73,21 @@ pub(crate) fn at_load(
     let mut clock = estimate;
     for _ in 0..RUNS_AHEAD {
         let found = busy(&clock)?;
+        let is_reached = (found / share - 1.0).abs() <= LOAD_REACHED;
+        let is_last = is_reached || found <= 0.0;
+        if !is_last {
+            clock.factor = format!("{:.2e}", clock.factor * found / share).parse().expect("a number as printed");
+        }
         clock.said = format!(
-            "at recorded times x {}: `{name}`, the busiest, was {} busy in a run ahead, and {} was asked for",
+            "at recorded times x {}: `{name}`, the busiest, was {} busy in {} ahead, and {} was asked for",
             clock.factor,
             percent(found),
+            if is_last { "a run" } else { "the last run" },
             percent(share)
         );
-        let is_reached = (found / share - 1.0).abs() <= LOAD_REACHED;
-        if is_reached || found <= 0.0 {
+        if is_last {
             break;
         }
-        clock.factor = format!("{:.2e}", clock.factor * found / share).parse().expect("a number as printed");
-        clock.said = format!(
-            "at recorded times x {}: `{name}`, the busiest, was {} busy in the last run ahead, and {} was asked for",
-            clock.factor,
-            percent(found),
-            percent(share)
-        );
     }
     Ok(clock)
 }

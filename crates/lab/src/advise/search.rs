@@ -19,7 +19,7 @@ use crate::compare::{Bench, in_parallel};
 use crate::experiment::Experiment;
 use crate::life::{Class, LifeSettings, SchemeLife, life};
 use crate::problem::Problem;
-use crate::textual::Arrival;
+use crate::textual::{Arrival, Size};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -140,7 +140,7 @@ impl Search<'_> {
                 let class = self.space.wear_class(&self.open[index].at);
                 let due = due.iter().find(|&&(family, at)| spans[family].0[at] == class);
                 let &(family, at) = due.expect("each life is of a class that was due");
-                let does = life.is_some_and(|life| self.note_new(&class, index, &life));
+                let does = life.is_some_and(|life| self.note_new(&class, &life));
                 let (classes, low, high) = &mut spans[family];
                 match (does, high.is_none()) {
                     (true, _) => *high = Some(at),
@@ -160,9 +160,9 @@ impl Search<'_> {
     }
 
     /// Notes what a new drive showed; whether a design of its class may meet its needs.
-    fn note_new(&mut self, class: &Point, index: usize, life: &SchemeLife) -> bool {
+    fn note_new(&mut self, class: &Point, life: &SchemeLife) -> bool {
         let last = life.last();
-        let cold = 1.0 - self.formulas.workload.touched() as f64 / self.user_pages(index);
+        let cold = 1.0 - self.formulas.workload.touched() as f64 / self.user_pages();
         self.new.insert(class.clone(), (last.waf - last.refreshed, cold.clamp(0.0, 1.0)));
         let of_class: Vec<usize> =
             (0..self.open.len()).filter(|&at| self.space.wear_class(&self.open[at].at) == *class).collect();
@@ -172,13 +172,10 @@ impl Search<'_> {
         })
     }
 
-    fn user_pages(&self, index: usize) -> f64 {
-        let open = &self.open[index];
-        let slots = self.space.base.capacity.size;
-        match slots {
-            crate::textual::Size::User(bytes) => bytes.0 as f64 / self.space.base.drive.geometry.slot_size.0 as f64,
-            _ => open.bound.raw_by_user,
-        }
+    /// Logical pages that every design stores.
+    fn user_pages(&self) -> f64 {
+        let Size::User(bytes) = self.space.base.capacity.size else { unreachable!("`space::settled` gives a user capacity") };
+        bytes.0 as f64 / self.space.base.drive.geometry.slot_size.0 as f64
     }
 
     fn estimated(&self, index: usize, class: &Point) -> Result<Values, Problem> {
