@@ -1,15 +1,15 @@
 //! The age of a drive: P/E cycles, reads and bad blocks of its flash (decision D12).
 
 use crate::config::{Age, Setup};
+use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
 use crate::write::Way;
-use device::contents::HostPayload;
 use ftl::LogKind;
 use nand::FlashArray;
 use protect::Protection;
 use vocab::{BlockAddr, Streams};
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Stripes whose blocks have become worn get the parity that asks for.
     pub(crate) fn age_stripes(&mut self) {
         self.tell_worn_strips();
@@ -46,7 +46,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 /// Under schemes that write superblocks the controller numbers the blocks of each die and plane, the good ones first: a
 /// superblock is made of any good block of each die, and bad blocks cost their own space and nothing else. Superblocks
 /// that lack a die are the last ones. Elsewhere blocks have the numbers of the flash.
-pub(crate) fn mark_bad_blocks<P: HostPayload>(
+pub(crate) fn mark_bad_blocks<P: FlashPayload>(
     array: &mut impl FlashArray<P>,
     setup: &Setup,
     protection: &Protection,

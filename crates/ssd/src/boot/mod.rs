@@ -11,24 +11,24 @@ use crate::boot::precondition::{HearHistory, Steady};
 use crate::config::SetupError;
 use crate::config::{BufferKind, Setup};
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::Mounted;
-use device::contents::HostPayload;
-use nand::{FlashArray, Scan};
+use nand::FlashArray;
 use protect::StripeScheme;
 use std::fmt;
 use vocab::{BlockAddr, SimTime, Streams};
 
 /// A drive on its way up, and what its steps work on.
-pub(crate) struct Boot<'a, P: HostPayload, A: FlashArray<P>> {
-    engine: &'a mut Engine<P, A>,
+pub(crate) struct Boot<'a, P: FlashPayload> {
+    engine: &'a mut Engine<P>,
     setup: &'a Setup,
     streams: Streams,
     /// What the write history found.
     steady: Steady,
     /// The controller as the power cut found it, where the process still has it.
-    before: Option<&'a mut Engine<P, A>>,
+    before: Option<&'a mut Engine<P>>,
     /// What outlived the cut beside flash.
     remains: Remains<P>,
     mounted: Mounted,
@@ -37,31 +37,31 @@ pub(crate) struct Boot<'a, P: HostPayload, A: FlashArray<P>> {
 }
 
 /// One step.
-pub(crate) struct Step<'a, P: HostPayload, A: FlashArray<P>> {
+pub(crate) struct Step<'a, P: FlashPayload> {
     name: &'static str,
-    run: fn(&mut Boot<'a, P, A>) -> Result<(), SetupError>,
+    run: fn(&mut Boot<'a, P>) -> Result<(), SetupError>,
 }
 
-impl<P: HostPayload, A: FlashArray<P>> fmt::Debug for Step<'_, P, A> {
+impl<P: FlashPayload> fmt::Debug for Step<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
     }
 }
 
 /// Steps of a drive that was just built over erased flash.
-pub(crate) fn new_drive<'a, P: HostPayload, A: FlashArray<P>>() -> Vec<Step<'a, P, A>> {
+pub(crate) fn new_drive<'a, P: FlashPayload>() -> Vec<Step<'a, P>> {
     let mut steps = written_drive();
     steps.extend(aged_drive());
     steps
 }
 
 /// The first of these: a drive with its write history, which a workload may still add to.
-pub(crate) fn written_drive<'a, P: HostPayload, A: FlashArray<P>>() -> Vec<Step<'a, P, A>> {
+pub(crate) fn written_drive<'a, P: FlashPayload>() -> Vec<Step<'a, P>> {
     vec![Step { name: "room beside bad blocks", run: Boot::check_room }, Step { name: "write history", run: Boot::write_history }]
 }
 
 /// The others: what was written grows old, and the drive is ready.
-pub(crate) fn aged_drive<'a, P: HostPayload, A: FlashArray<P>>() -> Vec<Step<'a, P, A>> {
+pub(crate) fn aged_drive<'a, P: FlashPayload>() -> Vec<Step<'a, P>> {
     vec![
         Step { name: "wear", run: Boot::wear },
         Step { name: "parity that wear asks for", run: Boot::build_parity },
@@ -73,7 +73,7 @@ pub(crate) fn aged_drive<'a, P: HostPayload, A: FlashArray<P>>() -> Vec<Step<'a,
 }
 
 /// Steps of a drive whose power was cut in this process: its flash has a controller that knows nothing yet.
-pub(crate) fn mounted<'a, P: HostPayload, A: Scan<P>>() -> Vec<Step<'a, P, A>> {
+pub(crate) fn mounted<'a, P: FlashPayload>() -> Vec<Step<'a, P>> {
     vec![
         Step { name: "what the host knows", run: Boot::carry_over },
         Step { name: "mount", run: Boot::mount },
@@ -85,7 +85,7 @@ pub(crate) fn mounted<'a, P: HostPayload, A: Scan<P>>() -> Vec<Step<'a, P, A>> {
 }
 
 /// Steps of a drive that another process left in files.
-pub(crate) fn reopened<'a, P: HostPayload, A: Scan<P>>() -> Vec<Step<'a, P, A>> {
+pub(crate) fn reopened<'a, P: FlashPayload>() -> Vec<Step<'a, P>> {
     vec![
         Step { name: "mount", run: Boot::mount },
         Step { name: "page ECC and refresh", run: Boot::restart_ecc },
@@ -105,11 +105,11 @@ pub(crate) struct BroughtUp {
 ///
 /// # Errors
 /// Of the first step that fails.
-pub(crate) fn bring_up<'a, P: HostPayload, A: FlashArray<P>>(
-    engine: &'a mut Engine<P, A>,
+pub(crate) fn bring_up<'a, P: FlashPayload>(
+    engine: &'a mut Engine<P>,
     setup: &'a Setup,
-    (before, remains): (Option<&'a mut Engine<P, A>>, Remains<P>),
-    steps: Vec<Step<'a, P, A>>,
+    (before, remains): (Option<&'a mut Engine<P>>, Remains<P>),
+    steps: Vec<Step<'a, P>>,
     hear: HearHistory<'a>,
 ) -> Result<BroughtUp, SetupError> {
     let streams = Streams::new(setup.seed);
@@ -121,7 +121,7 @@ pub(crate) fn bring_up<'a, P: HostPayload, A: FlashArray<P>>(
     Ok(BroughtUp { steady: boot.steady, mounted: boot.mounted })
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Boot<'_, P, A> {
+impl<P: FlashPayload> Boot<'_, P> {
     /// Refuses a drive whose bad blocks leave too little room.
     fn check_room(&mut self) -> Result<(), SetupError> {
         self.engine.check_room(&self.setup.scheme.name)
@@ -211,7 +211,7 @@ impl<P: HostPayload, A: FlashArray<P>> Boot<'_, P, A> {
     }
 }
 
-impl<P: HostPayload, A: Scan<P>> Boot<'_, P, A> {
+impl<P: FlashPayload> Boot<'_, P> {
     /// Rebuilds what the controller knows from flash and PLP memory.
     fn mount(&mut self) -> Result<(), SetupError> {
         self.mounted = self.engine.mount(std::mem::take(&mut self.remains));
@@ -225,7 +225,7 @@ impl<P: HostPayload, A: Scan<P>> Boot<'_, P, A> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Refuses a drive on which writes of the history still wait for space: the host would find what they were to replace, and its
     /// own writes would not wait for them.
     fn check_history(&self, scheme: &str) -> Result<(), SetupError> {

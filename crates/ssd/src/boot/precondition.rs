@@ -8,13 +8,12 @@
 
 use crate::boot::demand::Demand;
 use crate::config::Precondition;
+use crate::core::flash::FlashPayload;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::engine::Engine;
 use crate::write::ahead::Wanted;
-use device::contents::HostPayload;
 use device::facts::{Folds, RequestKind};
 use ftl::Ftl;
-use nand::FlashArray;
 use vocab::{HostCommand, HostOp, Lpn, SimTime, Stream, Streams};
 
 /// What preconditioning found.
@@ -77,7 +76,7 @@ impl ErasedFlash {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Writes the history; the drive is then at time zero, with all commands completed.
     pub(crate) fn precondition(&mut self, settings: &Precondition, streams: &Streams, hear: HearHistory<'_>) -> Steady {
         let share = |share: f64, of: u32| (share.clamp(0.0, 1.0) * f64::from(of)).round() as u32;

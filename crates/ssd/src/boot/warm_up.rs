@@ -4,8 +4,8 @@
 
 use crate::boot::precondition::{HearHistory, HistoryProgress};
 use crate::config::Pace;
-use crate::core::flash::SessionPayload;
-use crate::engine::Drive;
+use crate::core::flash::FlashPayload;
+use crate::engine::Engine;
 use device::facts::{Folds, RequestKind};
 use vocab::{HostCommand, HostOp, SECTOR_BYTES};
 
@@ -131,8 +131,8 @@ impl Iterator for Window<'_> {
 }
 
 /// Replays commands `depth` at a time, in windows. A command that does not come ends it.
-pub(crate) fn warm_up<P: SessionPayload>(
-    drive: &mut Drive<P>,
+pub(crate) fn warm_up<P: FlashPayload>(
+    drive: &mut Engine<P>,
     commands: &mut dyn Iterator<Item = HostCommand>,
     (until, depth): (WarmUp, u32),
     hear: HearHistory<'_>,

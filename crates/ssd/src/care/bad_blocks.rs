@@ -4,9 +4,9 @@
 use crate::care::Care;
 use crate::care::collect::Collector;
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::write::pages::PageWriter;
 use device::command::Verb;
-use device::contents::HostPayload;
 use device::slab::ImageId;
 use ftl::UnitId;
 use ftl::UnitState;
@@ -14,15 +14,10 @@ use nand::{FlashArray, OobTag};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Slot};
 
-impl<P: HostPayload> Care<P> {
+impl<P: FlashPayload> Care<P> {
     /// The newest copy of such contents in flash that is not newer, with its rank, `but` that one. It may have been superseded
     /// by what failed just now while it was on its way itself; then its block is kept only because no one has erased it yet.
-    pub fn newest_copy<A: FlashArray<P>>(
-        &self,
-        core: &Core<P, A>,
-        (tag, update): (OobTag, u64),
-        but: Slot,
-    ) -> Option<(Slot, u64)> {
+    pub fn newest_copy(&self, core: &Core<P>, (tag, update): (OobTag, u64), but: Slot) -> Option<(Slot, u64)> {
         let (array, grid) = (&core.device.array, &core.device.grid);
         let mut newest = None;
         for block in (0..grid.geometry().blocks()).map(BlockAddr).filter(|&block| self.keeps_pages(core, block)) {
@@ -39,7 +34,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// Whether the pages of a block of a region log may be used: its die answers, and it is not being erased.
-    fn keeps_pages<A: FlashArray<P>>(&self, core: &Core<P, A>, block: BlockAddr) -> bool {
+    fn keeps_pages(&self, core: &Core<P>, block: BlockAddr) -> bool {
         let unit = core.map.unit_of_block(block);
         let is_it = |collector: &Collector| collector.victim == Some(unit) && collector.is_erasing();
         let erased = self.collectors.iter().any(is_it);
@@ -50,8 +45,8 @@ impl<P: HostPayload> Care<P> {
 
 /// Contents lie in slot `to` instead of `from`. Newer contents superseded them and go back to them if they find no
 /// place themselves: these keep the block where the old ones are. The unit that they kept before, to be released.
-pub(crate) fn move_pin<P: HostPayload, A: FlashArray<P>>(
-    core: &mut Core<P, A>,
+pub(crate) fn move_pin<P: FlashPayload>(
+    core: &mut Core<P>,
     pages: &PageWriter,
     (tag, update): (OobTag, u64),
     from: Slot,
@@ -66,8 +61,8 @@ pub(crate) fn move_pin<P: HostPayload, A: FlashArray<P>>(
 /// Contents that were to lie in slot `failed` have no place. Newer contents superseded them and go back, if they find
 /// no place themselves, to what these had superseded: that is in the pinned unit `kept`, or was nothing. The unit to be
 /// released: the one that the newer contents kept before, or `kept` if there are none under way.
-pub(crate) fn pass_pin_on<P: HostPayload, A: FlashArray<P>>(
-    core: &mut Core<P, A>,
+pub(crate) fn pass_pin_on<P: FlashPayload>(
+    core: &mut Core<P>,
     pages: &PageWriter,
     contents: (OobTag, u64),
     failed: Slot,
@@ -78,8 +73,8 @@ pub(crate) fn pass_pin_on<P: HostPayload, A: FlashArray<P>>(
 
 /// The newest contents of the same page that are older, and are under way themselves: what the page goes back to if they
 /// reach flash. Their slot, which is where the map has them if they are current, and their rank.
-pub(crate) fn older_under_way<P: HostPayload, A: FlashArray<P>>(
-    core: &Core<P, A>,
+pub(crate) fn older_under_way<P: FlashPayload>(
+    core: &Core<P>,
     pages: &PageWriter,
     (tag, update): (OobTag, u64),
 ) -> Option<(Slot, u64)> {
@@ -93,8 +88,8 @@ pub(crate) fn older_under_way<P: HostPayload, A: FlashArray<P>>(
 
 /// The contents that superseded those of slot `from`, if they are under way and keep its unit, keep another from now
 /// on. The unit that they kept before.
-fn keep_for_newer<P: HostPayload, A: FlashArray<P>>(
-    core: &mut Core<P, A>,
+fn keep_for_newer<P: FlashPayload>(
+    core: &mut Core<P>,
     pages: &PageWriter,
     (tag, update): (OobTag, u64),
     from: Slot,
@@ -114,7 +109,7 @@ fn keep_for_newer<P: HostPayload, A: FlashArray<P>>(
 }
 
 /// Pages that are filled, or on their way, or wait for another place.
-fn images_under_way<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, pages: &PageWriter) -> BTreeSet<ImageId> {
+fn images_under_way<P: FlashPayload>(core: &Core<P>, pages: &PageWriter) -> BTreeSet<ImageId> {
     let device = &core.device;
     let of_dies = device.commands_of_dies().into_iter().map(|id| device.commands[id]);
     let commands = of_dies.chain(device.displaced.iter().copied());

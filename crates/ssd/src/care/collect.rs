@@ -2,13 +2,13 @@
 //! and erases the victim once nothing depends on it.
 
 use crate::care::{Care, DriveIs};
+use crate::core::flash::FlashPayload;
 use crate::core::owner::Owner;
 use crate::core::{Command, Core};
 use crate::rules::SafetyRule;
 use crate::write::Writer;
 use crate::write::pages::PageWriter;
 use device::command::Verb;
-use device::contents::HostPayload;
 use ftl::{LogKind, UnitId, UnitState};
 use nand::{FlashArray, OobTag, PageRole};
 use vocab::{BlockAddr, Cause, DieId, Ppn, Slot, StripeId, SuperblockId};
@@ -39,7 +39,7 @@ impl Collector {
     }
 
     /// Its victim, if nothing of that is valid any more and only a pin keeps it from being erased.
-    pub fn waits_for_a_pin<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize) -> Option<UnitId> {
+    pub fn waits_for_a_pin<P: FlashPayload>(&self, core: &Core<P>, log: usize) -> Option<UnitId> {
         let is_pinned = |unit: &UnitId| core.map.unit(*unit).valid == 0 && core.map.unit(*unit).pins > 0;
         self.victim.filter(is_pinned).filter(|_| self.erasing == 0 && !self.halted && core.moving[log].under_way == 0)
     }
@@ -80,16 +80,10 @@ pub(crate) enum AfterErase {
     Retire,
 }
 
-impl<P: HostPayload> Care<P> {
+impl<P: FlashPayload> Care<P> {
     /// The log's next victim: one that is wanted, where there is room for what it may hold, or
     /// the policy's choice.
-    pub fn next_victim<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        writer: &Writer<P>,
-        drive: DriveIs,
-        log: usize,
-    ) -> NextVictim {
+    pub fn next_victim(&mut self, core: &mut Core<P>, writer: &Writer<P>, drive: DriveIs, log: usize) -> NextVictim {
         // What a mount found unneeded only has to be erased. Before it is done nothing else is.
         let dirty = core.map.condemn_dirty(log);
         if dirty.is_some() || drive == DriveIs::Mounting {
@@ -136,19 +130,13 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// Whether parity that GC may come to wait for finds room on any die.
-    pub fn commits_have_room<A: FlashArray<P>>(&self, core: &Core<P, A>, writer: &Writer<P>) -> bool {
+    pub fn commits_have_room(&self, core: &Core<P>, writer: &Writer<P>) -> bool {
         writer.commits_have_room(core, |log| !self.collectors[log].halted)
     }
 
     /// The stripe that has to get parity before this page of a victim moves.
     #[inline]
-    pub fn must_build_first<A: FlashArray<P>>(
-        &self,
-        core: &mut Core<P, A>,
-        writer: &Writer<P>,
-        log: usize,
-        tag: OobTag,
-    ) -> Option<StripeId> {
+    pub fn must_build_first(&self, core: &mut Core<P>, writer: &Writer<P>, log: usize, tag: OobTag) -> Option<StripeId> {
         let stripe = writer.lacks_parity_to_move(core, log, tag)?;
         // Power cuts may have eaten the room that the parity needs: it is built once there is some.
         let has_room = !core.is_mountable() || self.commits_have_room(core, writer);
@@ -157,7 +145,7 @@ impl<P: HostPayload> Care<P> {
 
     /// Condemns the first wanted unit of the log; an open one, which is closed for that, only
     /// where others are left to write to. Units collected in the meantime are wanted no more.
-    fn condemn_wanted<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, log: usize) -> NextVictim {
+    fn condemn_wanted(&mut self, core: &mut Core<P>, writer: &Writer<P>, log: usize) -> NextVictim {
         // A segment seldom has two: what is in the open block moves to the last one, and the host waits in the meantime.
         let is_segment = core.limits.is_on() && writer.facts().has_segments;
         let may_close = core.map.free_units(log) > if is_segment { 0 } else { 1 };
@@ -180,7 +168,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// The collector takes a condemned victim.
-    pub fn begin<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, log: usize, victim: UnitId, cause: Cause) {
+    pub fn begin(&mut self, core: &mut Core<P>, log: usize, victim: UnitId, cause: Cause) {
         let collector = &mut self.collectors[log];
         (collector.victim, collector.cursor, collector.stuck) = (Some(victim), 0, false);
         core.moving[log].cause = cause;
@@ -188,7 +176,7 @@ impl<P: HostPayload> Care<P> {
 
     /// Page moves that the log's collector may have under way.
     #[inline]
-    fn moves_at_most<A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize, victim: UnitId) -> u32 {
+    fn moves_at_most(&self, core: &Core<P>, log: usize, victim: UnitId) -> u32 {
         let cause = core.moving[log].cause;
         match core.map.kind() {
             _ if cause == Cause::Rebuild => self.rebuild.at_once,
@@ -201,13 +189,13 @@ impl<P: HostPayload> Care<P> {
 
     /// Whether GC gains nothing, however often it moves what is there: narrow rows take more room for their parity than
     /// the wide ones that they replace. Each victim should gain a page, so that as many as the log has pages fill it.
-    pub fn gains_nothing<A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize) -> bool {
+    pub fn gains_nothing(&self, core: &Core<P>, log: usize) -> bool {
         !self.host_wrote && self.collectors[log].fruitless > core.device.grid.blocks_per_die() * victim_pages(core)
     }
 
     /// Advances the log's GC as far as it goes without waiting.
     #[inline(always)]
-    pub fn collect<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &PageWriter, log: usize) -> Collecting {
+    pub fn collect(&mut self, core: &mut Core<P>, writer: &PageWriter, log: usize) -> Collecting {
         let collector = &self.collectors[log];
         let Some(victim) = collector.victim else { return Collecting::Waits };
         if collector.erasing > 0 || collector.halted {
@@ -222,13 +210,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// Reads the next pages of the victim, up to this many moves under way.
-    fn read_on<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        writer: &PageWriter,
-        (log, victim): (usize, UnitId),
-        at_most: u32,
-    ) -> Collecting {
+    fn read_on(&mut self, core: &mut Core<P>, writer: &PageWriter, (log, victim): (usize, UnitId), at_most: u32) -> Collecting {
         let pages = victim_pages(core);
         let collector = &mut self.collectors[log];
         // Nothing valid is left to be found: spare the walk over the rest of the victim.
@@ -257,7 +239,7 @@ impl<P: HostPayload> Care<P> {
 
     /// All pages of the victim were read, and what waited to fill a page was sent. Erases the victim if nothing
     /// depends on it any more.
-    pub fn erase_if_free<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, log: usize, victim: UnitId) {
+    pub fn erase_if_free(&mut self, core: &mut Core<P>, log: usize, victim: UnitId) {
         if !core.map.may_erase(victim) || core.moving[log].under_way > 0 || self.collectors[log].erasing > 0 {
             self.give_up_if_stuck(core, log, victim);
             return;
@@ -281,7 +263,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// Spares a victim whose last pages found no room; it is wanted again once there is some.
-    fn give_up_if_stuck<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, log: usize, victim: UnitId) {
+    fn give_up_if_stuck(&mut self, core: &mut Core<P>, log: usize, victim: UnitId) {
         let collector = &mut self.collectors[log];
         if collector.stuck && core.moving[log].under_way == 0 && core.map.unit(victim).valid > 0 {
             (collector.victim, collector.stuck) = (None, false);
@@ -291,7 +273,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// The erase of a block of the victim ended. The victim, if that was the last; it is free then, or retired.
-    pub fn block_erased<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, log: usize, then: AfterErase) -> Option<UnitId> {
+    pub fn block_erased(&mut self, core: &mut Core<P>, log: usize, then: AfterErase) -> Option<UnitId> {
         let collector = &mut self.collectors[log];
         collector.erasing -= 1;
         if collector.erasing > 0 || collector.halted {
@@ -326,13 +308,13 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// Whether the log's collector, which erased a victim just now, takes another at once.
-    pub fn goes_on<A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize) -> bool {
+    pub fn goes_on(&self, core: &Core<P>, log: usize) -> bool {
         let in_background = self.wants_more_free(core, log) && core.device.is_idle();
         core.map.is_short(log) || in_background || self.is_wanted(core, log)
     }
 
     /// Whether the log has fewer free units than it is to have on an idle drive.
-    pub fn wants_more_free<A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize) -> bool {
+    pub fn wants_more_free(&self, core: &Core<P>, log: usize) -> bool {
         core.map.free_units(log) < self.idle_free_blocks
     }
 
@@ -351,7 +333,7 @@ fn gc(unit: Option<UnitId>) -> NextVictim {
 
 /// Reads a page with this many valid slots, to be moved.
 #[inline]
-fn read_to_move<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, log: usize, ppn: Ppn, valid: u32) {
+fn read_to_move<P: FlashPayload>(core: &mut Core<P>, log: usize, ppn: Ppn, valid: u32) {
     if core.device.is_programmed(ppn) {
         match core.device.array.tags(ppn).first().map(|tag| tag.role()) {
             Some(PageRole::Data(lpn)) => core.map.prefetch(lpn),
@@ -365,7 +347,7 @@ fn read_to_move<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, log: us
 }
 
 /// Pages of a victim in GC order.
-fn victim_pages<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>) -> u32 {
+fn victim_pages<P: FlashPayload>(core: &Core<P>) -> u32 {
     match core.map.kind() {
         LogKind::Regions => core.device.grid.pages_per_block(),
         LogKind::Group => core.device.grid.pages_per_block() * core.device.grid.dies(),
@@ -373,7 +355,7 @@ fn victim_pages<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>) -> u32 {
 }
 
 #[inline]
-fn victim_page<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, victim: UnitId, cursor: u32) -> Ppn {
+fn victim_page<P: FlashPayload>(core: &Core<P>, victim: UnitId, cursor: u32) -> Ppn {
     let grid = &core.device.grid;
     match core.map.kind() {
         LogKind::Regions => grid.ppn(BlockAddr(victim), cursor),
@@ -387,7 +369,7 @@ fn victim_page<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, victim: Unit
 /// The first page with valid slots of a block that is collected, from page `from` on; the number of its pages where
 /// there is none.
 #[inline]
-fn next_valid_page<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, victim: UnitId, from: u32) -> u32 {
+fn next_valid_page<P: FlashPayload>(core: &Core<P>, victim: UnitId, from: u32) -> u32 {
     let grid = &core.device.grid;
     let first = grid.slot(grid.ppn(BlockAddr(victim), 0), 0);
     let slot = |page| Slot(first.0 + page * grid.slots_per_page());
@@ -397,7 +379,7 @@ fn next_valid_page<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, victim: 
 }
 
 #[inline]
-fn valid_slots<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: Ppn) -> u32 {
+fn valid_slots<P: FlashPayload>(core: &Core<P>, ppn: Ppn) -> u32 {
     let grid = &core.device.grid;
     if grid.slots_per_page() == 1 {
         return u32::from(core.map.is_valid(grid.slot(ppn, 0)));

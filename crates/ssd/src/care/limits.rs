@@ -26,11 +26,11 @@
 
 use crate::care::Care;
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::limits::{ByWear, Limits, Recycled, Region, Thresholds, age_of};
 use crate::core::timer::Timer;
 use crate::core::tolerance::Tolerance;
 use crate::write::Writer;
-use device::contents::HostPayload;
 use ftl::{LogKind, UnitId, UnitState};
 use nand::{BlockInfo, FlashArray};
 use std::collections::VecDeque;
@@ -50,7 +50,7 @@ pub(crate) enum Reason {
 }
 
 /// The drive has its age, and its page ECC: from now on limits count, if the scheme has any.
-pub(crate) fn start<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, writer: &Writer<P>, endurance: PeCycles) {
+pub(crate) fn start<P: FlashPayload>(core: &mut Core<P>, writer: &Writer<P>, endurance: PeCycles) {
     let Some(limits) = writer.limits() else { return };
     let pages_per_block = core.device.grid.pages_per_block();
     let tolerance = Tolerance::new(core.device.ecc.as_deref(), pages_per_block, limits.target_yield);
@@ -58,7 +58,7 @@ pub(crate) fn start<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, wri
 }
 
 /// Sorts the blocks that have data by what is due about them.
-fn start_with<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, by_wear: ByWear) {
+fn start_with<P: FlashPayload>(core: &mut Core<P>, by_wear: ByWear) {
     let (grid, array) = (&core.device.grid, &core.device.array);
     let blocks = || (0..grid.geometry().blocks()).map(BlockAddr);
     let mut reads = std::mem::take(&mut core.limits.reads);
@@ -84,7 +84,7 @@ fn start_with<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, by_wear: 
 }
 
 /// No one knows how often blocks were read: each that is written counts as read out.
-pub(crate) fn assume_read_often<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>) {
+pub(crate) fn assume_read_often<P: FlashPayload>(core: &mut Core<P>) {
     if !core.limits.is_on() {
         return;
     }
@@ -102,7 +102,7 @@ pub(crate) fn timer(grid: &Grid) -> usize {
 }
 
 /// A block got its first page.
-pub(crate) fn note_first_program<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, block: BlockAddr) {
+pub(crate) fn note_first_program<P: FlashPayload>(core: &mut Core<P>, block: BlockAddr) {
     let device = &core.device;
     let is_since = |block, first| {
         let info: &BlockInfo = device.array.block(block);
@@ -117,18 +117,18 @@ pub(crate) fn note_first_program<P: HostPayload, A: FlashArray<P>>(core: &mut Co
 
 /// Whether all pages of the victim are to be moved side by side.
 #[inline]
-pub(crate) fn hurries<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, victim: UnitId, cause: Cause) -> bool {
+pub(crate) fn hurries<P: FlashPayload>(core: &Core<P>, victim: UnitId, cause: Cause) -> bool {
     core.limits.is_on() && cause == Cause::Refresh && core.is_pressing(victim)
 }
 
 /// The retention timer has expired for some block, or the run is ending.
-pub(crate) fn retention_due<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>) {
+pub(crate) fn retention_due<P: FlashPayload>(core: &mut Core<P>) {
     core.device.calendar.clear(timer(&core.device.grid));
     core.limits.stirred = true;
 }
 
 /// Limits end with a later stage of life, which protects by other means. True if they have ended by now.
-pub(crate) fn end_if_over<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, writer: &Writer<P>) -> bool {
+pub(crate) fn end_if_over<P: FlashPayload>(core: &mut Core<P>, writer: &Writer<P>) -> bool {
     core.limits.stirred = false;
     let is_over = writer.limits().is_none();
     if is_over {
@@ -140,7 +140,7 @@ pub(crate) fn end_if_over<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A
 
 /// Whether an idle die may have something to recycle.
 #[inline]
-pub(crate) fn may_recycle_when_idle<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, die: DieId) -> bool {
+pub(crate) fn may_recycle_when_idle<P: FlashPayload>(core: &Core<P>, die: DieId) -> bool {
     if !core.limits.is_on() {
         return false;
     }
@@ -152,7 +152,7 @@ pub(crate) fn may_recycle_when_idle<P: HostPayload, A: FlashArray<P>>(core: &Cor
 
 /// Sets the timer, unless it is set, for the next block that enters a half of its margin. Blocks that are in
 /// the second wait for no time, but for room or for their collector.
-pub(crate) fn set_timer<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>) {
+pub(crate) fn set_timer<P: FlashPayload>(core: &mut Core<P>) {
     let timer = timer(&core.device.grid);
     if !core.limits.is_on() || core.device.calendar.is_pending(timer) {
         return;
@@ -179,14 +179,9 @@ pub(crate) fn count(recycled: &mut Recycled, reason: Reason) {
     } += 1;
 }
 
-impl<P: HostPayload> Care<P> {
+impl<P: FlashPayload> Care<P> {
     /// The block whose unit the log's collector is to recycle next, and why; nothing if a unit waits for it already.
-    pub fn next_due<A: FlashArray<P>>(
-        &self,
-        core: &mut Core<P, A>,
-        writer: &Writer<P>,
-        log: usize,
-    ) -> Option<(BlockAddr, Reason)> {
+    pub fn next_due(&self, core: &mut Core<P>, writer: &Writer<P>, log: usize) -> Option<(BlockAddr, Reason)> {
         if !core.limits.is_on() || self.collectors[log].halted || self.is_wanted(core, log) {
             return None;
         }
@@ -224,7 +219,7 @@ impl<P: HostPayload> Care<P> {
 }
 
 /// Forgets blocks in front of the queues that nothing is to be done about any more.
-fn drop_stale<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, writer: &Writer<P>, log: usize) {
+fn drop_stale<P: FlashPayload>(core: &mut Core<P>, writer: &Writer<P>, log: usize) {
     let mut region = std::mem::take(&mut core.limits.regions[log]);
     let core_now = &*core;
     let limits = &core_now.limits;
@@ -248,7 +243,7 @@ fn drop_stale<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, writer: &
 }
 
 /// The dies that a log writes to.
-fn dies_of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, log: usize) -> impl Iterator<Item = DieId> {
+fn dies_of<P: FlashPayload>(core: &Core<P>, log: usize) -> impl Iterator<Item = DieId> {
     let dies = core.device.grid.dies();
     let of = match core.map.kind() {
         LogKind::Regions => log * dies as usize / core.map.logs()..log * dies as usize / core.map.logs() + 1,
@@ -258,13 +253,13 @@ fn dies_of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, log: usize) -> i
 }
 
 /// Whether the block was not erased since its first page was programmed then.
-fn is_since<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, block: BlockAddr, first: SimTime) -> bool {
+fn is_since<P: FlashPayload>(core: &Core<P>, block: BlockAddr, first: SimTime) -> bool {
     let info = core.device.array.block(block);
     info.next_page > 0 && info.first_program == first
 }
 
 /// Whether the block may hold pages that the limits are there for. An open one may get some.
-fn holds<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, writer: &Writer<P>, block: BlockAddr) -> bool {
+fn holds<P: FlashPayload>(core: &Core<P>, writer: &Writer<P>, block: BlockAddr) -> bool {
     let unit = core.map.unit(core.map.unit_of_block(block));
     let holds = match unit.state {
         UnitState::Open | UnitState::Condemned => true,
@@ -276,7 +271,7 @@ fn holds<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, writer: &Writer<P>
 
 /// Whether the block can be wanted now. Closing an open one gives up the rest of its pages:
 /// GC and commits must keep the blocks they count on.
-fn may_recycle<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, writer: &Writer<P>, block: BlockAddr) -> bool {
+fn may_recycle<P: FlashPayload>(core: &Core<P>, writer: &Writer<P>, block: BlockAddr) -> bool {
     if core.device.is_dead(core.device.grid.split_block(block).0) {
         return false;
     }

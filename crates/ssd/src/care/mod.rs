@@ -20,8 +20,8 @@ use crate::care::refresh::Refresh;
 use crate::care::replace::Replacements;
 use crate::care::scrub::Scrub;
 use crate::config::{Setup, SlcFold};
+use crate::core::flash::FlashPayload;
 use crate::write::{Way, Writer};
-use device::contents::HostPayload;
 use ftl::UnitId;
 use protect::Protection;
 use std::collections::{BTreeSet, VecDeque};
@@ -55,7 +55,7 @@ pub(crate) struct Damage {
 
 /// What keeps a drive sound while no one asks.
 #[derive(Clone)]
-pub(crate) struct Care<P: HostPayload> {
+pub(crate) struct Care<P: FlashPayload> {
     pub collectors: Vec<Collector>,
     /// Whether anything was written for the host since a victim was erased: what GC gained was of use.
     pub host_wrote: bool,
@@ -76,7 +76,7 @@ pub(crate) struct Care<P: HostPayload> {
     pub moves_in_flight: u32,
 }
 
-impl<P: HostPayload> Care<P> {
+impl<P: FlashPayload> Care<P> {
     /// Nothing to do yet, for a map of this many logs.
     pub fn new(setup: &Setup, protection: &Protection, logs: usize) -> Self {
         // Segments would move full blocks for a page of garbage.

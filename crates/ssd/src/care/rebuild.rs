@@ -5,10 +5,9 @@
 use crate::care::Care;
 use crate::config::Faults;
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::write::Writer;
-use device::contents::HostPayload;
 use ftl::{LogKind, Place, UnitId, UnitState};
-use nand::FlashArray;
 use std::collections::{BTreeMap, VecDeque};
 use vocab::{Cause, Nanos, SimTime, StripeId};
 
@@ -228,9 +227,9 @@ impl<P> Rebuild<P> {
     }
 }
 
-impl<P: HostPayload> Care<P> {
+impl<P: FlashPayload> Care<P> {
     /// Every row written so far has a page on the dead die, and so lacks protection.
-    pub fn want_all_superblocks<A: FlashArray<P>>(&mut self, core: &Core<P, A>, writer: &Writer<P>) {
+    pub fn want_all_superblocks(&mut self, core: &Core<P>, writer: &Writer<P>) {
         for unit in 0..core.device.grid.blocks_per_die() {
             let state = core.map.unit(unit);
             // An open group goes on with the dead die as a member, though it be empty now.
@@ -241,13 +240,13 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// Collectors whose victim has this cause.
-    pub fn collectors_at<A: FlashArray<P>>(&self, core: &Core<P, A>, cause: Cause) -> usize {
+    pub fn collectors_at(&self, core: &Core<P>, cause: Cause) -> usize {
         let moving = self.collectors.iter().zip(&core.moving);
         moving.filter(|(collector, moving)| collector.is_busy() && moving.cause == cause).count()
     }
 
     /// Notes when the last page that a dead die held is rebuilt.
-    pub fn note_rebuilt<A: FlashArray<P>>(&mut self, core: &Core<P, A>) {
+    pub fn note_rebuilt(&mut self, core: &Core<P>) {
         let Some(since) = self.rebuild.since else { return };
         let is_over = self.collectors_at(core, Cause::Rebuild) == 0 && !self.rebuild.is_under_way();
         if is_over && self.wanted.iter().all(|&(_, cause)| cause != Cause::Rebuild) {
@@ -257,12 +256,12 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// How long the last rebuild took; `None` where there was none, or it is not complete.
-    pub fn rebuild_time<A: FlashArray<P>>(&self, core: &Core<P, A>) -> Option<Nanos> {
+    pub fn rebuild_time(&self, core: &Core<P>) -> Option<Nanos> {
         self.rebuild.took.filter(|_| self.rebuild.since.is_none() && self.rebuild_left(core) == 0)
     }
 
     /// Units and strips that are still to be rebuilt, or cannot be.
-    pub fn rebuild_left<A: FlashArray<P>>(&self, core: &Core<P, A>) -> u64 {
+    pub fn rebuild_left(&self, core: &Core<P>) -> u64 {
         let units = self.wanted.iter().filter(|&&(_, cause)| cause == Cause::Rebuild).count();
         // A collector that found no room for what its victim holds.
         let stuck = self.collectors_at(core, Cause::Rebuild);
@@ -277,7 +276,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// Whether the unit can be collected out of turn.
-    pub fn may_want<A: FlashArray<P>>(core: &Core<P, A>, unit: UnitId) -> MayWant {
+    pub fn may_want(core: &Core<P>, unit: UnitId) -> MayWant {
         match core.map.unit(unit).state {
             UnitState::Free | UnitState::Condemned | UnitState::Dirty | UnitState::Bad => MayWant::No,
             UnitState::Open if core.map.kind() == LogKind::Regions => MayWant::AfterClosing,
@@ -293,7 +292,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// Whether a unit of the log waits to be collected.
-    pub fn is_wanted<A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize) -> bool {
+    pub fn is_wanted(&self, core: &Core<P>, log: usize) -> bool {
         self.wanted.iter().any(|&(unit, _)| core.map.log_of(unit) == log)
     }
 }

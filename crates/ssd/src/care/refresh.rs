@@ -14,12 +14,12 @@
 
 use crate::care::Care;
 use crate::config::{RefreshPolicy, Setup};
+use crate::core::flash::FlashPayload;
 use crate::core::owner::Owner;
 use crate::core::timer::Timer;
 use crate::core::{Command, Core};
 use crate::write::{Way, Writer};
 use device::command::Verb;
-use device::contents::HostPayload;
 use device::ecc::{EccError, EccSetup, PageEcc, Rewrites};
 use device::facts::Fact;
 use ecc::longest_hours;
@@ -132,17 +132,10 @@ pub(crate) struct EccBefore<'a> {
     pub refresh: &'a Refresh,
 }
 
-impl<P: HostPayload> Care<P> {
+impl<P: FlashPayload> Care<P> {
     /// The drive was mounted: codes are those that the pages say, policies begin again. The drive as it was
     /// `before` the cut has the codes that were built for it.
-    pub fn resume_ecc<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        way: Way,
-        before: Option<EccBefore<'_>>,
-        setup: &Setup,
-        streams: &Streams,
-    ) {
+    pub fn resume_ecc(&mut self, core: &mut Core<P>, way: Way, before: Option<EccBefore<'_>>, setup: &Setup, streams: &Streams) {
         let ecc_setup = ecc_setup(setup, way);
         if let Some(before) = before {
             core.device.ecc = before.ecc;
@@ -163,13 +156,7 @@ impl<P: HostPayload> Care<P> {
     ///
     /// # Errors
     /// Settings of ECC or errors that are out of range.
-    pub fn start_ecc<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        way: Way,
-        setup: &Setup,
-        streams: &Streams,
-    ) -> Result<(), EccError> {
+    pub fn start_ecc(&mut self, core: &mut Core<P>, way: Way, setup: &Setup, streams: &Streams) -> Result<(), EccError> {
         core.device.ecc = PageEcc::new(&ecc_setup(setup, way), streams)?;
         if core.device.ecc.is_none() {
             return Ok(());
@@ -185,7 +172,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// Deadlines of what is stored already.
-    fn start_refresh<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, setup: &Setup) {
+    fn start_refresh(&mut self, core: &mut Core<P>, setup: &Setup) {
         let ecc = core.device.ecc.as_deref().expect("refresh belongs to ECC");
         let limit = |t: u8| ecc.layout.codeword.max_rber(Capability(t), setup.refresh.uber);
         let joint = setup.refresh.policy == RefreshPolicy::Joint;
@@ -193,20 +180,20 @@ impl<P: HostPayload> Care<P> {
         self.note_all_blocks(core, Refresh::new(setup, limits, core.map.units(), core.map.logs()));
     }
 
-    fn note_all_blocks<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, refresh: Refresh) {
+    fn note_all_blocks(&mut self, core: &mut Core<P>, refresh: Refresh) {
         self.refresh = refresh;
         (0..core.device.grid.geometry().blocks()).for_each(|block| self.note_block(core, BlockAddr(block)));
     }
 
     /// Sets the deadline of a block by its first page, which is its oldest.
-    fn note_block<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, block: BlockAddr) {
+    fn note_block(&mut self, core: &mut Core<P>, block: BlockAddr) {
         if core.device.array.block(block).next_page > 0 {
             self.note_programmed(core, core.device.grid.ppn(block, 0));
         }
     }
 
     /// The page was programmed: its unit may be due earlier than before.
-    pub fn note_programmed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, ppn: Ppn) {
+    pub fn note_programmed(&mut self, core: &mut Core<P>, ppn: Ppn) {
         if !self.refresh.has_deadlines() {
             return;
         }
@@ -221,7 +208,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// What would be due then if the drive had always been at the present temperature.
-    fn at_this_temperature<A: FlashArray<P>>(&self, core: &Core<P, A>, written: SimTime, due: SimTime) -> SimTime {
+    fn at_this_temperature(&self, core: &Core<P>, written: SimTime, due: SimTime) -> SimTime {
         let (now, cells) = (core.device.now, core.device.ecc.as_deref().map(|ecc| &ecc.cells));
         match cells.filter(|cells| !cells.warmth().is_constant() && written < now) {
             Some(cells) => SimTime(due.0.saturating_add(now.since(written).0).saturating_sub(cells.age(written, now).0)),
@@ -230,7 +217,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// The drive has another temperature: deadlines are set again.
-    pub fn note_warmed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    pub fn note_warmed(&mut self, core: &mut Core<P>) {
         if !self.refresh.has_deadlines() {
             return;
         }
@@ -242,7 +229,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// How long after its program a page of the block is due, at the reads so far.
-    fn hours_until_due<A: FlashArray<P>>(&self, core: &mut Core<P, A>, block: BlockAddr, t: Capability) -> f64 {
+    fn hours_until_due(&self, core: &mut Core<P>, block: BlockAddr, t: Capability) -> f64 {
         let info = *core.device.array.block(block);
         let Some(ecc) = core.device.ecc.as_deref_mut() else { return f64::INFINITY };
         let share = self.refresh.at_share;
@@ -255,7 +242,7 @@ impl<P: HostPayload> Care<P> {
 
     /// Under `joint`, a read brings the block's deadline nearer.
     #[inline]
-    pub fn note_read<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, ppn: Ppn) {
+    pub fn note_read(&mut self, core: &mut Core<P>, ppn: Ppn) {
         if self.refresh.policy != Some(RefreshPolicy::Joint) {
             return;
         }
@@ -266,7 +253,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// The block is due at this time, if it was not before.
-    pub fn refresh_at<A: FlashArray<P>>(&mut self, core: &Core<P, A>, block: BlockAddr, at: SimTime) {
+    pub fn refresh_at(&mut self, core: &Core<P>, block: BlockAddr, at: SimTime) {
         let unit = core.map.unit_of_block(block);
         if self.refresh.deadline.get(unit as usize).is_some_and(|&deadline| at < deadline) {
             self.refresh.set(core.map.log_of(unit), unit, at);
@@ -275,7 +262,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// A block was erased: nothing of its unit is old.
-    pub fn note_refreshed<A: FlashArray<P>>(&mut self, core: &Core<P, A>, block: BlockAddr) {
+    pub fn note_refreshed(&mut self, core: &Core<P>, block: BlockAddr) {
         let unit = core.map.unit_of_block(block);
         if self.refresh.deadline.get(unit as usize).is_some_and(|&deadline| deadline != NEVER) {
             self.refresh.set(core.map.log_of(unit), unit, NEVER);
@@ -284,14 +271,14 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// The most overdue unit of the log, if the log can do anything about it now.
-    pub fn unit_to_refresh<A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize) -> Option<UnitId> {
+    pub fn unit_to_refresh(&self, core: &Core<P>, log: usize) -> Option<UnitId> {
         let &(at, unit) = self.refresh.order[log].first()?;
         let is_free = self.refresh.recharging[log].is_none() && !self.collectors[log].halted;
         (at <= core.device.now && is_free && !self.is_wanted(core, log)).then_some(unit)
     }
 
     /// Sets the timer for the next unit that falls due.
-    pub fn set_refresh_timer<A: FlashArray<P>>(&self, core: &mut Core<P, A>) {
+    pub fn set_refresh_timer(&self, core: &mut Core<P>) {
         let (after, timer) = (core.device.now + Nanos(1), timer(&core.device.grid));
         let next = self.refresh.order.iter().filter_map(|order| order.range((after, 0)..).next()).min();
         match next {
@@ -302,13 +289,7 @@ impl<P: HostPayload> Care<P> {
 
     /// Begins to refresh a unit that is due, unless it holds nothing or has to wait. The unit, if it is to be
     /// collected.
-    pub fn refresh_unit<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        writer: &Writer<P>,
-        log: usize,
-        unit: UnitId,
-    ) -> Option<UnitId> {
+    pub fn refresh_unit(&mut self, core: &mut Core<P>, writer: &Writer<P>, log: usize, unit: UnitId) -> Option<UnitId> {
         let entry = core.map.unit(unit);
         let holds = entry.valid > 0 || entry.pins > 0;
         let is_open = entry.state == UnitState::Open;
@@ -331,7 +312,7 @@ impl<P: HostPayload> Care<P> {
         self.recharge(core, log)
     }
 
-    fn may_recharge<A: FlashArray<P>>(&self, core: &Core<P, A>, unit: UnitId) -> bool {
+    fn may_recharge(&self, core: &Core<P>, unit: UnitId) -> bool {
         let most = self.refresh.in_place_at_most;
         let recharges = |block| core.device.array.block(block).recharges;
         most > 0
@@ -341,7 +322,7 @@ impl<P: HostPayload> Care<P> {
 
     /// Reads the next pages of the unit that the log recharges, as many at once as a collector
     /// moves. The unit, if that has ended and it is to be collected instead.
-    fn recharge<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, log: usize) -> Option<UnitId> {
+    fn recharge(&mut self, core: &mut Core<P>, log: usize) -> Option<UnitId> {
         let mut work = self.refresh.recharging[log]?;
         let blocks: Vec<BlockAddr> = core.map.blocks_of(work.unit).collect();
         let (pages, width) = (core.device.grid.pages_per_block(), blocks.len() as u32);
@@ -367,7 +348,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// All pages of a unit are recharged, or one of them could not be: then the unit is to be collected.
-    fn recharged<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, log: usize, work: Recharging) -> Option<UnitId> {
+    fn recharged(&mut self, core: &mut Core<P>, log: usize, work: Recharging) -> Option<UnitId> {
         self.refresh.stirred = true;
         if work.failed {
             return Some(work.unit);
@@ -380,9 +361,9 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// A page to be recharged was read. The unit, if it is to be collected instead.
-    pub fn recharge_read_done<A: FlashArray<P>>(
+    pub fn recharge_read_done(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         command: &Command,
         log: usize,
         outcome: ReadOutcome,
@@ -395,7 +376,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// One page of what the log recharges is done with.
-    fn page_over<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, log: usize, failed: bool) -> Option<UnitId> {
+    fn page_over(&mut self, core: &mut Core<P>, log: usize, failed: bool) -> Option<UnitId> {
         let work = self.refresh.recharging[log].as_mut().expect("a recharge under way");
         (work.in_flight, work.failed) = (work.in_flight - 1, work.failed || failed);
         self.recharge(core, log)
@@ -403,7 +384,7 @@ impl<P: HostPayload> Care<P> {
 
     /// A page was recharged, or cannot be: then its block fails when it is written next. The unit, if it is to be
     /// collected.
-    pub fn complete_recharge<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, command: &Command) -> Option<UnitId> {
+    pub fn complete_recharge(&mut self, core: &mut Core<P>, command: &Command) -> Option<UnitId> {
         let Owner::Recharge { log } = command.owner else { unreachable!("{:?} recharges nothing", command.owner) };
         let there = core.device.is_programmed(command.ppn);
         let done = there && core.device.array.recharge(command.ppn, core.device.now) == ProgramOutcome::Done;
@@ -414,7 +395,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// The timer went off.
-    pub fn refresh_timer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    pub fn refresh_timer(&mut self, core: &mut Core<P>) {
         core.device.calendar.clear(timer(&core.device.grid));
         self.refresh.stirred = true;
     }

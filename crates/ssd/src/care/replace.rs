@@ -2,9 +2,8 @@
 
 use crate::care::Care;
 use crate::care::collect::Collector;
+use crate::core::flash::FlashPayload;
 use crate::core::{Core, Moving};
-use device::contents::HostPayload;
-use nand::FlashArray;
 use vocab::{DieId, SimTime};
 
 /// Which dead dies are to be replaced, and when.
@@ -54,9 +53,9 @@ impl Replacements {
     }
 }
 
-impl<P: HostPayload> Care<P> {
+impl<P: FlashPayload> Care<P> {
     /// A new die has the place of this one: nothing of its logs is under way, or wanted.
-    pub fn logs_are_new<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, die: DieId) {
+    pub fn logs_are_new(&mut self, core: &mut Core<P>, die: DieId) {
         for log in core.map.logs_of_die(die) {
             (self.collectors[log], core.moving[log]) = (Collector::default(), Moving::default());
             self.refresh.log_is_new(log);

@@ -4,10 +4,10 @@
 //! has its superblock collected.
 
 use crate::care::{Care, HostUse};
+use crate::core::flash::FlashPayload;
 use crate::core::owner::Owner;
 use crate::core::timer::Timer;
 use crate::core::{Command, Core};
-use device::contents::HostPayload;
 use ftl::{UnitId, UnitState};
 use nand::FlashArray;
 use vocab::{Cause, DieId, Grid, Nanos};
@@ -35,9 +35,9 @@ fn timer(grid: &Grid) -> usize {
     Timer::Scrub.index(grid)
 }
 
-impl<P: HostPayload> Care<P> {
+impl<P: FlashPayload> Care<P> {
     /// Sets out for the next row, unless the scrub is on its way.
-    pub fn start_scrub<A: FlashArray<P>>(&self, core: &mut Core<P, A>) {
+    pub fn start_scrub(&self, core: &mut Core<P>) {
         let timer = timer(&core.device.grid);
         if let Some(every) = self.scrub.every
             && !core.device.calendar.is_pending(timer)
@@ -48,7 +48,7 @@ impl<P: HostPayload> Care<P> {
 
     /// The scrub's time has come. It goes on while the host does: a drive that no one uses
     /// comes to rest.
-    pub fn scrub_due<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, host: HostUse) {
+    pub fn scrub_due(&mut self, core: &mut Core<P>, host: HostUse) {
         core.device.calendar.clear(timer(&core.device.grid));
         if core.device.is_idle() || self.scrub.waited == MOST_TICKS_TO_WAIT {
             self.scrub.waited = 0;
@@ -62,7 +62,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// Reads every page of the next row that live pages depend on.
-    fn read_next_row<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    fn read_next_row(&mut self, core: &mut Core<P>) {
         let rows = core.map.rows().count();
         for _ in 0..rows {
             let row = self.scrub.next_row;

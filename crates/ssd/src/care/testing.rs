@@ -44,7 +44,7 @@ impl Bench {
             setup = Some(own.clone());
         });
         let setup = setup.expect("the bench was built");
-        bench.core.device.array = tiny_array(MemoryArray::new(setup.drive.geometry, true).keeping_ecc());
+        bench.core.device.array = tiny_array::<Tag>(MemoryArray::new(setup.drive.geometry, true).keeping_ecc());
         bench.care.start_ecc(&mut bench.core, bench.writer.way, &setup, &Streams::new(1)).expect("settings in range");
         bench
     }

@@ -3,12 +3,12 @@
 //! due, and what a read means.
 
 use crate::care::testing::Bench;
+use crate::core::flash::FlashPayload;
 use crate::core::owner::Owner;
 use crate::core::timer::Timer;
 use crate::core::{Command, Core};
-use device::contents::HostPayload;
 use ftl::{UnitId, UnitState};
-use nand::{FlashArray, ReadOutcome};
+use nand::ReadOutcome;
 use vocab::{BlockAddr, Cause, Nanos, Ppn};
 
 /// Where the inspection is, and what it found.
@@ -19,12 +19,12 @@ struct Inspection {
 }
 
 impl Inspection {
-    fn start<P: HostPayload, A: FlashArray<P>>(&self, core: &mut Core<P, A>) {
+    fn start<P: FlashPayload>(&self, core: &mut Core<P>) {
         core.schedule(Timer::Scrub, core.device.now + self.every);
     }
 
     /// The timer's arm: reads the next full block, if there is one, and sets out again.
-    fn due<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    fn due<P: FlashPayload>(&mut self, core: &mut Core<P>) {
         core.clear(Timer::Scrub);
         let units = core.map.units() as u32;
         let in_turn = (self.next..units).chain(0..self.next);
@@ -37,7 +37,7 @@ impl Inspection {
     }
 
     /// The owner's arm: a page was read.
-    fn read_done<P: HostPayload, A: FlashArray<P>>(&mut self, core: &Core<P, A>, ppn: Ppn, outcome: ReadOutcome) {
+    fn read_done<P: FlashPayload>(&mut self, core: &Core<P>, ppn: Ppn, outcome: ReadOutcome) {
         self.unreadable.extend((!outcome.is_clean()).then(|| core.device.block_of(ppn)));
     }
 }

@@ -1,7 +1,7 @@
 //! What an audit finds: every parity is computed again from flash. For tests.
 
 use crate::core::Core;
-use device::contents::HostPayload;
+use crate::core::flash::FlashPayload;
 use nand::FlashArray;
 use vocab::Ppn;
 
@@ -25,7 +25,7 @@ pub struct HeldSum {
     pub sums: u32,
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
+impl<P: FlashPayload> Core<P> {
     /// Whether the sum of these pages is that page, slot by slot; `None` where one was never programmed.
     pub fn is_sum(&self, pages: &[Ppn], of: Ppn) -> Option<bool> {
         let device = &self.device;

@@ -16,10 +16,9 @@
 //! bytes for a page of one slot, less than a percent of a program.
 
 use crate::core::changes::Changes;
+use crate::core::flash::{Array, FlashPayload};
 use nand::{FlashArray, Latencies};
 use vocab::{BlockAddr, Grid, Nanos};
-
-use device::contents::HostPayload;
 
 /// What is noted of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +68,7 @@ impl Checkpoint {
     }
 
     /// All pages of the block are programmed. Its erase may be waiting behind the last program already.
-    pub fn sum_up<P: HostPayload, A: FlashArray<P>>(&mut self, block: BlockAddr, array: &A) {
+    pub fn sum_up<P: FlashPayload>(&mut self, block: BlockAddr, array: &Array<P>) {
         if self.of(block) != Summary::Struck {
             self.set(block, Summary::Whole(array.block(block).pe));
         }

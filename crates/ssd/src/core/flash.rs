@@ -1,20 +1,23 @@
 //! Which flash keeps which payload.
 
 use device::contents::{HostPayload, PageBuf, Tag};
-use nand::{InMemory, MemoryArray};
+use nand::{Faulty, InMemory, MemoryArray};
 
-/// A payload that sessions have.
-pub(crate) trait SessionPayload: HostPayload {
+/// A payload of the host, which decides the flash that keeps it.
+pub(crate) trait FlashPayload: HostPayload {
     /// The flash that keeps it.
-    type Flash: InMemory<Self>;
+    type Flash: InMemory<Self> + Clone;
 }
 
-impl SessionPayload for Tag {
+/// The flash of a drive, which may fail.
+pub(crate) type Array<P> = Faulty<<P as FlashPayload>::Flash>;
+
+impl FlashPayload for Tag {
     type Flash = MemoryArray<Self>;
 }
 
-/// Sessions have the flash of drives in files, without a file: one engine is compiled for both.
-impl SessionPayload for PageBuf {
+/// A drive in memory has the flash of drives in files, without a file: one engine is compiled for both.
+impl FlashPayload for PageBuf {
     #[cfg(unix)]
     type Flash = FlashFile;
     #[cfg(not(unix))]

@@ -1,7 +1,7 @@
 //! Jobs: what waits for flash commands, and is done when all of them are.
 
+use crate::core::flash::FlashPayload;
 use crate::core::ids::{CoverId, EncodeId};
-use device::contents::HostPayload;
 use device::facts::RequestKind;
 use vocab::{Cause, Lpn, SimTime};
 
@@ -143,7 +143,7 @@ impl<P> Job<P> {
     }
 }
 
-impl<P: HostPayload> Job<P> {
+impl<P: FlashPayload> Job<P> {
     /// Completes a partly written page with its old contents.
     pub fn merge(&mut self, at: usize, old: &P) {
         let page = &mut self.pages[at];

@@ -33,6 +33,7 @@ pub(crate) mod zone_step;
 
 use crate::config::Power;
 use crate::core::effects::{Effect, Effects};
+use crate::core::flash::{Array, FlashPayload};
 use crate::core::jobs::Job;
 use crate::core::limits::Limits;
 use crate::core::owner::Owner;
@@ -44,7 +45,6 @@ use crate::core::waits::Ledgers;
 use crate::rules::SafetyRule;
 use device::Device;
 use device::command::Verb;
-use device::contents::HostPayload;
 use device::service::Haste;
 use device::slab::{CommandId, ImageId, JobId, OfJob, Slab};
 use ftl::{Ftl, Place, UnitId};
@@ -56,8 +56,8 @@ pub(crate) type Command = device::command::Command<Owner>;
 
 /// What every component works on.
 #[derive(Clone)]
-pub(crate) struct Core<P: HostPayload, A: FlashArray<P>> {
-    pub device: Device<P, A, Owner>,
+pub(crate) struct Core<P: FlashPayload> {
+    pub device: Device<P, Array<P>, Owner>,
     pub map: Ftl,
     pub jobs: Slab<Job<P>, OfJob>,
     /// What each logical page of a host read must return at least.
@@ -128,9 +128,9 @@ impl Floors {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
+impl<P: FlashPayload> Core<P> {
     /// The core of a drive that has the map and the device, and nothing under way.
-    pub fn new(device: Device<P, A, Owner>, map: Ftl, power: Power) -> Self {
+    pub fn new(device: Device<P, Array<P>, Owner>, map: Ftl, power: Power) -> Self {
         Self {
             jobs: Slab::default(),
             floors: Floors::new(device.grid.slots_per_page()),

@@ -5,11 +5,10 @@
 //! block that is kept to one stream are of that stream.
 
 use crate::core::Core;
-use device::contents::HostPayload;
+use crate::core::flash::FlashPayload;
 use device::facts::{Fact, StreamWork};
 use device::slab::ImageId;
 use ftl::StreamConfig;
-use nand::FlashArray;
 use std::ops::Range;
 use vocab::{HostCommand, Lpn, StreamId, StripSet};
 
@@ -42,7 +41,7 @@ impl PageStreams {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
+impl<P: FlashPayload> Core<P> {
     /// A write of the host is about to send these pages.
     #[inline]
     pub fn pages_sent_in(&mut self, command: &HostCommand, pages: Range<u32>) {

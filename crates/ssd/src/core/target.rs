@@ -1,10 +1,9 @@
 //! Who wants the contents of a page, and what a host read must return at least.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::ids::OpId;
-use device::contents::HostPayload;
 use device::slab::JobId;
-use nand::FlashArray;
 use vocab::{Lpn, Slot, StripeId};
 
 /// A page's state when a read was sent.
@@ -33,7 +32,7 @@ pub(crate) enum Target {
     Strip { stripe: StripeId, strip: u32 },
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
+impl<P: FlashPayload> Core<P> {
     /// The logical page that the target wants, where it wants one of the host.
     pub fn lpn_wanted(&self, target: Target) -> Option<Lpn> {
         match target {

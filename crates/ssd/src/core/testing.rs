@@ -4,25 +4,23 @@ use crate::config::{
     Age, Buffer, BufferKind, Drive, Ecc, Errors, Faults, PayloadKind, Power, Precondition, Refresh, Scheduler, Setup, shape,
 };
 use crate::core::Core;
+use crate::core::flash::{Array, FlashPayload};
 use crate::core::timer::Timer;
 use device::Device;
-use device::contents::{HostPayload, Tag};
+use device::contents::Tag;
 use ftl::{Ftl, FtlSetup, LogKind};
-use nand::{Faulty, FlashArray, MemoryArray};
+use nand::{Faulty, FlashArray, InMemory, MemoryArray};
 use protect::{Protection, SchemeChoice};
 use vocab::{BusRate, Bytes, Geometry, Nanojoules, Nanos, PeCycles, PlaneUse, Streams};
 
-/// Flash of a tiny drive. It has no fault; it is of the type that sessions have, so that the engine is compiled once for both.
-pub(crate) type TinyArray<P = Tag> = Faulty<MemoryArray<P>>;
-
-/// Flash of a tiny drive, from the memory that holds it.
-pub(crate) fn tiny_array<P: HostPayload>(memory: MemoryArray<P>) -> TinyArray<P> {
+/// Flash of a tiny drive, from the memory that holds it. It has no fault.
+pub(crate) fn tiny_array<P: FlashPayload>(memory: MemoryArray<P>) -> Array<P> {
     let dies = FlashArray::<P>::grid(&memory).dies();
-    Faulty::new(memory, dies, 0.0, Streams::new(1).stream("nand/uncorrectable"))
+    Faulty::new(P::Flash::over(memory), dies, 0.0, Streams::new(1).stream("nand/uncorrectable"))
 }
 
 /// The core of a tiny drive.
-pub(crate) type TinyCore<P = Tag> = Core<P, TinyArray<P>>;
+pub(crate) type TinyCore<P = Tag> = Core<P>;
 
 /// Five dies of 8 blocks with 4 pages each; a page is one logical page of 8 sectors.
 pub(crate) fn geometry() -> Geometry {
@@ -92,8 +90,8 @@ pub(crate) fn tiny_core(setup: &Setup) -> TinyCore {
 }
 
 /// The core of that drive with a map of region logs, one for each die, and nothing written.
-pub(crate) fn tiny_core_of<P: HostPayload>(setup: &Setup) -> TinyCore<P> {
-    let array = tiny_array(MemoryArray::new(setup.drive.geometry, true));
+pub(crate) fn tiny_core_of<P: FlashPayload>(setup: &Setup) -> TinyCore<P> {
+    let array = tiny_array::<P>(MemoryArray::new(setup.drive.geometry, true));
     let grid = FlashArray::<P>::grid(&array).clone();
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);
     let space = FtlSetup {

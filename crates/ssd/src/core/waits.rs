@@ -7,11 +7,10 @@
 //! delay the answer.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::ids::OpId;
-use device::contents::HostPayload;
 use device::slab::JobId;
 use device::waits::{Trail, Wait, Waits};
-use nand::FlashArray;
 use vocab::{Lba, Nanos, SimTime};
 
 /// The waits of a request up to an instant.
@@ -77,7 +76,7 @@ fn put(ledgers: &mut Vec<Ledger>, at: usize, ledger: Ledger) {
     ledgers[at] = ledger;
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Core<P, A> {
+impl<P: FlashPayload> Core<P> {
     /// Keeps ledgers from now on. Nothing may be under way.
     pub fn keep_ledgers(&mut self) {
         self.device.watch();

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::engine::online::Turn;
 use device::contents::PageBuf;
 use device::slow::Slowness;
-use nand::{FlashArray, Warmth};
+use nand::Warmth;
 use vocab::{DieId, Nanos};
 
 /// What a power cut does not change; files keep it themselves.
@@ -23,7 +23,7 @@ impl Medium {
     }
 }
 
-impl<A: FlashArray<PageBuf>> Engine<PageBuf, A> {
+impl Engine<PageBuf> {
     pub(super) fn climate(&self) -> Climate {
         let device = &self.core.device;
         let warmth = device.ecc.as_ref().map(|ecc| ecc.cells.warmth().clone()).unwrap_or_default();

@@ -12,7 +12,6 @@ use crate::host::oracle::Oracle;
 use crate::host::shadow::{FirstContents, Shadow};
 use crate::session::{Inner, Prepared, Session};
 use device::contents::PageBuf;
-use nand::FlashArray;
 use std::path::Path;
 use vocab::SimTime;
 
@@ -115,7 +114,7 @@ impl Medium {
     }
 }
 
-impl<A: FlashArray<PageBuf>> Engine<PageBuf, A> {
+impl Engine<PageBuf> {
     /// From now on a client brings the data.
     pub(super) fn take_client(&mut self, setup: &Setup, first: FirstContents) {
         let sectors = setup.drive.geometry.sectors_per_slot();

@@ -110,7 +110,7 @@ fn histogram(ecc: &EccFolds) -> Vec<(u32, u64)> {
     classes.filter(|&(_, reads)| reads > 0).collect()
 }
 
-impl<A: FlashArray<PageBuf>> Engine<PageBuf, A> {
+impl Engine<PageBuf> {
     /// Blocks that are not used any more.
     fn bad_blocks(&self) -> u32 {
         let (device, map) = (&self.core.device, &self.core.map);

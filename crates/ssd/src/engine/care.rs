@@ -5,13 +5,13 @@ use crate::care::refresh::EccBefore;
 use crate::config::Setup;
 use crate::config::SetupError;
 use crate::core::Command;
+use crate::core::flash::FlashPayload;
 use crate::core::timer::Timer;
 use crate::engine::Engine;
-use device::contents::HostPayload;
-use nand::{FlashArray, ProgramOutcome};
+use nand::ProgramOutcome;
 use vocab::{BlockAddr, Cause, Nanos, Ppn, SimTime, Streams};
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     pub(crate) fn collectors_at(&self, cause: Cause) -> usize {
         self.care.collectors_at(&self.core, cause)
     }

@@ -1,11 +1,10 @@
 //! Several flows of requests at one drive, each with a clock of its own: a queue that it keeps full, or times.
 
+use crate::core::flash::FlashPayload;
 use crate::core::timer::Timer;
 use crate::engine::Engine;
 use crate::engine::run::{Arrivals, BeforeEach};
 use crate::host::flows::HostFlows;
-use device::contents::HostPayload;
-use nand::FlashArray;
 use vocab::{HostCommand, Nanos, SimTime};
 
 /// Most flows of a run.
@@ -145,13 +144,7 @@ impl<'a> Clocks<'a> {
         }
     }
 
-    fn send<P: HostPayload, A: FlashArray<P>>(
-        &mut self,
-        index: usize,
-        sent: SimTime,
-        engine: &mut Engine<P, A>,
-        each: BeforeEach<'_, P, A>,
-    ) {
+    fn send<P: FlashPayload>(&mut self, index: usize, sent: SimTime, engine: &mut Engine<P>, each: BeforeEach<'_, P>) {
         let one = &mut self.flows[index];
         let Some(command) = one.next.take() else { return };
         one.next = one.flow.commands.next();
@@ -162,8 +155,8 @@ impl<'a> Clocks<'a> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Arrivals<P, A> for Clocks<'_> {
-    fn let_arrive(&mut self, engine: &mut Engine<P, A>, each: BeforeEach<'_, P, A>) {
+impl<P: FlashPayload> Arrivals<P> for Clocks<'_> {
+    fn let_arrive(&mut self, engine: &mut Engine<P>, each: BeforeEach<'_, P>) {
         if engine.is_off_line() {
             return;
         }
@@ -199,7 +192,7 @@ impl<P: HostPayload, A: FlashArray<P>> Arrivals<P, A> for Clocks<'_> {
         }
     }
 
-    fn due(&mut self, engine: &mut Engine<P, A>, each: BeforeEach<'_, P, A>) {
+    fn due(&mut self, engine: &mut Engine<P>, each: BeforeEach<'_, P>) {
         engine.core.clear(Timer::Arrivals);
         self.stirred = true;
         if engine.is_off_line() {
@@ -218,13 +211,13 @@ impl<P: HostPayload, A: FlashArray<P>> Arrivals<P, A> for Clocks<'_> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Replays several flows to the end and waits for the last answer. `each` is called before a request arrives; `step` looks at the
     /// drive before every event, and stops the run there with false.
     pub(crate) fn replay_flows(
         &mut self,
         flows: Vec<HostFlow<'_>>,
-        each: BeforeEach<'_, P, A>,
+        each: BeforeEach<'_, P>,
         step: impl FnMut(&mut Self) -> bool,
     ) {
         self.host.requests.flows.begin(flows.len());

@@ -1,18 +1,18 @@
 //! What a completed command means, and to whom.
 
 use crate::core::Command;
+use crate::core::flash::FlashPayload;
 use crate::core::owner::Owner;
 use crate::engine::Engine;
 use crate::rules::SafetyRule;
 use device::Taken;
 use device::command::Verb;
-use device::contents::HostPayload;
 use device::sense::{Compares, Sensed, Verdict};
 use device::slab::CommandId;
-use nand::{FlashArray, ProgramOutcome, ReadOutcome};
+use nand::{ProgramOutcome, ReadOutcome};
 use vocab::{Cause, DieId, Nanos, Ppn};
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Lets idle dies take up what was queued for them.
     #[inline]
     pub(crate) fn kick(&mut self) {
@@ -172,7 +172,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         if let Some(checkpoint) = &mut core.safe.checkpoint {
             let (block, page) = core.device.grid.split(ppn);
             if page + 1 == core.device.grid.pages_per_block() {
-                checkpoint.sum_up(block, &core.device.array);
+                checkpoint.sum_up::<P>(block, &core.device.array);
             }
         }
         if core.limits.is_on() {

@@ -1,12 +1,11 @@
 //! Hands effects to the components that they are for.
 
 use crate::core::effects::{Effect, Parcel};
+use crate::core::flash::FlashPayload;
 use crate::core::ids::ParcelId;
 use crate::engine::Engine;
-use device::contents::HostPayload;
-use nand::FlashArray;
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Hands on every effect that was pushed since the last call, depth first, until none is left.
     #[inline(always)]
     pub(crate) fn hand_on(&mut self) {

@@ -1,15 +1,15 @@
 //! What other components call of block groups.
 
 use crate::core::audit::{Audit, HeldSum};
+use crate::core::flash::FlashPayload;
 use crate::core::owner::Holds;
 use crate::engine::Engine;
 use crate::write::groups::GroupStats;
-use device::contents::HostPayload;
 use device::slab::ImageId;
 use ftl::UnitId;
-use nand::{FlashArray, ProgramOutcome};
+use nand::ProgramOutcome;
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Whether the drive writes block groups.
     pub(crate) fn has_groups(&self) -> bool {
         self.writer.groups.is_in_use()

@@ -1,17 +1,17 @@
 //! The host's handlers under their old names, for components that still call each other through the engine.
 
 use crate::core::Command;
+use crate::core::flash::FlashPayload;
 use crate::core::jobs::PageWrite;
 use crate::core::target::Floor;
 use crate::core::timer::Timer;
 use crate::engine::Engine;
 use crate::host::read::PageRead;
-use device::contents::HostPayload;
 use device::slab::{CommandId, JobId};
-use nand::{FlashArray, ReadOutcome};
+use nand::ReadOutcome;
 use vocab::{Lpn, Slot};
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     #[inline]
     pub(crate) fn part_done(&mut self, job: JobId) {
         self.host.part_done(&mut self.core, job);

@@ -25,7 +25,7 @@ use crate::care::profiles::Profiles;
 use crate::config::Setup;
 use crate::config::SetupError;
 use crate::core::Core;
-use crate::core::flash::SessionPayload;
+use crate::core::flash::{Array, FlashPayload};
 use crate::core::mounting::Recovery;
 use crate::core::streams::PageStreams;
 use crate::core::timer::Timer;
@@ -36,25 +36,21 @@ use crate::rules::SafetyRule;
 use crate::write::zones::over::code_over;
 use crate::write::{Way, Writer, commit_reserve};
 use device::Device;
-use device::contents::HostPayload;
 use ftl::{Ftl, FtlSetup};
-use nand::{Faulty, FlashArray};
+use nand::FlashArray;
 use protect::Protection;
 use vocab::{BlockAddr, Grid, Streams};
 
 /// One drive in motion.
 #[derive(Clone)]
-pub struct Engine<P: HostPayload, A: FlashArray<P>> {
-    pub(crate) core: Core<P, A>,
+pub struct Engine<P: FlashPayload> {
+    pub(crate) core: Core<P>,
     pub(crate) host: Host<P>,
     pub(crate) writer: Writer<P>,
     pub(crate) reads: Reads<P>,
     pub(crate) care: Care<P>,
     pub(crate) power: Recovery,
 }
-
-/// The engine of a drive in memory.
-pub(crate) type Drive<P> = Engine<P, Faulty<<P as SessionPayload>::Flash>>;
 
 /// The map of a drive that holds nothing yet.
 fn empty_map(
@@ -81,12 +77,12 @@ fn empty_map(
     Ok(map)
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// A drive with empty map over `array`.
     ///
     /// # Errors
     /// Settings of the map that are out of range.
-    pub fn new(setup: &Setup, protection: Protection, array: A) -> Result<Self, SetupError> {
+    pub fn new(setup: &Setup, protection: Protection, array: Array<P>) -> Result<Self, SetupError> {
         let grid = array.grid().clone();
         let streams = Streams::new(setup.seed);
         let profiles = Profiles::new(setup, &grid, |block| array.block(block).bad)?;

@@ -1,9 +1,8 @@
 //! A drive whose requests come one by one, from someone who waits for answers: a device, not a replay.
 
+use crate::core::flash::FlashPayload;
 use crate::core::timer::{Resource, Timer};
 use crate::engine::Engine;
-use device::contents::HostPayload;
-use nand::FlashArray;
 use vocab::{HostCommand, Nanos, SimTime};
 
 /// What one step of a drive came to.
@@ -15,7 +14,7 @@ pub(crate) enum Turn {
     AtRest,
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Requests come one by one from now on.
     pub(crate) fn go_online(&mut self) {
         self.core.clear(Timer::Arrivals);

@@ -1,12 +1,11 @@
 //! Wrappers for what other components ask of `write::pages`.
 
+use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
-use device::contents::HostPayload;
 use device::slab::ImageId;
-use nand::FlashArray;
 use vocab::Ppn;
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     pub(crate) fn unsent(&self, ppn: Ppn) -> Option<ImageId> {
         self.writer.pages.unsent(&self.core, ppn)
     }

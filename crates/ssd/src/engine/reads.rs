@@ -1,12 +1,12 @@
 //! The engine asks the reads.
 
 use crate::core::Command;
+use crate::core::flash::FlashPayload;
 use crate::core::ids::{LazyId, SolveId};
 use crate::core::read_step::ReadStep;
 use crate::core::target::Target;
 use crate::engine::Engine;
-use device::contents::HostPayload;
-use nand::{FlashArray, ReadOutcome};
+use nand::ReadOutcome;
 use vocab::Lpn;
 
 /// Calls a handler of the reads, and hands on what it wants of others.
@@ -20,7 +20,7 @@ macro_rules! reads {
 }
 pub(crate) use reads;
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     pub(crate) fn read_step(&mut self, step: ReadStep<P>) {
         match step {
             ReadStep::SolveAgain { target, failed } => reads!(self.solve_again(target, failed)),

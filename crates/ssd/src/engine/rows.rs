@@ -1,11 +1,10 @@
 //! What other components call of rows, of rescued pages and of moves in the group log.
 
+use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
-use device::contents::HostPayload;
 use ftl::UnitId;
-use nand::FlashArray;
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// See [`crate::write::rows::Rows::cover_open_rows`].
     pub(crate) fn cover_open_rows(&mut self) -> bool {
         self.writer.rows.cover_open_rows(&mut self.core)

@@ -1,22 +1,21 @@
 //! The event loop: host commands in, events in order, until the last answer.
 
 use crate::config::Pace;
+use crate::core::flash::FlashPayload;
 use crate::core::timer::{Resource, Timer};
 use crate::engine::Engine;
 use crate::write::ahead::Wanted;
-use device::contents::HostPayload;
-use nand::FlashArray;
 use vocab::{HostCommand, HostOp, Lpn, Nanos, SimTime};
 
 /// Called before a request arrives, with its number; it may act on the drive (fault injection, progress).
-pub(super) type BeforeEach<'a, P, A> = &'a mut dyn FnMut(&mut Engine<P, A>, u64);
+pub(super) type BeforeEach<'a, P> = &'a mut dyn FnMut(&mut Engine<P>, u64);
 
 /// Where commands come from, and when.
-pub(super) trait Arrivals<P: HostPayload, A: FlashArray<P>> {
+pub(super) trait Arrivals<P: FlashPayload> {
     /// Lets arrive what may come now, or schedules when it may.
-    fn let_arrive(&mut self, engine: &mut Engine<P, A>, each: BeforeEach<'_, P, A>);
+    fn let_arrive(&mut self, engine: &mut Engine<P>, each: BeforeEach<'_, P>);
     /// The time that was scheduled has come.
-    fn due(&mut self, engine: &mut Engine<P, A>, each: BeforeEach<'_, P, A>);
+    fn due(&mut self, engine: &mut Engine<P>, each: BeforeEach<'_, P>);
     /// True if all have arrived.
     fn is_over(&self) -> bool;
 }
@@ -79,9 +78,9 @@ struct OneClock<'a> {
     pace: Pace,
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Arrivals<P, A> for OneClock<'_> {
+impl<P: FlashPayload> Arrivals<P> for OneClock<'_> {
     #[inline(always)]
-    fn let_arrive(&mut self, engine: &mut Engine<P, A>, each: BeforeEach<'_, P, A>) {
+    fn let_arrive(&mut self, engine: &mut Engine<P>, each: BeforeEach<'_, P>) {
         match self.pace {
             Pace::Closed { depth } => engine.let_arrive_up_to(depth, &mut self.upcoming, each),
             Pace::Open => engine.expect_arrival(&self.upcoming),
@@ -89,7 +88,7 @@ impl<P: HostPayload, A: FlashArray<P>> Arrivals<P, A> for OneClock<'_> {
     }
 
     #[inline]
-    fn due(&mut self, engine: &mut Engine<P, A>, each: BeforeEach<'_, P, A>) {
+    fn due(&mut self, engine: &mut Engine<P>, each: BeforeEach<'_, P>) {
         engine.arrival_due(&mut self.upcoming, each);
     }
 
@@ -99,9 +98,9 @@ impl<P: HostPayload, A: FlashArray<P>> Arrivals<P, A> for OneClock<'_> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Replays host commands to the end and waits for the last answer. `each` is called before a request arrives.
-    pub(crate) fn replay(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, each: BeforeEach<'_, P, A>) {
+    pub(crate) fn replay(&mut self, commands: &mut dyn Iterator<Item = HostCommand>, pace: Pace, each: BeforeEach<'_, P>) {
         let upcoming = Upcoming::new(commands, AHEAD, self.core.device.now);
         self.replay_from(OneClock { upcoming, pace }, each, |_| true);
     }
@@ -111,7 +110,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
         &mut self,
         commands: &mut dyn Iterator<Item = HostCommand>,
         pace: Pace,
-        each: BeforeEach<'_, P, A>,
+        each: BeforeEach<'_, P>,
         step: impl FnMut(&mut Self) -> bool,
     ) {
         let upcoming = Upcoming::new(commands, AHEAD_OF_STOP, self.core.device.now);
@@ -121,8 +120,8 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     #[inline(always)]
     pub(super) fn replay_from(
         &mut self,
-        mut arrivals: impl Arrivals<P, A>,
-        each: BeforeEach<'_, P, A>,
+        mut arrivals: impl Arrivals<P>,
+        each: BeforeEach<'_, P>,
         mut step: impl FnMut(&mut Self) -> bool,
     ) {
         // A fork taken between two arrivals starts with commands of its own.
@@ -155,7 +154,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// Lets commands arrive until this many are unanswered.
     #[inline(always)]
-    fn let_arrive_up_to(&mut self, depth: u32, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P, A>) {
+    fn let_arrive_up_to(&mut self, depth: u32, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P>) {
         while self.host.requests.outstanding < depth
             && !self.is_off_line()
             && let Some(command) = upcoming.take_next()
@@ -178,7 +177,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 
     #[inline]
-    fn arrive_next(&mut self, command: &HostCommand, sent: SimTime, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P, A>) {
+    fn arrive_next(&mut self, command: &HostCommand, sent: SimTime, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P>) {
         each(self, upcoming.arrived);
         upcoming.arrived += 1;
         self.arrive(command, sent);
@@ -187,7 +186,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// What happens to a resource of the drive.
     #[inline(always)]
-    fn event(&mut self, resource: usize, arrivals: &mut impl Arrivals<P, A>, each: BeforeEach<'_, P, A>) {
+    fn event(&mut self, resource: usize, arrivals: &mut impl Arrivals<P>, each: BeforeEach<'_, P>) {
         self.core.device.watch_event();
         match Resource::of(resource, &self.core.device.grid) {
             Resource::Timer(Timer::Arrivals) => arrivals.due(self, each),
@@ -215,7 +214,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 
     /// The next command's time has come. While the drive is off line the host waits with it.
     #[inline]
-    fn arrival_due(&mut self, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P, A>) {
+    fn arrival_due(&mut self, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P>) {
         self.core.clear(Timer::Arrivals);
         if self.is_off_line() {
             return;

@@ -1,11 +1,10 @@
 //! What the engine says of itself when a bin of the time series ends.
 
+use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
-use device::contents::HostPayload;
 use device::series::{Gauges, Series};
-use nand::FlashArray;
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Records a series from now on.
     pub(crate) fn begin_series(&mut self) {
         let (now, dies, outstanding) = (self.core.device.now, self.core.device.grid.dies(), self.host.requests.outstanding);

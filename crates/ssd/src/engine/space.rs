@@ -9,12 +9,12 @@
 //! The first room that refuses a write for lack of space turns a drive that lost blocks or dies read-only
 //! (`host::read_only`).
 
+use crate::core::flash::FlashPayload;
 use crate::core::jobs::Asker;
 use crate::core::timer::Timer;
 use crate::engine::Engine;
-use device::contents::HostPayload;
 use device::waits::Wait;
-use nand::{FlashArray, ProgramOutcome};
+use nand::ProgramOutcome;
 use vocab::Cause;
 
 /// A waiting room, by name.
@@ -64,7 +64,7 @@ struct WaitingRoom<E> {
     give_up: fn(&mut E) -> bool,
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// All waiting rooms, in the order in which they are tried again.
     const ROOMS: [WaitingRoom<Self>; 11] = [
         // Updates of stripes that need an entry in the parity cache. They take what room there is; for the others

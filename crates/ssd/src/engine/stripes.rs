@@ -1,18 +1,18 @@
 //! What the engine and other components ask of static stripes, one line each.
 
+use crate::core::flash::FlashPayload;
 use crate::core::ids::OpId;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::engine::Engine;
-use device::contents::HostPayload;
 use device::slab::{ImageId, JobId};
 use ftl::{Place, UnitId};
-use nand::{FlashArray, ProgramOutcome, ReadOutcome};
+use nand::{ProgramOutcome, ReadOutcome};
 use protect::StripeScheme;
 use vocab::{DieId, Lpn, Ppn, StripSet, StripeId};
 
 /// Events and orders.
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     pub(crate) fn stripe_scheme_mut(&mut self) -> &mut dyn StripeScheme {
         self.writer.stripes.scheme_mut()
     }
@@ -140,7 +140,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
 }
 
 /// Questions.
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     pub(crate) fn stripe_scheme(&self) -> &dyn StripeScheme {
         self.writer.stripes.scheme()
     }

@@ -1,15 +1,15 @@
 //! The engine asks code zones.
 
+use crate::core::flash::FlashPayload;
 use crate::core::ids::EncodeId;
 use crate::core::zone_step::ZoneStep;
 use crate::engine::Engine;
 use crate::write::zones::{Zones, forget_code_page};
-use device::contents::HostPayload;
 use device::slab::ImageId;
-use nand::{FlashArray, ProgramOutcome};
+use nand::ProgramOutcome;
 use vocab::Lpn;
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     pub(crate) fn code_zones(&self) -> &Zones<P> {
         self.writer.zones.as_ref().expect("a drive of code zones")
     }

@@ -135,7 +135,7 @@ const LIVES: u64 = 1000;
 
 /// A drive in files, for as long as a process has them open.
 pub struct ImageSession {
-    pub(crate) drive: Engine<PageBuf, Flash>,
+    pub(crate) drive: Engine<PageBuf>,
     /// `None`: someone else has the files.
     memory: Option<Memory>,
     /// How often the files were opened.
@@ -189,7 +189,7 @@ impl ImageSession {
         Ok(Self::over(drive, memory, (0, saved), path))
     }
 
-    fn over(drive: Engine<PageBuf, Flash>, memory: Memory, (opened, saved): (u64, Kept), path: &Path) -> Self {
+    fn over(drive: Engine<PageBuf>, memory: Memory, (opened, saved): (u64, Kept), path: &Path) -> Self {
         let memory = Some(memory);
         Self {
             drive,
@@ -513,7 +513,7 @@ fn check_for_files(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
     Ok((grid, protection))
 }
 
-impl Engine<PageBuf, Flash> {
+impl Engine<PageBuf> {
     /// The drive had these temperatures, in order; none: always that of its settings.
     fn had_temperatures(&mut self, temperatures: Vec<(SimTime, f64)>) {
         if let Some(ecc) = self.core.device.ecc.as_mut().filter(|_| !temperatures.is_empty()) {
@@ -550,7 +550,7 @@ fn in_words(setup: &Setup) -> String {
 }
 
 /// Flash has no page that memory does not know of: they are saved together.
-fn is_as_new_as_flash(saved: &Saved, drive: &Engine<PageBuf, Flash>, at: usize) -> Result<(), Malformed> {
+fn is_as_new_as_flash(saved: &Saved, drive: &Engine<PageBuf>, at: usize) -> Result<(), Malformed> {
     let newest = drive.core.device.array.inner().newest_found();
     if newest <= saved.sequence {
         return Ok(());
@@ -560,7 +560,7 @@ fn is_as_new_as_flash(saved: &Saved, drive: &Engine<PageBuf, Flash>, at: usize) 
 }
 
 /// Mounts a drive with an empty map.
-fn mount(drive: &mut Engine<PageBuf, Flash>, setup: &Setup, saved: SimTime, remains: Remains<PageBuf>) -> Mounted {
+fn mount(drive: &mut Engine<PageBuf>, setup: &Setup, saved: SimTime, remains: Remains<PageBuf>) -> Mounted {
     let (grid, array) = (&drive.core.device.grid, &drive.core.device.array);
     let written = (0..grid.geometry().blocks()).filter_map(|block| {
         let mut pages = (0..grid.pages_per_block()).map(|page| array.scan_page(grid.ppn(BlockAddr(block), page)));
@@ -578,18 +578,13 @@ fn not_saved() -> ImageSessionError {
 }
 
 /// What is under the flash of a drive in files.
-fn image_of(drive: &Engine<PageBuf, Flash>) -> &Logged<Box<dyn Store>> {
+fn image_of(drive: &Engine<PageBuf>) -> &Logged<Box<dyn Store>> {
     drive.core.device.array.inner().store().expect("no fork")
 }
 
 /// Saves what changed, if anything but the clock did; how many bytes that is. Once flash has lost a part, ranks are saved
 /// as well, all of them now.
-fn save(
-    drive: &mut Engine<PageBuf, Flash>,
-    memory: &mut Memory,
-    opened: u64,
-    saved: &mut Kept,
-) -> Result<u64, ImageSessionError> {
+fn save(drive: &mut Engine<PageBuf>, memory: &mut Memory, opened: u64, saved: &mut Kept) -> Result<u64, ImageSessionError> {
     let lost_something = !drive.core.safe.keeps_ranks && drive.core.device.array.found().is_some();
     // Flash that lost a part no longer says what was durable.
     drive.core.safe.keeps_ranks |= lost_something;
@@ -608,13 +603,13 @@ fn save(
     Ok(bytes)
 }
 
-fn log_max(drive: &Engine<PageBuf, Flash>) -> u64 {
+fn log_max(drive: &Engine<PageBuf>) -> u64 {
     let geometry = drive.core.device.grid.geometry();
     (u64::from(geometry.pages()) * geometry.program_size().0 / 4).clamp(*LOG_MAX.start(), *LOG_MAX.end())
 }
 
 /// Fields of the journal of ranks.
-fn ranks(drive: &Engine<PageBuf, Flash>, lpns: impl Iterator<Item = Lpn>) -> Vec<u8> {
+fn ranks(drive: &Engine<PageBuf>, lpns: impl Iterator<Item = Lpn>) -> Vec<u8> {
     let mut to = Writer::new(saved::slot_of(drive));
     for lpn in lpns {
         let rank = drive.core.safe.journal.saved(lpn);
@@ -624,7 +619,7 @@ fn ranks(drive: &Engine<PageBuf, Flash>, lpns: impl Iterator<Item = Lpn>) -> Vec
 }
 
 /// The image catches up with the log, and another log begins.
-fn begin_log(drive: &mut Engine<PageBuf, Flash>, memory: &mut Memory, saved: &Kept) -> Result<(), ImageSessionError> {
+fn begin_log(drive: &mut Engine<PageBuf>, memory: &mut Memory, saved: &Kept) -> Result<(), ImageSessionError> {
     memory.wait_for_disk()?;
     drive.core.device.array.inner_mut().catch_up(memory.waits())?;
     let slot = saved::slot_of(drive);

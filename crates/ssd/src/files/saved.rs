@@ -10,7 +10,6 @@ use crate::core::checkpoint::{Checkpoint, Summary};
 use crate::core::journal::Journal;
 use crate::core::sorted::sorted;
 use crate::engine::Engine;
-use crate::files::Flash;
 use crate::power::cut::Remains;
 use crate::write::groups::GroupRemains;
 use crate::write::groups::saved as saved_groups;
@@ -79,7 +78,7 @@ const SLOW: u8 = 27;
 const SPARES: u8 = 28;
 const KINDS: u8 = 29;
 
-pub(super) type Drive = Engine<PageBuf, Flash>;
+pub(super) type Drive = Engine<PageBuf>;
 
 /// Bytes of a payload.
 pub(super) fn slot_of(drive: &Drive) -> usize {

@@ -3,10 +3,10 @@
 
 use crate::config::{Buffer, BufferKind};
 use crate::core::changes::Changes;
+use crate::core::flash::FlashPayload;
 use crate::core::jobs::{PageWrite, Turn};
 use crate::host::dirty_strips::DirtyStrips;
 use crate::write::host_side::EvictedWith;
-use device::contents::HostPayload;
 use device::slab::JobId;
 use protect::{StripeScheme, WriteBack};
 use rustc_hash::FxHashMap;
@@ -92,7 +92,7 @@ pub(super) struct Followup {
     pub again: bool,
 }
 
-impl<P: HostPayload> WriteBuffer<P> {
+impl<P: FlashPayload> WriteBuffer<P> {
     /// `at_work`: pages under way that keep every die at work.
     pub fn new(buffer: &Buffer, (slot_size, at_work): (Bytes, usize), scheme: Option<&dyn StripeScheme>) -> Self {
         let cached = scheme.filter(|scheme| scheme.has_write_cache());
@@ -446,6 +446,7 @@ impl<P: HostPayload> WriteBuffer<P> {
 mod tests {
     use super::*;
     use crate::core::testing::{tiny_scheme, tiny_setup};
+    use device::contents::HostPayload;
     use device::contents::Tag;
     use protect::Protection;
 

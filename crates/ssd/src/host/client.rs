@@ -1,8 +1,8 @@
 //! Data of a client's own: bytes that writes bring in, bytes that reads take out, and answers on their way to the client. A
 //! drive without a client makes up what is written (`HostPayload::stamp`).
 
+use crate::core::flash::FlashPayload;
 use crate::host::shadow::Shadow;
-use device::contents::HostPayload;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -104,7 +104,7 @@ impl Client {
     }
 
     /// Of a write that arrives: what the page gets in these sectors; the others are to be completed.
-    pub fn page_sent<P: HostPayload>(&mut self, request: u64, lpn: Lpn, sectors: Range<u32>) -> P {
+    pub fn page_sent<P: FlashPayload>(&mut self, request: u64, lpn: Lpn, sectors: Range<u32>) -> P {
         let size = self.per_page as usize * SECTOR;
         let Some(write) = self.writes.get(&request).filter(|_| !sectors.is_empty()) else {
             return P::of_host(&vec![0; size]);
@@ -131,7 +131,7 @@ impl Client {
     ///
     /// # Errors
     /// If that is not what was written.
-    pub fn found<P: HostPayload>(&mut self, request: u32, lpn: Lpn, found: Option<&P>) -> Result<(), String> {
+    pub fn found<P: FlashPayload>(&mut self, request: u32, lpn: Lpn, found: Option<&P>) -> Result<(), String> {
         let Some(read) = self.reads.get_mut(&request) else { return Ok(()) };
         let bytes = found.and_then(P::bytes);
         let checked = self.shadow.check(read.request, lpn, &self.shadow.sums(bytes));

@@ -9,16 +9,15 @@
 
 use crate::core::Core;
 use crate::core::effects::{Effect, Parcel};
+use crate::core::flash::FlashPayload;
 use crate::core::jobs::{Asker, Turn};
 use crate::host::Host;
 use crate::host::buffer::{Ending, Waiting};
 use crate::write::Writer;
 use crate::write::host_side::EvictedWith;
-use device::contents::HostPayload;
 use device::facts::RequestKind;
 use device::slab::JobId;
 use device::waits::Wait;
-use nand::FlashArray;
 use vocab::{Lba, Lpn};
 
 /// Whether the write buffer took in a job.
@@ -29,9 +28,9 @@ enum TakenIn {
     No,
 }
 
-impl<P: HostPayload> Host<P> {
+impl<P: FlashPayload> Host<P> {
     /// Takes a write or discard into the buffer, or lets it wait for room.
-    pub(super) fn buffer_job<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: JobId) {
+    pub(super) fn buffer_job(&mut self, core: &mut Core<P>, writer: &Writer<P>, job: JobId) {
         core.jobs[job].remaining += 1;
         if self.buffer.has_waiting() {
             self.await_room(core, job, Turn::Last, 0);
@@ -41,7 +40,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Takes in the job that waits first for room, if there is any now; then the next.
-    pub fn retry_buffer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>) {
+    pub fn retry_buffer(&mut self, core: &mut Core<P>, writer: &Writer<P>) {
         let capacity = self.buffer_capacity(writer);
         if self.buffer.has_no_room_for_waiting(capacity) {
             core.out.push(Effect::MakeRoom);
@@ -53,7 +52,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// While a job waits for room, the page that leaves next does so, then the one after it.
-    pub fn make_room<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>) {
+    pub fn make_room(&mut self, core: &mut Core<P>, writer: &Writer<P>) {
         let capacity = self.buffer_capacity(writer);
         let evicted_with = |lpn| writer.in_use(core).evicted_with(lpn, &core.device.grid);
         if let Some(lpn) = self.buffer.leaves_for_waiting(capacity, evicted_with) {
@@ -63,7 +62,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// There is no room in the buffer for the job that waits first, and there never will be.
-    pub fn fail_buffer_waiter<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    pub fn fail_buffer_waiter(&mut self, core: &mut Core<P>) {
         if let Some(job) = self.buffer.next_waiting() {
             core.jobs[job].failed = true;
             core.job_waited(job, Wait::Buffer);
@@ -77,7 +76,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Takes in a job if there is room; else it waits, in its turn, while pages leave.
-    fn take_in<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: JobId, turn: Turn) -> TakenIn {
+    fn take_in(&mut self, core: &mut Core<P>, writer: &Writer<P>, job: JobId, turn: Turn) -> TakenIn {
         if core.jobs[job].kind == RequestKind::Discard {
             core.job_worked(job, Wait::Buffer);
             core.out.push(Effect::Place { job });
@@ -104,7 +103,7 @@ impl<P: HostPayload> Host<P> {
 
     /// The job's pages are in the buffer: it is answered, once so few pages are dirty, and where it is a forced write
     /// and the buffer is volatile, once its pages are durable.
-    fn answer_from_buffer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: JobId, dirty: usize) {
+    fn answer_from_buffer(&mut self, core: &mut Core<P>, id: JobId, dirty: usize) {
         let job = &core.jobs[id];
         let forced = job.fua && self.buffer.is_volatile();
         if !forced && self.buffer.dirty_pages() <= dirty {
@@ -122,7 +121,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// There is no room for the job, `new` of whose pages the buffer does not have: it waits in its turn.
-    fn await_room<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId, turn: Turn, new: usize) {
+    fn await_room(&mut self, core: &mut Core<P>, job: JobId, turn: Turn, new: usize) {
         if turn == Turn::Last {
             self.hold_pages(core, job);
         }
@@ -131,7 +130,7 @@ impl<P: HostPayload> Host<P> {
         self.buffer.await_room(Waiting { job, pages: pages.len(), new, lpn }, turn);
     }
 
-    fn put_in_buffer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
+    fn put_in_buffer(&mut self, core: &mut Core<P>, job: JobId) {
         core.job_worked(job, Wait::Buffer);
         for page in &core.jobs[job].pages {
             if self.is_void(core, page) {
@@ -151,7 +150,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Whether the request is too long for the scheme's write cache, or that is off.
-    fn passes_buffer<A: FlashArray<P>>(&self, core: &Core<P, A>, writer: &Writer<P>, job: JobId, capacity: usize) -> bool {
+    fn passes_buffer(&self, core: &Core<P>, writer: &Writer<P>, job: JobId, capacity: usize) -> bool {
         if !self.buffer.is_write_cache() {
             return false;
         }
@@ -161,7 +160,7 @@ impl<P: HostPayload> Host<P> {
 
     /// Writes the request to flash at once and answers it when it is durable. Until then the buffer shows its pages,
     /// so that no older copy is seen or written after it.
-    fn pass_buffer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
+    fn pass_buffer(&mut self, core: &mut Core<P>, job: JobId) {
         self.put_in_buffer(core, job);
         let lpns: Vec<u32> = core.jobs[job].pages.iter().map(|page| page.lpn.0).collect();
         for &lpn in &lpns {
@@ -175,13 +174,7 @@ impl<P: HostPayload> Host<P> {
 
     /// The job is answered when these pages are durable, the last one coming first. Each leaves the buffer, if it is
     /// dirty, before the next one is looked at.
-    pub fn await_durable<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        writer: &Writer<P>,
-        job: JobId,
-        mut pages: Vec<Lpn>,
-    ) {
+    pub fn await_durable(&mut self, core: &mut Core<P>, writer: &Writer<P>, job: JobId, mut pages: Vec<Lpn>) {
         while let Some(lpn) = pages.pop() {
             let Some(dirty) = self.buffer.await_durable(lpn, job) else {
                 // It left with a page of its stripe, and no flash took it.
@@ -198,7 +191,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// A flush: every write answered before becomes durable.
-    pub fn flush<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
+    pub fn flush(&mut self, core: &mut Core<P>, job: JobId) {
         if !self.buffer.is_volatile() {
             return;
         }
@@ -211,14 +204,14 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Evicts a page if it is dirty still.
-    pub fn evict_if_dirty<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, lpn: Lpn) {
+    pub fn evict_if_dirty(&mut self, core: &mut Core<P>, writer: &Writer<P>, lpn: Lpn) {
         if self.buffer.is_dirty(lpn.0) {
             self.evict(core, writer, lpn.0);
         }
     }
 
     /// Evicts pages, oldest first, until this many dirty ones are left.
-    pub fn evict_down_to<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, dirty: usize) {
+    pub fn evict_down_to(&mut self, core: &mut Core<P>, writer: &Writer<P>, dirty: usize) {
         if self.buffer.dirty_pages() > dirty {
             let oldest = self.buffer.oldest().expect("more pages are dirty than none");
             self.evict(core, writer, oldest);
@@ -227,7 +220,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Writes the page to flash, with what the scheme can write along.
-    fn evict<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, lpn: u32) {
+    fn evict(&mut self, core: &mut Core<P>, writer: &Writer<P>, lpn: u32) {
         match writer.in_use(core).evicted_with(Lpn(lpn), &core.device.grid) {
             EvictedWith::Oldest { most, each } => {
                 for pages in self.buffer.oldest_with(lpn, most).chunks(each) {
@@ -239,7 +232,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Sends dirty pages to flash as one write; `long`: they passed through the buffer.
-    fn launch<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, lpns: &[u32], long: bool) {
+    fn launch(&mut self, core: &mut Core<P>, lpns: &[u32], long: bool) {
         let id = core.jobs.take();
         let job = &mut core.jobs[id];
         job.reset(Asker::Buffer, RequestKind::Write, core.device.now);
@@ -251,7 +244,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// A die has taken up the program of a page that leaves: who waits for room may have it.
-    pub fn eviction_launched<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, lpn: Lpn) {
+    pub fn eviction_launched(&mut self, core: &mut Core<P>, lpn: Lpn) {
         if self.buffer.is_write_cache() {
             self.buffer.launched(lpn);
             if self.has_waiting_for_buffer() {
@@ -261,7 +254,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// An eviction is durable, or failed for lack of space.
-    pub(super) fn evicted<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: JobId) {
+    pub(super) fn evicted(&mut self, core: &mut Core<P>, id: JobId) {
         let job = &mut core.jobs[id];
         let ending = match job.failed {
             false => Ending::Durable,
@@ -291,7 +284,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// A page is not discarded after all: it is to be written again, later. Whoever waits for it to be durable fails.
-    pub(super) fn thaw<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, lpn: Lpn) {
+    pub(super) fn thaw(&mut self, core: &mut Core<P>, lpn: Lpn) {
         for job in self.buffer.thaw(lpn) {
             core.jobs[job].failed = true;
             self.part_done(core, job);
@@ -299,7 +292,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Carries out the discard of a page, as far as the buffer and what reads must return are concerned.
-    pub fn discard_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId, lpn: Lpn) {
+    pub fn discard_page(&mut self, core: &mut Core<P>, job: JobId, lpn: Lpn) {
         if let Some(waiters) = self.buffer.drop_page(lpn) {
             core.retry |= self.has_waiting_for_buffer();
             waiters.into_iter().for_each(|job| self.part_done(core, job));
@@ -311,12 +304,12 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Whether the page left the buffer by a discard while its eviction waited for room.
-    pub fn was_discarded<A: FlashArray<P>>(&self, core: &Core<P, A>, job: JobId, lpn: Lpn) -> bool {
+    pub fn was_discarded(&self, core: &Core<P>, job: JobId, lpn: Lpn) -> bool {
         core.jobs[job].asker == Asker::Buffer && self.buffer.get(lpn).is_none()
     }
 
     /// Pages of an eviction that were discarded while it waited are not written any more.
-    pub fn drop_discarded<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: JobId) {
+    pub fn drop_discarded(&mut self, core: &mut Core<P>, id: JobId) {
         let job = &mut core.jobs[id];
         if job.asker == Asker::Buffer {
             let mut page_number = 0;

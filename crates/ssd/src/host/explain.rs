@@ -1,9 +1,9 @@
 //! Where the time of requests went, folded over all of them, and request by request for whoever keeps a log.
 
+use crate::core::flash::FlashPayload;
 use crate::core::jobs::Job;
 use crate::core::waits::Ledger;
 use crate::host::Host;
-use device::contents::HostPayload;
 use device::facts::RequestKind;
 use device::waits::{Wait, Waits};
 use vocab::{Lba, Nanos, SimTime};
@@ -123,7 +123,7 @@ impl Explanations {
     }
 }
 
-impl<P: HostPayload> Host<P> {
+impl<P: FlashPayload> Host<P> {
     /// The log, if one is kept.
     pub fn answered_requests(&mut self) -> Option<&mut Vec<AnsweredRequest>> {
         self.explanations.as_mut()?.log.as_mut()

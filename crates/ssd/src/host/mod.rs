@@ -25,6 +25,7 @@ pub(crate) mod testing;
 pub(crate) mod versions;
 
 use crate::config::{Buffer, BufferKind, PayloadKind, Setup};
+use crate::core::flash::FlashPayload;
 use crate::host::buffer::WriteBuffer;
 use crate::host::client::Client;
 use crate::host::explain::Explanations;
@@ -33,7 +34,6 @@ use crate::host::order::OrderedBy;
 use crate::host::page_locks::PageLocks;
 use crate::host::read::Observation;
 use crate::host::requests::Requests;
-use device::contents::HostPayload;
 use device::slab::JobId;
 use protect::Protection;
 use std::collections::VecDeque;
@@ -41,7 +41,7 @@ use vocab::Lpn;
 
 /// The host's side: requests and their order, the write buffer, and what reads must return.
 #[derive(Clone)]
-pub(crate) struct Host<P: HostPayload> {
+pub(crate) struct Host<P: FlashPayload> {
     pub requests: Requests,
     ordered_by: OrderedBy,
     page_locks: PageLocks,
@@ -72,7 +72,7 @@ pub(crate) enum Next {
     Nothing,
 }
 
-impl<P: HostPayload> Host<P> {
+impl<P: FlashPayload> Host<P> {
     /// A host that has asked for nothing yet.
     pub fn new(setup: &Setup, protection: &Protection) -> Self {
         let geometry = &setup.drive.geometry;

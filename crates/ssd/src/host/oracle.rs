@@ -4,9 +4,10 @@
 //! For each logical page it keeps the version last sent, and how far the last answered version lies behind it
 //! ([`Versions`]): two bytes a page, four where a page is written often.
 
+use crate::core::flash::FlashPayload;
 use crate::core::target::Floor;
 use crate::host::versions::{FAR_BEHIND, NEWEST_MAX, Sent, Versions};
-use device::contents::{HostPayload, Window};
+use device::contents::Window;
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Lpn, Table};
 
@@ -37,7 +38,7 @@ pub struct Oracle {
 
 impl Oracle {
     /// The shadow of an empty drive.
-    pub fn new<P: HostPayload>(pages: u32, sectors_per_page: u32) -> Self {
+    pub fn new<P: FlashPayload>(pages: u32, sectors_per_page: u32) -> Self {
         let sectors = if P::BYTES { pages as usize * sectors_per_page as usize } else { 0 };
         Self {
             versions: Versions::new(pages as usize),
@@ -235,7 +236,7 @@ impl Oracle {
     ///
     /// # Errors
     /// Says what was found instead of what.
-    pub fn check<P: HostPayload>(&self, lpn: Lpn, floor: Floor, found: Option<&P>) -> Result<(), String> {
+    pub fn check<P: FlashPayload>(&self, lpn: Lpn, floor: Floor, found: Option<&P>) -> Result<(), String> {
         let newest = self.newest(lpn);
         match found {
             None if floor.discarded || self.is_discarded(lpn) => Ok(()),
@@ -253,6 +254,7 @@ impl Oracle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use device::contents::HostPayload;
     use device::contents::{PageBuf, Tag, page_contents};
     use vocab::Streams;
 

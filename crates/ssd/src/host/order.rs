@@ -6,13 +6,12 @@
 
 use crate::core::Core;
 use crate::core::effects::Effect;
+use crate::core::flash::FlashPayload;
 use crate::core::jobs::Asker;
 use crate::host::{Host, Next};
 use crate::write::Writer;
-use device::contents::HostPayload;
 use device::facts::RequestKind;
 use device::slab::JobId;
-use nand::FlashArray;
 use vocab::Lpn;
 
 /// What keeps writes of the same page in order.
@@ -25,11 +24,11 @@ pub(crate) enum OrderedBy {
     StripeUpdates,
 }
 
-impl<P: HostPayload> Host<P> {
+impl<P: FlashPayload> Host<P> {
     /// Orders a write or discard behind earlier ones of the same pages that the map does not show yet, then
     /// completes partly written pages.
     #[inline]
-    pub fn enter<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: JobId) -> Next {
+    pub fn enter(&mut self, core: &mut Core<P>, writer: &Writer<P>, job: JobId) -> Next {
         if self.ordered_by == OrderedBy::StripeUpdates {
             return self.pass_on(core, writer, job);
         }
@@ -50,7 +49,7 @@ impl<P: HostPayload> Host<P> {
 
     /// Hands a job that has its pages, all of them complete, to the write buffer or to the way of writing.
     #[inline]
-    pub fn pass_on<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: JobId) -> Next {
+    pub fn pass_on(&mut self, core: &mut Core<P>, writer: &Writer<P>, job: JobId) -> Next {
         if !self.buffer.is_off() && core.jobs[job].asker == Asker::Host {
             self.buffer_job(core, writer, job);
             Next::Nothing
@@ -60,7 +59,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Queues for all pages of the job, so that nothing later overtakes it.
-    pub fn hold_pages<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: JobId) {
+    pub fn hold_pages(&mut self, core: &mut Core<P>, id: JobId) {
         let job = &mut core.jobs[id];
         if job.kind == RequestKind::Discard && job.versions.is_empty() {
             job.versions = (job.range.0..job.range.1).map(|lpn| self.oracle.sent(Lpn(lpn))).collect();
@@ -74,7 +73,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// The job's pages are in the map or in the buffer, or never will be: what queues behind it goes on.
-    pub fn let_pages_go<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
+    pub fn let_pages_go(&mut self, core: &mut Core<P>, job: JobId) {
         if std::mem::take(&mut core.jobs[job].order.holds_pages) {
             self.let_pages_go_from(core, job, 0);
         }
@@ -82,7 +81,7 @@ impl<P: HostPayload> Host<P> {
 
     /// As [`Self::let_pages_go`], from this page on. A job that holds all its pages then goes on before the next page
     /// is let go.
-    pub fn let_pages_go_from<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId, mut page: u32) {
+    pub fn let_pages_go_from(&mut self, core: &mut Core<P>, job: JobId, mut page: u32) {
         while let Some(lpn) = core.jobs[job].lpn(page as usize) {
             page += 1;
             let Some(next) = self.page_locks.release(lpn) else { continue };
@@ -100,7 +99,7 @@ impl<P: HostPayload> Host<P> {
 
     /// The job lets its pages go, and one part of it is done.
     #[inline]
-    pub fn leave<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
+    pub fn leave(&mut self, core: &mut Core<P>, job: JobId) {
         if core.jobs[job].order.holds_pages {
             core.out.push(Effect::LetPagesGo { job });
             core.part_done(job);
@@ -110,7 +109,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// There is no space for the job now: it waits behind what already does.
-    pub fn stall<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
+    pub fn stall(&mut self, core: &mut Core<P>, job: JobId) {
         self.hold_pages(core, job);
         if core.jobs[job].kind == RequestKind::Discard {
             let (first, end) = core.jobs[job].range;

@@ -1,22 +1,22 @@
 //! Pages that a write covers in part get the rest from their old contents before they go on.
 
 use crate::core::effects::{Effect, Parcel};
+use crate::core::flash::FlashPayload;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::core::{Command, Core};
 use crate::host::{Host, Next};
 use crate::write::Writer;
-use device::contents::HostPayload;
 use device::slab::JobId;
 use device::waits::Wait;
 use ftl::Place;
 use nand::{FlashArray, ReadOutcome};
 use vocab::{Cause, Lpn};
 
-impl<P: HostPayload> Host<P> {
+impl<P: FlashPayload> Host<P> {
     /// Reads what completes partly written pages, then passes the job on.
     #[inline]
-    pub fn complete_pages<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: JobId) -> Next {
+    pub fn complete_pages(&mut self, core: &mut Core<P>, writer: &Writer<P>, job: JobId) -> Next {
         // What is solved for may be there at once, before the next page was looked at.
         core.jobs[job].merges = 1;
         self.complete_pages_from(core, writer, job, 0)
@@ -25,13 +25,7 @@ impl<P: HostPayload> Host<P> {
     /// As [`Self::complete_pages`], from this page on. A page that has to be solved for is solved for before the next
     /// one is looked at.
     #[inline]
-    pub fn complete_pages_from<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        writer: &Writer<P>,
-        job: JobId,
-        mut page: usize,
-    ) -> Next {
+    pub fn complete_pages_from(&mut self, core: &mut Core<P>, writer: &Writer<P>, job: JobId, mut page: usize) -> Next {
         while let Some(found) = core.jobs[job].next_partial(page, self.requests.sectors_per_slot) {
             page = found + 1;
             if let Some(target) = self.complete_page(core, writer, job, found) {
@@ -45,13 +39,7 @@ impl<P: HostPayload> Host<P> {
 
     /// Reads the old contents of a partly written page, unless they are at hand. What has to be solved for, where
     /// they cannot be read.
-    fn complete_page<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        writer: &Writer<P>,
-        job: JobId,
-        page: usize,
-    ) -> Option<Target> {
+    fn complete_page(&mut self, core: &mut Core<P>, writer: &Writer<P>, job: JobId, page: usize) -> Option<Target> {
         let lpn = core.jobs[job].pages[page].lpn;
         if let Some(old) = self.old_contents_at_hand(core, writer, lpn) {
             core.jobs[job].merge(page, &old);
@@ -68,7 +56,7 @@ impl<P: HostPayload> Host<P> {
         None
     }
 
-    fn old_contents_at_hand<A: FlashArray<P>>(&self, core: &Core<P, A>, writer: &Writer<P>, lpn: Lpn) -> Option<P> {
+    fn old_contents_at_hand(&self, core: &Core<P>, writer: &Writer<P>, lpn: Lpn) -> Option<P> {
         if let Some(payload) = self.buffer.get(lpn) {
             return Some(payload.clone());
         }
@@ -86,9 +74,9 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// The old contents of a partly written page were read.
-    pub fn merge_read_done<A: FlashArray<P>>(
+    pub fn merge_read_done(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         writer: &Writer<P>,
         command: &Command,
         (job, page): (JobId, usize),
@@ -105,13 +93,7 @@ impl<P: HostPayload> Host<P> {
 
     /// The old contents are known, or lost permanently: then the page is not written, because what it would hold beside
     /// the new sectors is unknown.
-    pub fn merge_done<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        writer: &Writer<P>,
-        (job, page): (JobId, usize),
-        old: Option<&P>,
-    ) {
+    pub fn merge_done(&mut self, core: &mut Core<P>, writer: &Writer<P>, (job, page): (JobId, usize), old: Option<&P>) {
         match old {
             Some(old) => core.jobs[job].merge(page, old),
             None => core.jobs[job].failed = true,
@@ -123,7 +105,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     #[inline]
-    fn one_merge_less<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, writer: &Writer<P>, job: JobId) -> Next {
+    fn one_merge_less(&mut self, core: &mut Core<P>, writer: &Writer<P>, job: JobId) -> Next {
         core.jobs[job].merges -= 1;
         if core.jobs[job].merges == 0 {
             core.job_worked(job, Wait::Solving);
@@ -145,6 +127,7 @@ mod tests {
     use crate::config::BufferKind;
     use crate::core::effects::Popped;
     use crate::host::testing::{HostAlone, SECTORS};
+    use device::contents::HostPayload;
     use device::contents::PageBuf;
     use device::slab::CommandId;
     use vocab::{Fua, HostOp, Slot};

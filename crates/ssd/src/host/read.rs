@@ -2,13 +2,13 @@
 //! and checked against what the host was told before.
 
 use crate::core::effects::Parcel;
+use crate::core::flash::FlashPayload;
 use crate::core::owner::Owner;
 use crate::core::target::{Floor, Target};
 use crate::core::{Command, Core};
 use crate::host::Host;
 use crate::rules::SafetyRule;
 use crate::write::Writer;
-use device::contents::HostPayload;
 use device::facts::Fact;
 use device::slab::{CommandId, JobId};
 use device::waits::Wait;
@@ -37,12 +37,12 @@ pub(crate) enum PageRead {
     Lost(Target),
 }
 
-impl<P: HostPayload> Host<P> {
+impl<P: FlashPayload> Host<P> {
     /// Reads pages, and takes them off the range, up to one that is lost: what is to be solved for.
     #[inline]
-    pub fn read_up_to_lost<A: FlashArray<P>>(
+    pub fn read_up_to_lost(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         writer: &Writer<P>,
         job: JobId,
         pages: &mut Range<u32>,
@@ -61,14 +61,7 @@ impl<P: HostPayload> Host<P> {
 
     /// Reads the page and those after it that the same flash read gives, at most this many.
     #[inline]
-    pub fn read_from<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        writer: &Writer<P>,
-        job: JobId,
-        lpn: Lpn,
-        most: u32,
-    ) -> PageRead {
+    pub fn read_from(&mut self, core: &mut Core<P>, writer: &Writer<P>, job: JobId, lpn: Lpn, most: u32) -> PageRead {
         let floor = self.oracle.floor(lpn);
         if let Some(payload) = self.buffer.get(lpn) {
             let payload = payload.clone();
@@ -122,7 +115,7 @@ impl<P: HostPayload> Host<P> {
 
     /// How many of the pages from `lpn` lie side by side in the same flash page.
     #[inline]
-    pub fn run_of<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, slot: Slot, most: u32) -> u32 {
+    pub fn run_of(&self, core: &Core<P>, lpn: Lpn, slot: Slot, most: u32) -> u32 {
         let (_, index) = core.device.grid.page_of(slot);
         let room = (core.device.grid.slots_per_page() - index).min(most);
         let beside = |i: u32| {
@@ -133,14 +126,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// A flash page was read for the host.
-    pub fn host_read_done<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        id: CommandId,
-        command: &Command,
-        job: JobId,
-        outcome: ReadOutcome,
-    ) {
+    pub fn host_read_done(&mut self, core: &mut Core<P>, id: CommandId, command: &Command, job: JobId, outcome: ReadOutcome) {
         if !outcome.is_clean() {
             return self.solve_pages_of(core, id, command, job);
         }
@@ -154,7 +140,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// A flash page was read for the host: each logical page that was wanted of it is checked.
-    fn check_pages_of<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: CommandId, command: &Command) {
+    fn check_pages_of(&mut self, core: &mut Core<P>, id: CommandId, command: &Command) {
         let brought = match core.device.array.arrived() {
             Arrived::Other(other) if core.breaks(SafetyRule::Compare) => other,
             _ => command.ppn,
@@ -168,7 +154,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// A flash page could not be read: each logical page that was wanted of it is solved for.
-    fn solve_pages_of<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: CommandId, command: &Command, job: JobId) {
+    fn solve_pages_of(&mut self, core: &mut Core<P>, id: CommandId, command: &Command, job: JobId) {
         core.job_worked(job, Wait::Solving);
         for i in 0..u32::from(command.count) {
             core.jobs[job].remaining += 1;
@@ -180,7 +166,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Holds what a host read returned against the oracle.
-    pub fn check_read<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, lpn: Lpn, floor: Floor, found: Option<&P>) {
+    pub fn check_read(&mut self, core: &mut Core<P>, lpn: Lpn, floor: Floor, found: Option<&P>) {
         if !self.has_payload {
             return;
         }
@@ -212,6 +198,7 @@ mod tests {
     use super::*;
     use crate::config::BufferKind;
     use crate::host::testing::{HostAlone, SECTORS};
+    use device::contents::HostPayload;
     use device::contents::Tag;
 
     use vocab::HostOp;

@@ -13,11 +13,11 @@
 //!
 //! A drive whose blocks and dies are all there is never read-only: what finds no room fails alone.
 
+use crate::core::flash::FlashPayload;
 use crate::host::Host;
-use device::contents::HostPayload;
 use device::facts::RequestKind;
 
-impl<P: HostPayload> Host<P> {
+impl<P: FlashPayload> Host<P> {
     /// Whether requests of the kind are refused.
     #[inline]
     pub(super) fn refuses(&self, kind: RequestKind) -> bool {

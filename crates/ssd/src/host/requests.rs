@@ -3,6 +3,7 @@
 use crate::config::Controller;
 use crate::core::Core;
 use crate::core::effects::Parcel;
+use crate::core::flash::FlashPayload;
 use crate::core::jobs::{Asker, Job, PageWrite};
 use crate::core::timer::Timer;
 use crate::core::zone_step::{CodePage, ZoneStep};
@@ -10,11 +11,9 @@ use crate::host::flows::HostFlows;
 use crate::host::front::Front;
 use crate::host::{Host, Next};
 use crate::write::Writer;
-use device::contents::HostPayload;
 use device::facts::{Fact, RequestKind};
 use device::slab::JobId;
 use device::waits::Wait;
-use nand::FlashArray;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
@@ -189,11 +188,11 @@ pub(crate) enum Arrived {
     Discard,
 }
 
-impl<P: HostPayload> Host<P> {
+impl<P: FlashPayload> Host<P> {
     /// A host command arrives now; it has waited since `sent`, where the drive was off line. Its job, which still
     /// has the part that stands for its being issued.
     #[inline(always)]
-    pub fn arrive<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, command: &HostCommand, sent: SimTime) -> (JobId, Arrived) {
+    pub fn arrive(&mut self, core: &mut Core<P>, command: &HostCommand, sent: SimTime) -> (JobId, Arrived) {
         self.requests.first_arrival.get_or_insert(sent);
         self.requests.last_arrival = sent;
         self.requests.outstanding += 1;
@@ -250,9 +249,9 @@ impl<P: HostPayload> Host<P> {
 
     /// Splits a write into its pages, and puts it in order.
     #[inline(always)]
-    pub fn write_pages<A: FlashArray<P>>(
+    pub fn write_pages(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         writer: &Writer<P>,
         job: JobId,
         pages: Range<u32>,
@@ -270,7 +269,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Adds a page to a write, with new contents in these sectors.
-    fn push_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId, lpn: Lpn, sectors: Range<u32>) {
+    fn push_page(&mut self, core: &mut Core<P>, job: JobId, lpn: Lpn, sectors: Range<u32>) {
         let version = self.oracle.sent(lpn);
         self.oracle.whole &= sectors == (0..self.requests.sectors_per_slot);
         let (request, (from, to)) = (core.jobs[job].request, (sectors.start, sectors.end));
@@ -289,20 +288,20 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// Whether a page has contents, so that it can be written along with the rest of its stripe block.
-    pub fn is_stored_page<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn) -> bool {
+    pub fn is_stored_page(&self, core: &Core<P>, lpn: Lpn) -> bool {
         self.buffer.get(lpn).is_some() || core.map.lookup(lpn) != ftl::Place::Unmapped
     }
 
     /// Whether a page of a write is not to be written after all: it was to be written along with its stripe block,
     /// and was discarded before its turn came.
-    pub fn is_void<A: FlashArray<P>>(&self, core: &Core<P, A>, page: &PageWrite<P>) -> bool {
+    pub fn is_void(&self, core: &Core<P>, page: &PageWrite<P>) -> bool {
         page.from == page.to && !self.is_stored_page(core, page.lpn)
     }
 
     /// One part of a job is done. Only of an eviction, or of code, does more than an answer follow: then there may be
     /// effects.
     #[inline]
-    pub fn part_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
+    pub fn part_done(&mut self, core: &mut Core<P>, job: JobId) {
         let remaining = &mut core.jobs[job].remaining;
         *remaining -= 1;
         if *remaining == 0 {
@@ -310,7 +309,7 @@ impl<P: HostPayload> Host<P> {
         }
     }
 
-    fn job_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
+    fn job_done(&mut self, core: &mut Core<P>, job: JobId) {
         let homeless = core.jobs[job].homeless;
         core.jobs[job].failed |= homeless;
         core.note_durable(job);
@@ -345,7 +344,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// The rest of the drive has done a job: it is answered after this latency, when firmware and link are done with it.
-    fn answer_after<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId, latency: Nanos) {
+    fn answer_after(&mut self, core: &mut Core<P>, job: JobId, latency: Nanos) {
         let mut at = core.device.now + latency;
         if !self.requests.front.is_open() {
             let &Job { kind, sectors, .. } = &core.jobs[job];
@@ -360,7 +359,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// The first of the answers on their way is due.
-    pub fn answer_due<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    pub fn answer_due(&mut self, core: &mut Core<P>) {
         core.clear(Timer::Answers);
         while let Some(&(at, job)) = self.requests.answers.front() {
             if at > core.device.now {
@@ -375,7 +374,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     #[inline(always)]
-    fn answer<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
+    fn answer(&mut self, core: &mut Core<P>, job: JobId) {
         let &Job { kind, arrival, request, failed, flow, .. } = &core.jobs[job];
         // A read changes nothing that later reads must return.
         if kind != RequestKind::Read {
@@ -423,7 +422,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// What was answered is what reads must return from now on.
-    fn tell_oracle<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
+    fn tell_oracle(&mut self, core: &mut Core<P>, job: JobId) {
         let job = &core.jobs[job];
         if job.failed {
             if job.kind == RequestKind::Flush && self.requests.read_only_since.is_some() {
@@ -451,7 +450,7 @@ impl<P: HostPayload> Host<P> {
     }
 
     /// There is no space for the rest of a job and there never will be.
-    pub fn fail_job<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
+    pub fn fail_job(&mut self, core: &mut Core<P>, job: JobId) {
         core.jobs[job].failed = true;
         core.job_waited(job, Wait::Space);
         if core.jobs[job].kind == RequestKind::Discard {

@@ -2,13 +2,13 @@
 
 use crate::config::BufferKind;
 use crate::core::effects::{Effect, Parcel, Popped};
+use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
 use crate::core::testing::{TinyCore, tiny_core_of, tiny_scheme, tiny_setup};
 use crate::host::requests::Journal;
 use crate::host::requests::{Arrived, HostEvent};
 use crate::host::{Host, Next};
 use crate::write::Writer;
-use device::contents::HostPayload;
 use device::slab::JobId;
 use std::ops::Range;
 use vocab::{Fua, HostCommand, HostOp, Lba, SimTime, StreamId};
@@ -17,7 +17,7 @@ use vocab::{Fua, HostCommand, HostOp, Lba, SimTime, StreamId};
 pub(crate) const SECTORS: u32 = 8;
 
 /// The host's side of a tiny drive, and what it asked of others.
-pub(crate) struct HostAlone<P: HostPayload> {
+pub(crate) struct HostAlone<P: FlashPayload> {
     pub core: TinyCore<P>,
     pub writer: Writer<P>,
     pub host: Host<P>,
@@ -27,7 +27,7 @@ pub(crate) struct HostAlone<P: HostPayload> {
     pub solving: Vec<Target>,
 }
 
-impl<P: HostPayload> HostAlone<P> {
+impl<P: FlashPayload> HostAlone<P> {
     pub fn new(scheme: &str, buffer: BufferKind) -> Self {
         let setup = tiny_setup(scheme, buffer);
         let protection = tiny_scheme(&setup);

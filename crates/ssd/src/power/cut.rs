@@ -10,15 +10,14 @@
 use crate::care::profiles::Profiles;
 use crate::config::BufferKind;
 use crate::core::checkpoint::Checkpoint;
-use crate::core::flash::SessionPayload;
+use crate::core::flash::FlashPayload;
 use crate::core::journal::Journal;
-use crate::engine::{Drive, Engine};
+use crate::engine::Engine;
 use crate::power::outage::Outage;
 use crate::rules::SafetyRule;
 use crate::write::groups::GroupRemains;
 use crate::write::stripes::partial::PartialParityRemains;
 use device::command::Verb;
-use device::contents::HostPayload;
 use device::slab::CommandId;
 use nand::{EraseFate, FlashArray, InFlight, Oob, Pairing, ProgramFate, Scan};
 use std::collections::{BTreeMap, BTreeSet};
@@ -172,7 +171,7 @@ impl<P> Remains<P> {
 /// Reads of a block are saved whenever this many more have come.
 pub(crate) const READS_SAVED_EVERY: u32 = 16;
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Commands being executed by cells, with their identities.
     pub(crate) fn begun(&self) -> Vec<(Begun, CommandId)> {
         let of_die = |die: u16| {
@@ -269,7 +268,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 }
 
-impl<P: SessionPayload> Drive<P> {
+impl<P: FlashPayload> Engine<P> {
     /// Cuts the power; `fates` are those of [`Session::begun`], in its order.
     pub(crate) fn cut(&mut self, fates: &[Fate]) -> Remains<P> {
         let remains = Remains { journal: self.core.safe.journal.clone(), ..self.remains() };

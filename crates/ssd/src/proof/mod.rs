@@ -9,18 +9,17 @@ pub(crate) mod whole;
 mod zones;
 
 use crate::config::Pace;
-use crate::core::flash::SessionPayload;
+use crate::core::flash::FlashPayload;
 
 pub use crate::core::audit::{Audit, HeldSum};
-use crate::engine::{Drive, Engine};
+use crate::engine::Engine;
 use crate::result::RunResult;
 use crate::session::{Asked, Inner, Prepared, Session, inside};
 use crate::write::Way;
 use crate::write::stripes::partial::PartialParity;
-use device::contents::HostPayload;
 use device::facts::Folds;
 use ftl::Place;
-use nand::{Faulty, FlashArray, OobTag, PageRole};
+use nand::{FlashArray, OobTag, PageRole};
 use protect::code_zones::CodeGroupId;
 use std::cell::Cell;
 use vocab::{BlockAddr, DieId, HostCommand, HostOp, Lba, Lpn, Ppn, SimTime, StreamId, StripSet, StripeId};
@@ -208,7 +207,7 @@ impl Session {
     }
 }
 
-impl<P: SessionPayload> Prepared<P> {
+impl<P: FlashPayload> Prepared<P> {
     fn forks(
         &mut self,
         commands: &mut dyn Iterator<Item = HostCommand>,
@@ -231,7 +230,7 @@ impl<P: SessionPayload> Prepared<P> {
     }
 }
 
-impl<P: HostPayload, F: FlashArray<P>> Engine<P, Faulty<F>> {
+impl<P: FlashPayload> Engine<P> {
     pub(crate) fn fail(&mut self, failure: Failure) {
         match failure {
             Failure::Die(die) => self.kill(die),
@@ -259,7 +258,7 @@ impl<P: HostPayload, F: FlashArray<P>> Engine<P, Faulty<F>> {
     }
 }
 
-impl<P: SessionPayload> Drive<P> {
+impl<P: FlashPayload> Engine<P> {
     /// Logical pages that answered with a media error, and whether a read did not end.
     fn read_back(&mut self) -> (Vec<Lpn>, bool) {
         self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
@@ -325,7 +324,7 @@ impl<P: SessionPayload> Drive<P> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     pub(crate) fn audit(&self) -> Result<Audit, String> {
         assert!(self.core.device.is_idle() && self.core.device.commands.in_use() == 0, "audit the drive after it was drained");
         for lpn in (0..self.core.map.user_slots()).map(Lpn) {

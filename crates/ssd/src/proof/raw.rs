@@ -1,8 +1,8 @@
 //! Flash as someone finds it who takes it apart page by page: for checks that share no arithmetic with the engine.
 
-use crate::core::flash::SessionPayload;
+use crate::core::flash::FlashPayload;
 use crate::core::sorted::sorted;
-use crate::engine::Drive;
+use crate::engine::Engine;
 use crate::session::{Session, inside};
 use crate::write::groups::GroupInfo;
 use nand::{FlashArray, PageRole, PageScan, Scan};
@@ -47,7 +47,7 @@ impl Session {
     }
 }
 
-impl<P: SessionPayload> Drive<P> {
+impl<P: FlashPayload> Engine<P> {
     fn raw_flash(&self) -> RawFlash {
         let (core, groups) = (&self.core, &self.writer.groups);
         let page = |ppn: Ppn| {

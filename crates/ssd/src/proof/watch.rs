@@ -1,7 +1,7 @@
 //! What a run looks like from outside, block by block; for tests.
 
 use crate::config::Pace;
-use crate::core::flash::SessionPayload;
+use crate::core::flash::FlashPayload;
 use crate::core::limits::Recycled;
 use crate::session::{Asked, Prepared, Session, inside};
 use nand::{BlockInfo, FlashArray};
@@ -39,7 +39,7 @@ impl Session {
     }
 }
 
-impl<P: SessionPayload> Prepared<P> {
+impl<P: FlashPayload> Prepared<P> {
     fn watched(
         &mut self,
         commands: &mut dyn Iterator<Item = HostCommand>,

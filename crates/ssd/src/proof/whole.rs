@@ -1,8 +1,8 @@
 //! Whether the drive could lose a part now: proofs take the next one when the last one is rebuilt. This asks the
 //! flash what no controller knows, whether pages that no one has read are still there.
 
-use crate::core::flash::SessionPayload;
-use crate::engine::Drive;
+use crate::core::flash::FlashPayload;
+use crate::engine::Engine;
 use crate::session::{Session, inside};
 use crate::write::RebuiltBy;
 use ftl::{Place, UnitState};
@@ -56,7 +56,7 @@ impl Session {
     }
 }
 
-impl<P: SessionPayload> Drive<P> {
+impl<P: FlashPayload> Engine<P> {
     fn standing(&self) -> Standing {
         let (writer, dies) = (&self.writer, self.core.device.grid.dies());
         let is_dead = |die: &DieId| self.core.device.is_dead(*die);
@@ -207,7 +207,7 @@ mod tests {
         let crate::session::Inner::Tag(prepared) = session.inner_mut() else { panic!("its payload is tags") };
         let engine = &mut prepared.engine;
         assert!(engine.writer.stripes.held.get(StripeId(0)).is_some_and(|partial| partial.covers.contains(0)));
-        let of = |engine: &Drive<_>, lpn| match engine.core.map.lookup(Lpn(lpn)) {
+        let of = |engine: &Engine<_>, lpn| match engine.core.map.lookup(Lpn(lpn)) {
             Place::At(slot) => engine.core.device.grid.page_of(slot).0,
             place => panic!("{place:?}"),
         };

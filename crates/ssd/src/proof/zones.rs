@@ -1,13 +1,12 @@
 //! Proof of code zones: valid code is the sum of the data as they are now.
 
+use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
 use crate::proof::{AlternativesInFlight, Audit, CodePage};
-use device::contents::HostPayload;
 use ftl::Place;
-use nand::FlashArray;
 use vocab::Ppn;
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Every page of valid code.
     pub(crate) fn code_pages(&self) -> Vec<CodePage> {
         let pages = self.writer.zones.as_ref().map(|zones| zones.code_pages(&self.core)).unwrap_or_default();

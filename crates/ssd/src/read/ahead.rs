@@ -2,14 +2,13 @@
 
 use crate::core::Core;
 use crate::core::effects::Parcel;
+use crate::core::flash::FlashPayload;
 use crate::core::ids::LazyId;
 use crate::read::around::{Sink, WantedPage};
 use crate::read::lines::ask_of_line;
 use crate::read::{Below, Reads};
-use device::contents::HostPayload;
 use device::facts::Fact;
 use device::slab::JobId;
-use nand::FlashArray;
 use protect::code_zones::{LineRead, Offer};
 use protect::lazy::Blocks;
 use protect::read_ahead::ReadAhead;
@@ -71,7 +70,7 @@ impl<P> Ahead<P> {
     }
 }
 
-impl<P: HostPayload> Ahead<P> {
+impl<P: FlashPayload> Ahead<P> {
     /// The page has or gets other contents: buffers forget what they hold of its group.
     pub fn forget(&mut self, lpn: Lpn, sectors_per_slot: u64) {
         self.table.on_write(Lba(u64::from(lpn.0) * sectors_per_slot), sectors_per_slot as u32);
@@ -85,11 +84,11 @@ impl<P: HostPayload> Ahead<P> {
     }
 }
 
-impl<P: HostPayload> Reads<P> {
+impl<P: FlashPayload> Reads<P> {
     /// Serves a read of a thread that is followed. False: it is served as it is.
-    pub(crate) fn read_ahead<A: FlashArray<P>>(
+    pub(crate) fn read_ahead(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         below: Below<'_, P>,
         job: JobId,
         asked: Range<u32>,
@@ -117,14 +116,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Serves a page from the thread's buffer, now or when the read that brings it ends.
-    fn read_from_ahead<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        below: Below<'_, P>,
-        job: JobId,
-        lpn: Lpn,
-        thread: usize,
-    ) -> bool {
+    fn read_from_ahead(&mut self, core: &mut Core<P>, below: Below<'_, P>, job: JobId, lpn: Lpn, thread: usize) -> bool {
         let floor = below.host.oracle.floor(lpn);
         let Some(page) = self.ahead.as_mut().and_then(|ahead| ahead.buffers[thread].page(lpn.0)) else { return false };
         match page {
@@ -143,15 +135,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Reads pages that the host wants along with those of the last group, which becomes the buffer's.
-    fn fetch<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        below: Below<'_, P>,
-        job: JobId,
-        thread: usize,
-        fetch: Range<u32>,
-        wanted: &[u32],
-    ) {
+    fn fetch(&mut self, core: &mut Core<P>, below: Below<'_, P>, job: JobId, thread: usize, fetch: Range<u32>, wanted: &[u32]) {
         let scheme = &below.zones().scheme;
         let group = scheme.layout().group_size() * scheme.layout().stripe_pages();
         let kept = (fetch.end - 1) / group * group..fetch.end;
@@ -177,13 +161,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Reads what is wanted of a line, with its code if that is admitted.
-    fn fetch_line<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        below: Below<'_, P>,
-        line: &LineRead,
-        wants: Vec<WantedPage>,
-    ) {
+    fn fetch_line(&mut self, core: &mut Core<P>, below: Below<'_, P>, line: &LineRead, wants: Vec<WantedPage>) {
         let (at_hand, wants): (Vec<WantedPage>, Vec<WantedPage>) =
             wants.into_iter().partition(|want| below.is_at_hand(core, want.lpn));
         at_hand.iter().for_each(|want| self.take_at_hand(core, below, want));
@@ -210,7 +188,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Takes a page that is in the write buffer, or was never written.
-    fn take_at_hand<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, want: &WantedPage) {
+    fn take_at_hand(&mut self, core: &mut Core<P>, below: Below<'_, P>, want: &WantedPage) {
         let contents = below.host.buffer.get(want.lpn).cloned();
         match want.sink {
             Sink::Host { floor, .. } => core.out.send(Parcel::CheckRead { lpn: want.lpn, floor, contents }),

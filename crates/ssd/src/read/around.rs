@@ -8,6 +8,7 @@
 //! die is serving ends as any other.
 
 use crate::core::effects::Parcel;
+use crate::core::flash::FlashPayload;
 use crate::core::ids::{LazyId, OfLazy};
 use crate::core::owner::Owner;
 use crate::core::read_step::ReadStep;
@@ -17,7 +18,6 @@ use crate::read::solve::{Solution, solved};
 use crate::read::{Below, Reads};
 use coding::gf2::{Decoder, Solved};
 use coding::graph::CodeGraph;
-use device::contents::HostPayload;
 use device::facts::Fact;
 use device::slab::{CommandId, JobId, Slab};
 use ftl::Place;
@@ -139,7 +139,7 @@ pub(crate) struct SumRead {
     pub pages: Vec<(Ppn, Lpn)>,
 }
 
-impl<P: HostPayload> LazyReads<P> {
+impl<P: FlashPayload> LazyReads<P> {
     /// What the reads use beyond what they want: sub-requests, and the code groups that they decode with.
     pub fn in_flight(&self) -> (u32, Vec<CodeGroupId>) {
         (self.extra, self.stamps().map(|stamp| stamp.group).collect())
@@ -164,7 +164,7 @@ impl<P: HostPayload> LazyReads<P> {
         }
     }
 
-    fn issue<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: LazyId, block: usize) {
+    fn issue(&mut self, core: &mut Core<P>, id: LazyId, block: usize) {
         let op = &self.ops[id];
         let (of, (first, count)) = (&op.blocks[block], op.slots);
         if of.command.is_some() {
@@ -180,7 +180,7 @@ impl<P: HostPayload> LazyReads<P> {
         op.outstanding += 1;
     }
 
-    fn withdraw<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: LazyId, block: usize) {
+    fn withdraw(&mut self, core: &mut Core<P>, id: LazyId, block: usize) {
         let op = &mut self.ops[id];
         let Some(command) = op.blocks[block].command else { return };
         if !core.device.withdraw(command) {
@@ -192,7 +192,7 @@ impl<P: HostPayload> LazyReads<P> {
     }
 
     /// Queues alternatives behind all that the request wants.
-    pub fn queue_alternatives<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    pub fn queue_alternatives(&mut self, core: &mut Core<P>) {
         for (id, block) in std::mem::take(&mut self.behind) {
             if self.ops[id].read.as_ref().is_some_and(|read| read.pending().contains(block)) {
                 self.issue(core, id, block);
@@ -201,7 +201,7 @@ impl<P: HostPayload> LazyReads<P> {
     }
 
     /// Wanted blocks that are read after all are read where they lie now. Answers those without a place.
-    fn look_up_again<A: FlashArray<P>>(&mut self, core: &Core<P, A>, id: LazyId, step: &mut Step) -> Blocks {
+    fn look_up_again(&mut self, core: &Core<P>, id: LazyId, step: &mut Step) -> Blocks {
         let mut gone = Blocks::EMPTY;
         for block in step.issued.iter() {
             let op = &self.ops[id];
@@ -219,15 +219,15 @@ impl<P: HostPayload> LazyReads<P> {
     }
 }
 
-impl<P: HostPayload> Reads<P> {
+impl<P: FlashPayload> Reads<P> {
     /// Whether reads may have alternatives. Without time nothing is ever busy.
-    pub(crate) fn may_read_around<A: FlashArray<P>>(&self, core: &Core<P, A>) -> bool {
+    pub(crate) fn may_read_around(&self, core: &Core<P>) -> bool {
         core.device.timed && self.lazy.around.is_some()
     }
 
     /// Whether a read of these dies is to have alternatives, `extra` sub-requests more. Without time nothing
     /// is ever busy.
-    pub(crate) fn admits<A: FlashArray<P>>(&self, core: &Core<P, A>, mut dies: impl Iterator<Item = DieId>, extra: u32) -> bool {
+    pub(crate) fn admits(&self, core: &Core<P>, mut dies: impl Iterator<Item = DieId>, extra: u32) -> bool {
         let Some(around) = self.lazy.around else { return false };
         core.device.timed
             && extra > 0
@@ -238,9 +238,9 @@ impl<P: HostPayload> Reads<P> {
     /// Reads for the host under a scheme of stripes or rows. Of these pages, which the request wants and which
     /// have alternatives, those of busy dies are read with the rest of their stripe or row. Answers the logical
     /// pages that this reads, in order; the alternatives are not queued yet.
-    pub(crate) fn read_around<A: FlashArray<P>>(
+    pub(crate) fn read_around(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         below: Below<'_, P>,
         job: JobId,
         wanted: impl Iterator<Item = SumRead>,
@@ -259,7 +259,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Reads pages with all others of a sum as alternatives.
-    fn read_of_sum<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, job: JobId, group: &SumRead) {
+    fn read_of_sum(&mut self, core: &mut Core<P>, below: Below<'_, P>, job: JobId, group: &SumRead) {
         let is_wanted = |ppn: &Ppn| group.pages.iter().any(|(page, _)| page == ppn);
         let others = group.together.iter().copied().filter(|ppn| !is_wanted(ppn));
         let pages: Vec<Ppn> = group.pages.iter().map(|&(ppn, _)| ppn).chain(others).collect();
@@ -282,12 +282,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Starts a read; its identity, where it is not over at once.
-    pub(crate) fn read_lazily<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        below: Below<'_, P>,
-        new: NewRead<'_, P>,
-    ) -> Option<LazyId> {
+    pub(crate) fn read_lazily(&mut self, core: &mut Core<P>, below: Below<'_, P>, new: NewRead<'_, P>) -> Option<LazyId> {
         let NewRead { graph, decoder, ask, stamp, cause, slots, sources, wants } = new;
         for want in &wants {
             if let Sink::Host { job, .. } | Sink::Along { job } = want.sink {
@@ -316,7 +311,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Carries out a step, and ends the read if that was the last.
-    fn carry_out<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, id: LazyId, step: &Step) {
+    fn carry_out(&mut self, core: &mut Core<P>, below: Below<'_, P>, id: LazyId, step: &Step) {
         for block in step.withdrawn.iter() {
             self.lazy.withdraw(core, id, block);
         }
@@ -334,9 +329,9 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// A block was read, or could not be.
-    pub(crate) fn lazy_read_done<A: FlashArray<P>>(
+    pub(crate) fn lazy_read_done(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         below: Below<'_, P>,
         command: &Command,
         (id, block): (LazyId, usize),
@@ -360,20 +355,14 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Reads that decode with the code of the group go on without it, one after the other.
-    pub(crate) fn drop_code<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, group: CodeGroupId) {
+    pub(crate) fn drop_code(&mut self, core: &mut Core<P>, group: CodeGroupId) {
         let is_of = |id: &LazyId| self.lazy.ops[*id].stamp.is_some_and(|stamp| stamp.group == group);
         let of_group = self.lazy.open.iter().copied().filter(is_of);
         of_group.for_each(|read| core.out.send(Parcel::Reads(ReadStep::DropCodeOf { read, group })));
     }
 
     /// A read goes on without the code of the group, unless it has ended in the meantime.
-    pub(crate) fn drop_code_of<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        below: Below<'_, P>,
-        id: LazyId,
-        group: CodeGroupId,
-    ) {
+    pub(crate) fn drop_code_of(&mut self, core: &mut Core<P>, below: Below<'_, P>, id: LazyId, group: CodeGroupId) {
         let op = &mut self.lazy.ops[id];
         if op.stamp.is_none_or(|stamp| stamp.group != group) {
             return;
@@ -392,13 +381,13 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Code zones changed hands: reads that decode with code of what is no longer there go on without.
-    pub(crate) fn drop_stale_code<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>) {
+    pub(crate) fn drop_stale_code(&mut self, core: &mut Core<P>, below: Below<'_, P>) {
         let stale = self.lazy.stamps().filter(|stamp| !below.zones().is_current_code(stamp));
         stale.for_each(|stamp| core.out.send(Parcel::Reads(ReadStep::DropCode { group: stamp.group })));
     }
 
     /// Every wanted block is known or lost: gives them to whoever wants them.
-    fn end_lazy_read<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, id: LazyId) {
+    fn end_lazy_read(&mut self, core: &mut Core<P>, below: Below<'_, P>, id: LazyId) {
         let op = &mut self.lazy.ops[id];
         let read = op.read.take().expect("a read in progress");
         let (wants, blocks) = (std::mem::take(&mut op.wants), std::mem::take(&mut op.blocks));
@@ -423,9 +412,9 @@ impl<P: HostPayload> Reads<P> {
         }
     }
 
-    fn deliver_lazily<A: FlashArray<P>>(
+    fn deliver_lazily(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         below: Below<'_, P>,
         want: &WantedPage,
         contents: Option<P>,
@@ -446,7 +435,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// One more wants a page that a read in progress will give.
-    pub(crate) fn join_read<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: LazyId, lpn: Lpn, sink: Sink) {
+    pub(crate) fn join_read(&mut self, core: &mut Core<P>, id: LazyId, lpn: Lpn, sink: Sink) {
         let op = &mut self.lazy.ops[id];
         let want = *op.wants.iter().find(|want| want.lpn == lpn).expect("a page of the read");
         op.wants.push(WantedPage { sink, ..want });
@@ -469,7 +458,7 @@ fn together(wanted: impl Iterator<Item = SumRead>) -> Vec<SumRead> {
 }
 
 /// What a slot of a block is the sum of.
-fn added<P: HostPayload>(blocks: &[Block<P>], sum: &Solved<1>, slot: usize) -> P {
+fn added<P: FlashPayload>(blocks: &[Block<P>], sum: &Solved<1>, slot: usize) -> P {
     let mut total = P::default();
     sum.sum.iter().for_each(|block| total.add(&blocks[block].contents[slot]));
     total

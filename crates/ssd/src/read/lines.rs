@@ -2,13 +2,13 @@
 //! comes first. Pages without valid code, and pages that need no flash, are read as under any scheme.
 
 use crate::core::effects::Parcel;
+use crate::core::flash::FlashPayload;
 use crate::core::ids::LazyId;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::core::{Command, Core};
 use crate::read::around::{NewRead, Sink, Source, WantedPage};
 use crate::read::{Below, Reads};
-use device::contents::HostPayload;
 use device::slab::JobId;
 use ftl::Place;
 use nand::FlashArray;
@@ -17,11 +17,11 @@ use protect::lazy::{Ask, Blocks};
 use std::ops::Range;
 use vocab::{Cause, DieId, HostCommand, Lpn, Slot};
 
-impl<P: HostPayload> Reads<P> {
+impl<P: FlashPayload> Reads<P> {
     /// Reads logical pages `first..end` for the host.
-    pub(crate) fn read_in_zones<A: FlashArray<P>>(
+    pub(crate) fn read_in_zones(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         below: Below<'_, P>,
         job: JobId,
         asked: Range<u32>,
@@ -35,9 +35,9 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Reads the pages `asked` for and whatever else is `touched`, each line of code by itself.
-    pub(crate) fn read_lines<A: FlashArray<P>>(
+    pub(crate) fn read_lines(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         below: Below<'_, P>,
         job: JobId,
         asked: &Range<u32>,
@@ -48,14 +48,7 @@ impl<P: HostPayload> Reads<P> {
         }
     }
 
-    fn read_line<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        below: Below<'_, P>,
-        job: JobId,
-        line: LineRead,
-        asked: &Range<u32>,
-    ) {
+    fn read_line(&mut self, core: &mut Core<P>, below: Below<'_, P>, job: JobId, line: LineRead, asked: &Range<u32>) {
         let (mut wants, mut dies) = (Vec::new(), Vec::new());
         for block in line.wanted.iter() {
             let lpn = below.zones().scheme.page(&line, block);
@@ -75,7 +68,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Reads a page where it lies.
-    fn read_one<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, line: &LineRead, want: WantedPage) {
+    fn read_one(&mut self, core: &mut Core<P>, below: Below<'_, P>, line: &LineRead, want: WantedPage) {
         match want.sink {
             Sink::Host { job, .. } => self.read_plainly(core, below, job, want.lpn),
             // What is not in flash takes no time.
@@ -89,7 +82,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Reads a page for the host from where it lies, without alternatives.
-    fn read_plainly<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, job: JobId, lpn: Lpn) {
+    fn read_plainly(&mut self, core: &mut Core<P>, below: Below<'_, P>, job: JobId, lpn: Lpn) {
         let floor = below.host.oracle.floor(lpn);
         if let Some(payload) = below.host.buffer.get(lpn) {
             core.out.send(Parcel::CheckRead { lpn, floor, contents: Some(payload.clone()) });
@@ -120,9 +113,9 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Reads what is wanted of a line from data and code, if that is admitted.
-    fn read_with_code<A: FlashArray<P>>(
+    fn read_with_code(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         below: Below<'_, P>,
         line: &LineRead,
         wants: &[WantedPage],
@@ -142,9 +135,9 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Starts to read a line; the identity of the read, where it is not over at once.
-    pub(crate) fn start_line<A: FlashArray<P>>(
+    pub(crate) fn start_line(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         below: Below<'_, P>,
         line: &LineRead,
         (ask, sources): (Ask, Vec<Source<P>>),
@@ -157,9 +150,9 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Solves for a lost page with whatever code there is. A read of the page at `failed` failed.
-    pub(crate) fn solve_by_code<A: FlashArray<P>>(
+    pub(crate) fn solve_by_code(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         below: Below<'_, P>,
         target: Target,
         (line, lpn): (LineRead, Lpn),
@@ -178,8 +171,8 @@ impl<P: HostPayload> Reads<P> {
 }
 
 /// What may be read for a line, and where it lies.
-pub(crate) fn ask_of_line<P: HostPayload, A: FlashArray<P>>(
-    core: &Core<P, A>,
+pub(crate) fn ask_of_line<P: FlashPayload>(
+    core: &Core<P>,
     below: Below<'_, P>,
     line: &LineRead,
     offer: Offer,
@@ -204,7 +197,7 @@ pub(crate) fn ask_of_line<P: HostPayload, A: FlashArray<P>>(
 
 /// Alternatives that lie on a die of what they stand in for: they would wait behind it. Where code zones are the way of
 /// writing, their layout sees to that; over another way code lies where that put it.
-fn behind_wanted<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ask: &Ask, sources: &[Source<P>]) -> Blocks {
+fn behind_wanted<P: FlashPayload>(core: &Core<P>, ask: &Ask, sources: &[Source<P>]) -> Blocks {
     let die = |block: usize| match &sources[block] {
         Source::Page(ppn) => Some(core.device.grid.die_of(*ppn)),
         _ => None,
@@ -214,7 +207,7 @@ fn behind_wanted<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ask: &Ask,
     alternatives.iter().filter(|&block| die(block).is_some_and(|die| wanted.contains(&die))).collect()
 }
 
-fn source_of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, below: Below<'_, P>, lpn: Lpn) -> Source<P> {
+fn source_of<P: FlashPayload>(core: &Core<P>, below: Below<'_, P>, lpn: Lpn) -> Source<P> {
     let slot = match core.map.lookup(lpn) {
         Place::Unmapped => return Source::Zeros,
         Place::Missing => return Source::None,

@@ -9,6 +9,7 @@ pub(crate) mod solve;
 mod tests;
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::ids::OfSolve;
 use crate::core::target::Target;
 use crate::host::Host;
@@ -17,17 +18,15 @@ use crate::read::around::LazyReads;
 use crate::read::solve::{Adder, Solve};
 use crate::write::Writer;
 use crate::write::zones::Zones;
-use device::contents::HostPayload;
 use device::slab::{ImageId, Slab};
 use ftl::Place;
-use nand::FlashArray;
 use protect::Protection;
 use protect::code_zones::CodeZones;
 use vocab::{Lpn, Nanos, Ppn};
 
 /// All reads that need more than one page.
 #[derive(Clone)]
-pub(crate) struct Reads<P: HostPayload> {
+pub(crate) struct Reads<P: FlashPayload> {
     pub solves: Slab<Solve<P>, OfSolve>,
     pub adder: Adder,
     /// Lost pages of rows whose parity is still on its way.
@@ -37,7 +36,7 @@ pub(crate) struct Reads<P: HostPayload> {
     pub ahead: Option<Ahead<P>>,
 }
 
-impl<P: HostPayload> Reads<P> {
+impl<P: FlashPayload> Reads<P> {
     /// No reads.
     pub fn new(protection: &Protection) -> Self {
         let ahead = protection.zones().and_then(|zones| zones.read_ahead()).map(Ahead::new);
@@ -54,20 +53,20 @@ impl<P: HostPayload> Reads<P> {
 }
 
 /// The components below the reads, which answer questions.
-pub(crate) struct Below<'a, P: HostPayload> {
+pub(crate) struct Below<'a, P: FlashPayload> {
     pub writer: &'a Writer<P>,
     pub host: &'a Host<P>,
 }
 
-impl<P: HostPayload> Clone for Below<'_, P> {
+impl<P: FlashPayload> Clone for Below<'_, P> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<P: HostPayload> Copy for Below<'_, P> {}
+impl<P: FlashPayload> Copy for Below<'_, P> {}
 
-impl<'a, P: HostPayload> Below<'a, P> {
+impl<'a, P: FlashPayload> Below<'a, P> {
     /// The code zones of the drive.
     pub fn zones(&self) -> &'a Zones<P> {
         self.writer.zones.as_deref().expect("a drive of code zones")
@@ -79,12 +78,12 @@ impl<'a, P: HostPayload> Below<'a, P> {
     }
 
     /// The image that holds a page which is not in flash yet, or not where it should be.
-    pub fn unsent<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<ImageId> {
+    pub fn unsent(&self, core: &Core<P>, ppn: Ppn) -> Option<ImageId> {
         self.writer.pages.unsent(core, ppn)
     }
 
     /// Whether a page needs no read: it is in the write buffer, or was never written.
-    pub fn is_at_hand<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn) -> bool {
+    pub fn is_at_hand(&self, core: &Core<P>, lpn: Lpn) -> bool {
         self.host.buffer.get(lpn).is_some() || core.map.lookup(lpn) == Place::Unmapped
     }
 }

@@ -5,6 +5,7 @@
 //! encoder of code zones has its data pages added up here, too.
 
 use crate::core::effects::{Effect, Parcel};
+use crate::core::flash::FlashPayload;
 use crate::core::ids::SolveId;
 use crate::core::owner::Owner;
 use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
@@ -14,7 +15,6 @@ use crate::core::zone_step::ZoneStep;
 use crate::core::{Command, Core};
 use crate::read::{Below, Reads};
 use crate::write::sources::Sources;
-use device::contents::HostPayload;
 use device::facts::Fact;
 use ftl::Place;
 use nand::{FlashArray, ReadOutcome};
@@ -54,7 +54,7 @@ impl<P> Default for Solve<P> {
     }
 }
 
-impl<P: HostPayload> Solve<P> {
+impl<P: FlashPayload> Solve<P> {
     /// Adds the slot of a term to its sums.
     fn add(&mut self, term: u16, payload: &P) {
         for &(sum, coefficient) in &self.terms[usize::from(term)].adds {
@@ -97,9 +97,9 @@ pub(crate) enum Solution<P> {
     Lost,
 }
 
-impl<P: HostPayload> Reads<P> {
+impl<P: FlashPayload> Reads<P> {
     /// Solves for a page that cannot be read where the map has it, and gives its contents to the target.
-    pub(crate) fn solve<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, target: Target) {
+    pub(crate) fn solve(&mut self, core: &mut Core<P>, below: Below<'_, P>, target: Target) {
         if self.read_where_it_lies_now(core, below, target) {
             return;
         }
@@ -110,22 +110,16 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Looks for sources of a lost page beside those of which reads `failed`, and solves for it.
-    pub(crate) fn solve_again<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        below: Below<'_, P>,
-        target: Target,
-        failed: Vec<Ppn>,
-    ) {
+    pub(crate) fn solve_again(&mut self, core: &mut Core<P>, below: Below<'_, P>, target: Target, failed: Vec<Ppn>) {
         let sources = below.writer.in_use(core).brings_back(core, target, &failed);
         self.solve_from(core, below, target, sources, failed);
     }
 
     /// As [`Self::solve_again`], for a page of a block group: of the page that was lost then, wherever the contents that
     /// the target wants are now.
-    pub(crate) fn solve_again_in_group<A: FlashArray<P>>(
+    pub(crate) fn solve_again_in_group(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         below: Below<'_, P>,
         target: Target,
         lost: (Ppn, u32),
@@ -136,9 +130,9 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Solves for a lost page from its sources.
-    pub(crate) fn solve_from<A: FlashArray<P>>(
+    pub(crate) fn solve_from(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         below: Below<'_, P>,
         target: Target,
         sources: Sources<P>,
@@ -173,7 +167,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Reads pages and adds them up.
-    pub(crate) fn start_solve<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, new: NewSolve<P>) {
+    pub(crate) fn start_solve(&mut self, core: &mut Core<P>, new: NewSolve<P>) {
         let NewSolve { wanted_by, cause, pace, sums, terms, failed } = new;
         let id = self.solves.take();
         let (left, failed_before) = (terms.len() as u32, failed.len());
@@ -191,7 +185,7 @@ impl<P: HostPayload> Reads<P> {
         }
     }
 
-    fn read_term<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: SolveId, term: u16) {
+    fn read_term(&self, core: &mut Core<P>, id: SolveId, term: u16) {
         let solve = &self.solves[id];
         let Term { ppn, slot, .. } = solve.terms[usize::from(term)];
         let owner = Owner::Solve { solve: id, term };
@@ -199,7 +193,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Reads the next page of the die that the solve needs, if any.
-    fn read_next_term<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: SolveId, die: DieId) {
+    fn read_next_term(&mut self, core: &mut Core<P>, id: SolveId, die: DieId) {
         let solve = &mut self.solves[id];
         let on_die = |term: &u16| core.device.grid.die_of(solve.terms[usize::from(*term)].ppn) == die;
         let Some(at) = solve.waiting.iter().position(on_die) else { return };
@@ -208,9 +202,9 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// A page of a solve was read, or could not be.
-    pub(crate) fn solve_read_done<A: FlashArray<P>>(
+    pub(crate) fn solve_read_done(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         command: &Command,
         (id, term): (SolveId, u16),
         outcome: ReadOutcome,
@@ -233,7 +227,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// The adder takes up the page after those that were read before it.
-    fn add_later<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: SolveId, die: DieId) {
+    fn add_later(&mut self, core: &mut Core<P>, id: SolveId, die: DieId) {
         let adder = &mut self.adder;
         let begin = adder.adding.back().map_or(core.device.now, |&(end, ..)| end);
         let end = begin + adder.sum_time;
@@ -244,7 +238,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// The adder is done with a page.
-    pub(crate) fn addition_due<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    pub(crate) fn addition_due(&mut self, core: &mut Core<P>) {
         let (_, id, die) = self.adder.adding.pop_front().expect("an addition was scheduled for it");
         match self.adder.adding.front() {
             Some(&(end, ..)) => core.schedule(Timer::Adder, end),
@@ -254,7 +248,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// A page of a solve is added, or could not be read.
-    fn term_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: SolveId, die: DieId) {
+    fn term_done(&mut self, core: &mut Core<P>, id: SolveId, die: DieId) {
         self.solves[id].left -= 1;
         if self.solves[id].left == 0 {
             self.end_solve(core, id);
@@ -264,7 +258,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// All pages of a solve are added, or could not be read.
-    fn end_solve<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: SolveId) {
+    fn end_solve(&mut self, core: &mut Core<P>, id: SolveId) {
         let Solve { wanted_by, mut sums, terms, failed, failed_before, .. } = std::mem::take(&mut self.solves[id]);
         self.solves.give(id);
         let clean = failed.len() == failed_before;
@@ -288,12 +282,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// While a target waited, its page may have been written again or moved: then it is read again. True if so.
-    pub(crate) fn read_where_it_lies_now<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        below: Below<'_, P>,
-        target: Target,
-    ) -> bool {
+    pub(crate) fn read_where_it_lies_now(&mut self, core: &mut Core<P>, below: Below<'_, P>, target: Target) -> bool {
         let failed = match target {
             Target::HostRead { failed, .. } | Target::Merge { failed, .. } => failed,
             Target::Move { .. } | Target::StripeMerge { .. } | Target::Strip { .. } => return false,
@@ -330,7 +319,7 @@ impl<P: HostPayload> Reads<P> {
     }
 
     /// Nothing brings the page back from code; unless it was written again, it is lost.
-    pub(crate) fn give_up<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, below: Below<'_, P>, target: Target) {
+    pub(crate) fn give_up(&mut self, core: &mut Core<P>, below: Below<'_, P>, target: Target) {
         if !self.read_where_it_lies_now(core, below, target) {
             solved(core, target, Solution::Lost);
         }
@@ -338,7 +327,7 @@ impl<P: HostPayload> Reads<P> {
 }
 
 /// Hands over what solving for a lost page gave.
-pub(crate) fn solved<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, target: Target, solution: Solution<P>) {
+pub(crate) fn solved<P: FlashPayload>(core: &mut Core<P>, target: Target, solution: Solution<P>) {
     if let Target::HostRead { job, lpn, floor, .. } = target {
         let is_lost = solution == Solution::Lost;
         core.device.record(if is_lost { Fact::MediaError } else { Fact::Rebuilt });
@@ -361,7 +350,7 @@ pub(crate) fn solved<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, ta
 }
 
 /// Gives the contents of a page to whoever wants them; `None`: they are lost.
-pub(crate) fn deliver<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, target: Target, contents: Option<P>) {
+pub(crate) fn deliver<P: FlashPayload>(core: &mut Core<P>, target: Target, contents: Option<P>) {
     match target {
         Target::HostRead { job, lpn, floor, .. } => {
             core.out.send(Parcel::CheckRead { lpn, floor, contents });
@@ -383,6 +372,7 @@ mod tests {
     use crate::core::ids::EncodeId;
     use crate::core::testing::{tiny_core, tiny_setup};
     use crate::write::zones::testing::store;
+    use device::contents::HostPayload;
     use device::contents::Tag;
     use protect::Protection;
     use vocab::{Lpn, StripeId};

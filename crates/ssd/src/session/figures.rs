@@ -1,7 +1,7 @@
 //! The figures of a run, from the facts folded.
 
 use crate::config::{Pace, Setup};
-use crate::core::flash::SessionPayload;
+use crate::core::flash::FlashPayload;
 use crate::core::sorted::sorted;
 use crate::engine::clocks::FlowClock;
 use crate::host::explain::{Explained, Explanations, WaitFolds};
@@ -29,7 +29,7 @@ fn die_wear_ratio(pe_added: &[u32], grid: &Grid) -> Option<f64> {
     (all > 0).then(|| most as f64 * of_die.len() as f64 / all as f64)
 }
 
-impl<P: SessionPayload> Prepared<P> {
+impl<P: FlashPayload> Prepared<P> {
     /// What the run gave, from the facts folded.
     pub(crate) fn result(&self, events: u64, clocks: &Clocks) -> RunResult {
         let (device, host) = (&self.engine.core.device, &self.engine.host);

@@ -2,9 +2,9 @@
 //! plug in more cards, look at what was written.
 
 use crate::config::SetupError;
-use crate::core::flash::SessionPayload;
+use crate::core::flash::FlashPayload;
 use crate::core::timer::Timer;
-use crate::engine::Drive;
+use crate::engine::Engine;
 use crate::fit::{build_scheme, check_drive};
 use crate::session::{Inner, Prepared, Session, inside};
 use crate::write::groups::{GroupStats, room_of};
@@ -42,7 +42,7 @@ impl Session {
     }
 }
 
-impl<P: SessionPayload> Prepared<P> {
+impl<P: FlashPayload> Prepared<P> {
     fn change_code(&mut self) -> Result<(), SetupError> {
         let name = &self.setup.scheme.name;
         let groups = &mut self.engine.writer.groups;
@@ -83,7 +83,7 @@ impl<P: SessionPayload> Prepared<P> {
     }
 }
 
-impl<P: SessionPayload> Drive<P> {
+impl<P: FlashPayload> Engine<P> {
     /// Takes in new channels; nothing may be under way.
     fn grow(&mut self, channels: u32, protection: Protection, room: u32) {
         assert!(self.core.device.is_idle() && self.core.device.commands.in_use() == 0, "a drive grows between runs");

@@ -7,8 +7,8 @@
 //! and grows older by the leap.
 
 use crate::config::SetupError;
-use crate::core::flash::SessionPayload;
-use crate::engine::Drive;
+use crate::core::flash::FlashPayload;
+use crate::engine::Engine;
 use crate::session::{Inner, Session, inside};
 use device::ecc::PageEcc;
 use device::facts::{Folds, RequestKind};
@@ -188,7 +188,7 @@ impl Session {
     }
 }
 
-impl<P: SessionPayload> Drive<P> {
+impl<P: FlashPayload> Engine<P> {
     fn live(
         &mut self,
         commands: &mut dyn Iterator<Item = HostCommand>,
@@ -366,7 +366,7 @@ struct Rates {
 }
 
 impl Rates {
-    fn of<P: SessionPayload>(&mut self, drive: &Drive<P>, odds: Option<&PageOdds<'_>>, ppn: Ppn) -> PageRisk {
+    fn of<P: FlashPayload>(&mut self, drive: &Engine<P>, odds: Option<&PageOdds<'_>>, ppn: Ppn) -> PageRisk {
         let device = &drive.core.device;
         if device.array.is_lost(ppn) || !device.is_stored(ppn) {
             return PageRisk { unreadable: 1.0, latent: 1.0, ..PageRisk::default() };

@@ -13,16 +13,16 @@ use crate::boot::precondition::{HearHistory, HistoryProgress, Steady};
 use crate::boot::warm_up::{self, WarmUp, Warmed};
 use crate::config::{Faults, Pace, PayloadKind, Setup, SetupError};
 use crate::core::apart::Apart;
-use crate::core::flash::SessionPayload;
+use crate::core::flash::FlashPayload;
+use crate::engine::Engine;
 use crate::engine::clocks::{FLOWS_MAX, HostFlow};
-use crate::engine::{Drive, Engine};
 use crate::fit::check_setup;
 use crate::host::explain::{AnsweredRequest, Explanations};
 use crate::power::cut::Remains;
 use crate::result::RunResult;
 use crate::session::figures::Clocks;
 use crate::write::Way;
-use device::contents::{HostPayload, PageBuf, Tag};
+use device::contents::{PageBuf, Tag};
 use device::ecc::PageEcc;
 use device::facts::Folds;
 use nand::{Faulty, FlashArray, InMemory, MemoryArray};
@@ -64,8 +64,8 @@ const ROWS_TOLD_AT_ONCE: usize = 4096;
 
 /// A machine with its setup and what preconditioning found.
 #[derive(Clone)]
-pub(crate) struct Prepared<P: SessionPayload> {
-    pub(crate) engine: Drive<P>,
+pub(crate) struct Prepared<P: FlashPayload> {
+    pub(crate) engine: Engine<P>,
     pub(crate) setup: Setup,
     pub(crate) steady: Steady,
     pub(crate) warmed: Option<Warmed>,
@@ -254,9 +254,9 @@ pub(crate) enum Asked<'a> {
 }
 
 /// Looks at the drive before an event, and stops the run there with false.
-type Step<'a, P> = &'a mut dyn FnMut(&Drive<P>) -> bool;
+type Step<'a, P> = &'a mut dyn FnMut(&Engine<P>) -> bool;
 
-impl<P: SessionPayload> Prepared<P> {
+impl<P: FlashPayload> Prepared<P> {
     fn written(setup: &Setup, hear: HearHistory<'_>) -> Result<Self, SetupError> {
         let (grid, protection) = check_setup(setup)?;
         let streams = Streams::new(setup.seed);
@@ -290,7 +290,7 @@ impl<P: SessionPayload> Prepared<P> {
         self.engine.core.keep_ledgers();
         let (is_logged, before) = (log.is_some(), self.engine.host.requests.arrived);
         self.engine.host.explanations = Some(Box::new(Explanations::new(is_logged, before)));
-        let mut tell = |engine: &mut Drive<P>, at_least: usize| {
+        let mut tell = |engine: &mut Engine<P>, at_least: usize| {
             if let Some(hear) = &mut log
                 && let Some(answered) = engine.host.answered_requests().filter(|answered| answered.len() >= at_least)
             {
@@ -310,7 +310,7 @@ impl<P: SessionPayload> Prepared<P> {
         &mut self,
         asked: Asked<'_>,
         progress: &mut dyn FnMut(u64),
-        mut step: impl FnMut(&Drive<P>) -> bool,
+        mut step: impl FnMut(&Engine<P>) -> bool,
     ) -> RunResult {
         self.run_with(asked, progress, Some(&mut step), &mut |_| {})
     }
@@ -321,7 +321,7 @@ impl<P: SessionPayload> Prepared<P> {
         asked: Asked<'_>,
         progress: &mut dyn FnMut(u64),
         step: Option<Step<'_, P>>,
-        each: &mut dyn FnMut(&mut Drive<P>),
+        each: &mut dyn FnMut(&mut Engine<P>),
     ) -> RunResult {
         let engine = &mut self.engine;
         self.buffered_before = engine.host.buffer.pages();
@@ -331,7 +331,7 @@ impl<P: SessionPayload> Prepared<P> {
         let events = engine.core.device.calendar.scheduled();
         (engine.host.requests.first_arrival, engine.host.requests.last_answer) = (None, engine.core.device.now);
         let mut doomed = Doomed::of(&self.setup);
-        let mut each = |engine: &mut Drive<P>, request: u64| {
+        let mut each = |engine: &mut Engine<P>, request: u64| {
             each(engine);
             if request.is_multiple_of(4096) {
                 progress(request);
@@ -376,7 +376,7 @@ impl Doomed {
     }
 
     /// A request arrives: the dies die if their time has come.
-    fn kill_at<P: SessionPayload>(&mut self, engine: &mut Drive<P>, request: u64) {
+    fn kill_at<P: FlashPayload>(&mut self, engine: &mut Engine<P>, request: u64) {
         if request >= self.at_request {
             for die in self.dies.drain(..) {
                 engine.kill(die);
@@ -388,7 +388,7 @@ impl Doomed {
     }
 }
 
-impl<P: HostPayload, F: FlashArray<P>> Engine<P, Faulty<F>> {
+impl<P: FlashPayload> Engine<P> {
     /// The die stops answering, permanently.
     pub(crate) fn kill(&mut self, die: DieId) {
         self.core.device.array.kill(die);
@@ -401,7 +401,7 @@ impl<P: HostPayload, F: FlashArray<P>> Engine<P, Faulty<F>> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// P/E cycles of every block, in block order.
     pub fn pe_cycles(&self) -> Vec<u32> {
         (0..self.core.device.grid.geometry().blocks()).map(|block| self.core.device.array.block(BlockAddr(block)).pe).collect()

@@ -1,7 +1,7 @@
 //! Power cuts between two events of a run.
 
 use crate::boot;
-use crate::core::flash::SessionPayload;
+use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
 use crate::fit::build_scheme;
 use crate::power::cut::{Begun, Fate, Remains};
@@ -43,7 +43,7 @@ impl Session {
     }
 }
 
-impl<P: SessionPayload> Prepared<P> {
+impl<P: FlashPayload> Prepared<P> {
     pub(crate) fn cut_power(&mut self, fates: &[Fate], outage: Outage) -> Mounted {
         assert!(self.setup.power.mountable, "the drive keeps nothing that it could be mounted from");
         let remains = Remains { outage, ..self.engine.cut(fates) };

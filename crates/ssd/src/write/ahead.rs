@@ -3,8 +3,8 @@
 //! fetches side by side cost little more than one.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::write::{Way, Writer};
-use device::contents::HostPayload;
 use nand::FlashArray;
 use vocab::{Lpn, Slot};
 
@@ -15,10 +15,10 @@ pub(crate) enum Wanted {
     Write,
 }
 
-impl<P: HostPayload> Writer<P> {
+impl<P: FlashPayload> Writer<P> {
     /// Fetches the entries of the map.
     #[inline]
-    pub fn fetch_map<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn) {
+    pub fn fetch_map(&self, core: &Core<P>, lpn: Lpn) {
         if self.way != Way::Stripes {
             core.map.prefetch(lpn);
             return;
@@ -34,13 +34,13 @@ impl<P: HostPayload> Writer<P> {
     /// Fetches what the entries of the map point to: what is kept of a place that will be given up, and of the blocks
     /// whose pages will be read.
     #[inline]
-    pub fn fetch_places<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, wanted: Wanted) {
+    pub fn fetch_places(&self, core: &Core<P>, lpn: Lpn, wanted: Wanted) {
         self.each_place(core, lpn, wanted, |slot| core.device.array.prefetch_block(core.device.grid.page_of(slot).0));
     }
 
     /// Fetches what the pages hold that will be read.
     #[inline]
-    pub fn fetch_contents<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, wanted: Wanted) {
+    pub fn fetch_contents(&self, core: &Core<P>, lpn: Lpn, wanted: Wanted) {
         let is_anything_read = wanted == Wanted::Read || self.way == Way::Stripes;
         // Some drives keep nothing of what pages hold, nor of their codes.
         if !is_anything_read || (size_of::<P>() == 0 && core.device.ecc.is_none()) {
@@ -52,7 +52,7 @@ impl<P: HostPayload> Writer<P> {
     /// The places of pages that will be read: of the page itself, and to write a static stripe that has parity, of the
     /// old contents and of the parity.
     #[inline]
-    fn each_place<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, wanted: Wanted, fetch: impl Fn(Slot)) {
+    fn each_place(&self, core: &Core<P>, lpn: Lpn, wanted: Wanted, fetch: impl Fn(Slot)) {
         let data = core.map.prefetch_place(lpn);
         if wanted == Wanted::Read {
             data.into_iter().for_each(fetch);

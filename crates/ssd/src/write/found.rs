@@ -1,9 +1,9 @@
 //! What a mount finds in flash: which pages can be read, and which contents of each logical page are the newest.
 
+use crate::core::flash::FlashPayload;
 use crate::core::newest::Newest;
 use crate::core::{Core, data_of};
 use crate::rules::SafetyRule;
-use device::contents::HostPayload;
 use device::failed::FailedProgram;
 use nand::{FlashArray, Member};
 use rustc_hash::FxHashMap;
@@ -124,7 +124,7 @@ impl Found {
 }
 
 /// The data in a readable page.
-pub(crate) fn data_in<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: Ppn) -> impl Iterator<Item = (Lpn, Newest)> + '_ {
+pub(crate) fn data_in<P: FlashPayload>(core: &Core<P>, ppn: Ppn) -> impl Iterator<Item = (Lpn, Newest)> + '_ {
     let page = core.device.array.page(ppn);
     let sequence = page.oob.sequence;
     page.tags.iter().enumerate().filter_map(move |(index, &tag)| {
@@ -136,7 +136,7 @@ pub(crate) fn data_in<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: 
 }
 
 /// What is believed of a page that cannot be read: nothing, at first.
-pub(crate) fn unreadable<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, ppn: Ppn) -> &mut FailedProgram {
+pub(crate) fn unreadable<P: FlashPayload>(core: &mut Core<P>, ppn: Ppn) -> &mut FailedProgram {
     let slots = core.device.grid.slots_per_page() as usize;
     core.device.losses.failed_programs.entry(ppn.0).or_insert_with(|| FailedProgram::nothing(slots))
 }

@@ -2,10 +2,9 @@
 //! written to. Each way answers in its folder.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::write::{Way, Writer};
-use device::contents::HostPayload;
 use device::slab::ImageId;
-use nand::FlashArray;
 use protect::{StripeScheme, WriteCache};
 use std::ops::Range;
 use vocab::{Grid, Lpn, Ppn};
@@ -51,7 +50,7 @@ pub(crate) trait HostSide {
     }
 }
 
-impl<P: HostPayload> Writer<P> {
+impl<P: FlashPayload> Writer<P> {
     /// The pages of the host that a request touches: of whole stripe blocks, where the drive maps these.
     #[inline]
     pub fn touched(&self, pages: Range<u32>, user_slots: u32) -> Range<u32> {
@@ -77,7 +76,7 @@ impl<P: HostPayload> Writer<P> {
 
     /// The image of a page that is not on its way to flash yet: reads of the page are served from memory.
     #[inline]
-    pub fn unsent<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<ImageId> {
+    pub fn unsent(&self, core: &Core<P>, ppn: Ppn) -> Option<ImageId> {
         self.pages.unsent(core, ppn)
     }
 }

@@ -15,6 +15,7 @@ pub(crate) mod ways;
 pub(crate) mod zones;
 
 use crate::config::Setup;
+use crate::core::flash::FlashPayload;
 use crate::core::{Core, data_of};
 use crate::write::groups::Groups;
 use crate::write::host_side::HostSide;
@@ -27,14 +28,13 @@ pub(crate) use crate::write::ways::Way;
 use crate::write::ways::{CoverageMoves, WayFacts};
 use crate::write::zones::Zones;
 use crate::write::zones::over::code_over;
-use device::contents::HostPayload;
 use ftl::{Stream, UnitId};
 use nand::{FlashArray, Member, OobTag, PageRole};
 use protect::{DisturbLimits, Protection, StripeScheme};
 use vocab::{BlockAddr, Grid, Nanos, Ppn, Slot, StripSet, StripeId};
 
 /// The coverage in the OOB bytes of a page that moves away from `from`: that of the page, where a mount or a decoder needs it.
-pub(crate) fn coverage_to_keep<P: HostPayload, A: FlashArray<P>>(way: Way, core: &Core<P, A>, from: Slot) -> StripSet {
+pub(crate) fn coverage_to_keep<P: FlashPayload>(way: Way, core: &Core<P>, from: Slot) -> StripSet {
     let kept = match way.facts().coverage {
         CoverageMoves::Always => true,
         CoverageMoves::WhereMountable => core.is_mountable(),
@@ -45,13 +45,13 @@ pub(crate) fn coverage_to_keep<P: HostPayload, A: FlashArray<P>>(way: Way, core:
 }
 
 /// What other components may ask of any way of writing.
-pub(crate) trait WayInUse<P: HostPayload, A: FlashArray<P>>: HostSide + Redundancy<P, A> {}
+pub(crate) trait WayInUse<P: FlashPayload>: HostSide + Redundancy<P> {}
 
-impl<P: HostPayload, A: FlashArray<P>, W: HostSide + Redundancy<P, A>> WayInUse<P, A> for W {}
+impl<P: FlashPayload, W: HostSide + Redundancy<P>> WayInUse<P> for W {}
 
 /// The ways of writing. Of those for which a scheme decides, only the one in use has its scheme.
 #[derive(Clone)]
-pub(crate) struct Writer<P: HostPayload> {
+pub(crate) struct Writer<P: FlashPayload> {
     pub way: Way,
     /// Blocks of each die kept free for parity: see [`commit_reserve`].
     pub commit_reserve: u32,
@@ -67,7 +67,7 @@ pub(crate) struct Writer<P: HostPayload> {
     pub zones: Option<Box<Zones<P>>>,
 }
 
-impl<P: HostPayload> Writer<P> {
+impl<P: FlashPayload> Writer<P> {
     /// Nothing written yet.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl<P: HostPayload> Writer<P> {
     }
 
     /// The way of writing that is in use, on the core's flash.
-    pub fn in_use<A: FlashArray<P>>(&self, _core: &Core<P, A>) -> &dyn WayInUse<P, A> {
+    pub fn in_use(&self, _core: &Core<P>) -> &dyn WayInUse<P> {
         match self.way {
             Way::Pages => &self.pages,
             Way::Stripes => &self.stripes,
@@ -108,14 +108,14 @@ impl<P: HostPayload> Writer<P> {
     }
 
     /// Whether parity that GC may come to wait for finds room in every log that is `alive`.
-    pub fn commits_have_room<A: FlashArray<P>>(&self, core: &Core<P, A>, alive: impl Fn(usize) -> bool) -> bool {
+    pub fn commits_have_room(&self, core: &Core<P>, alive: impl Fn(usize) -> bool) -> bool {
         let may_wait = self.way == Way::Stripes && self.stripes.may_keep_gc_waiting();
         !may_wait || (0..core.map.logs()).filter(|&log| alive(log)).all(|log| core.map.has_room(log, Stream::Commit))
     }
 
     /// Whether there is no room for what the unit holds, though the log has free units: a block group may hold
     /// more than one group of the code now in use.
-    pub fn lacks_room_for<A: FlashArray<P>>(&self, core: &Core<P, A>, unit: UnitId) -> bool {
+    pub fn lacks_room_for(&self, core: &Core<P>, unit: UnitId) -> bool {
         self.way == Way::Groups && !core.map.has_room_for_group(unit)
     }
 
@@ -132,13 +132,13 @@ impl<P: HostPayload> Writer<P> {
 
     /// Whether the other strips of a page's stripe bring it back, so that the controller may keep it until there is
     /// room for it.
-    pub fn may_park<A: FlashArray<P>>(&self, core: &Core<P, A>, role: PageRole) -> bool {
+    pub fn may_park(&self, core: &Core<P>, role: PageRole) -> bool {
         let Some((stripe, _)) = self.stripes.strip_of_role(role) else { return false };
         self.stripes.stripe_state(core, stripe).1.is_empty() && self.stripes.is_protected(core, stripe)
     }
 
     /// Whether all that a block holds may be kept in the controller until the block is erased.
-    fn may_park_all<A: FlashArray<P>>(&self, core: &Core<P, A>, block: BlockAddr) -> bool {
+    fn may_park_all(&self, core: &Core<P>, block: BlockAddr) -> bool {
         let (device, grid) = (&core.device, &core.device.grid);
         let has_ended = |ppn: Ppn| device.is_programmed(ppn) || device.losses.failed_programs.contains_key(&ppn.0);
         let pages = (0..grid.pages_per_block()).map(|page| grid.ppn(block, page));
@@ -150,7 +150,7 @@ impl<P: HostPayload> Writer<P> {
     }
 
     /// Whether the victim holds pages for which there is no room at all.
-    pub fn has_nowhere_to_go<A: FlashArray<P>>(&self, core: &Core<P, A>, log: usize, victim: UnitId) -> bool {
+    pub fn has_nowhere_to_go(&self, core: &Core<P>, log: usize, victim: UnitId) -> bool {
         let of_host = |log| core.map.host_write_pointers().any(|stream| core.map.has_room(log, stream));
         let of_gc = |log| core.map.gc_write_pointers().any(|stream| core.map.has_room(log, stream));
         if of_gc(log) || of_host(log) || core.map.unit(victim).valid == 0 {
@@ -166,7 +166,7 @@ impl<P: HostPayload> Writer<P> {
     /// The stripe of a page that would come to lie on a worn block while its stripe lacks the parity it
     /// needs then.
     #[inline]
-    pub fn lacks_parity_to_move<A: FlashArray<P>>(&self, core: &mut Core<P, A>, log: usize, tag: OobTag) -> Option<StripeId> {
+    pub fn lacks_parity_to_move(&self, core: &mut Core<P>, log: usize, tag: OobTag) -> Option<StripeId> {
         let (limit, lpn) = (self.stripes.worn_above?, data_of(tag)?);
         let (stripe, _) = self.stripes.strip_of(lpn);
         let worn = core.map.next_pe(log, Stream::Gc).is_some_and(|pe| pe > limit.0);
@@ -195,7 +195,7 @@ impl<P: HostPayload> Writer<P> {
     }
 
     /// A unit was erased: parity that found no room may find some now, and the unit may be worn from now on.
-    pub fn unit_erased<A: FlashArray<P>>(&mut self, core: &Core<P, A>, unit: UnitId) {
+    pub fn unit_erased(&mut self, core: &Core<P>, unit: UnitId) {
         self.stripes.unit_erased(core, unit);
     }
 }

@@ -6,9 +6,9 @@
 
 use crate::core::Core;
 use crate::core::effects::Effect;
+use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
 use crate::write::moves::{Move, Moves};
-use device::contents::HostPayload;
 use device::image::Contents;
 use device::slab::{ImageId, JobId};
 use ftl::{Place, UnitId};
@@ -26,10 +26,10 @@ pub(crate) struct AwaitsRescue {
     pub jobs: Vec<JobId>,
 }
 
-impl<P: HostPayload> Moves<P> {
+impl<P: FlashPayload> Moves<P> {
     /// The program of an image failed. Where its die answers, the data that are still current are queued for
     /// another place. The logical pages that the image held; none where the die is dead.
-    pub fn rescue<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, image: ImageId) -> Vec<Lpn> {
+    pub fn rescue(&mut self, core: &mut Core<P>, image: ImageId) -> Vec<Lpn> {
         let (ppn, mut lpns) = (core.device.images.slab[image].ppn, Vec::new());
         if !core.device.array.answers(ppn) {
             return lpns;
@@ -50,7 +50,7 @@ impl<P: HostPayload> Moves<P> {
 
     /// Lets the first one go that waits for pages that are all safe now: its old versions may be erased, its
     /// jobs are answered. Then the engine looks for the next. False where all have to wait on.
-    pub fn let_one_go<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, is_safe: impl Fn(&Core<P, A>, Lpn) -> bool) -> bool {
+    pub fn let_one_go(&mut self, core: &mut Core<P>, is_safe: impl Fn(&Core<P>, Lpn) -> bool) -> bool {
         let is_done = |waiting: &AwaitsRescue| waiting.lpns.iter().all(|&lpn| is_safe(core, lpn));
         let Some(at) = self.waiting.iter().position(is_done) else { return false };
         let done = self.waiting.remove(at);
@@ -64,11 +64,11 @@ impl<P: HostPayload> Moves<P> {
     /// keep. Where codewords bring all the pages back, nothing waits any more, as with any page that is lost.
     /// Otherwise the old versions stay, and the jobs are told that there is no room. True if that changed
     /// anything.
-    pub fn give_up<A: FlashArray<P>>(
+    pub fn give_up(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         mut waiting: AwaitsRescue,
-        is_solvable: impl Fn(&Core<P, A>, Lpn) -> bool,
+        is_solvable: impl Fn(&Core<P>, Lpn) -> bool,
     ) -> bool {
         let stand_in = waiting.lpns.iter().all(|&lpn| is_solvable(core, lpn));
         let any = stand_in || !waiting.jobs.is_empty();
@@ -87,7 +87,7 @@ impl<P: HostPayload> Moves<P> {
     }
 
     /// The contents that a repair wants, if they wait to be written to another place.
-    pub fn rescued_contents<A: FlashArray<P>>(&self, core: &Core<P, A>, target: Target) -> Option<P> {
+    pub fn rescued_contents(&self, core: &Core<P>, target: Target) -> Option<P> {
         if !self.rescuing {
             return None;
         }

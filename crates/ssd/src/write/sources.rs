@@ -2,10 +2,10 @@
 //! names and add it up.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
 use crate::write::pages::PageWriter;
 use crate::write::{KeptMembers, Writer};
-use device::contents::HostPayload;
 use ftl::UnitId;
 use nand::{FlashArray, Member, OobTag};
 use protect::code_zones::LineRead;
@@ -34,24 +34,24 @@ pub(crate) enum Sources<P> {
 }
 
 /// How a way of writing computes pages that cannot be read. The defaults are the answers of a way without redundancy.
-pub(crate) trait Redundancy<P: HostPayload, A: FlashArray<P>> {
+pub(crate) trait Redundancy<P: FlashPayload> {
     /// From what the page that `target` asks for can be computed. Reads of the pages in `failed` failed, so that they cannot be used.
-    fn brings_back(&self, core: &Core<P, A>, target: Target, failed: &[Ppn]) -> Sources<P>;
+    fn brings_back(&self, core: &Core<P>, target: Target, failed: &[Ppn]) -> Sources<P>;
 
     /// The flash pages from which the contents of a logical page can be computed. `place`: the flash page and the slot that hold
     /// these contents, or held them before they were lost.
-    fn pages_that_bring_back(&self, _core: &Core<P, A>, _lpn: Lpn, _place: Option<(Ppn, u32)>) -> Option<Vec<Ppn>> {
+    fn pages_that_bring_back(&self, _core: &Core<P>, _lpn: Lpn, _place: Option<(Ppn, u32)>) -> Option<Vec<Ppn>> {
         None
     }
 
     /// The flash pages whose sum the page `ppn` is, so that they can be read instead while its die is busy. `pages` knows which
     /// pages still wait to be sent to flash: none of those is named.
-    fn stand_ins(&self, _core: &Core<P, A>, _pages: &PageWriter, _lpn: Lpn, _ppn: Ppn) -> Option<Vec<Ppn>> {
+    fn stand_ins(&self, _core: &Core<P>, _pages: &PageWriter, _lpn: Lpn, _ppn: Ppn) -> Option<Vec<Ppn>> {
         None
     }
 
     /// Whether the controller has the sum of the codeword that the page is in.
-    fn has_sum_of(&self, _core: &Core<P, A>, _ppn: Ppn) -> bool {
+    fn has_sum_of(&self, _core: &Core<P>, _ppn: Ppn) -> bool {
         false
     }
 
@@ -62,14 +62,14 @@ pub(crate) trait Redundancy<P: HostPayload, A: FlashArray<P>> {
     }
 }
 
-impl<P: HostPayload> Writer<P> {
+impl<P: FlashPayload> Writer<P> {
     /// See [`Redundancy::stand_ins`].
-    pub fn stand_ins<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn, ppn: Ppn) -> Option<Vec<Ppn>> {
+    pub fn stand_ins(&self, core: &Core<P>, lpn: Lpn, ppn: Ppn) -> Option<Vec<Ppn>> {
         self.in_use(core).stand_ins(core, &self.pages, lpn, ppn)
     }
 
     /// The members of its codeword that a page names at its new place; `from`: the slot that it leaves.
-    pub fn members_to_keep<A: FlashArray<P>>(&self, core: &Core<P, A>, tag: OobTag, from: Slot) -> KeptMembers {
+    pub fn members_to_keep(&self, core: &Core<P>, tag: OobTag, from: Slot) -> KeptMembers {
         let members = core.device.array.members(core.device.grid.page_of(from).0);
         match self.in_use(core).stripe_to_name(tag, members) {
             Some(stripe) => KeptMembers::OfStripeNow(stripe),

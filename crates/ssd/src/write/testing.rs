@@ -2,22 +2,19 @@
 
 use crate::config::{BufferKind, Setup};
 use crate::core::effects::Popped;
+use crate::core::flash::FlashPayload;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::core::testing::{tiny_scheme, tiny_setup};
 use crate::core::{Command, Core};
 use crate::write::found::PagesSeen;
 use device::Device;
-use device::contents::HostPayload;
 use device::facts::RequestKind;
 use device::slab::JobId;
 use ftl::{Ftl, FtlSetup, GroupSpace, LogKind, Place};
-use nand::{Faulty, FlashArray, MemoryArray, ProgramOutcome};
+use nand::{Faulty, FlashArray, InMemory, MemoryArray, ProgramOutcome};
 use protect::Protection;
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, DieId, Lpn, Ppn, SimTime, Streams};
-
-/// The core of a tiny drive with a group log.
-pub(crate) type LogCore<P> = Core<P, Faulty<MemoryArray<P>>>;
 
 /// The setup of a drive under the scheme with these options. One write pointer takes both streams.
 pub(crate) fn log_setup(scheme: &str, options: &[(&str, &str)]) -> Setup {
@@ -28,10 +25,10 @@ pub(crate) fn log_setup(scheme: &str, options: &[(&str, &str)]) -> Setup {
 }
 
 /// The scheme, and a core without time: commands end in the order in which they are given.
-pub(crate) fn log_core<P: HostPayload>(setup: &Setup) -> (LogCore<P>, Protection) {
+pub(crate) fn log_core<P: FlashPayload>(setup: &Setup) -> (Core<P>, Protection) {
     let array = MemoryArray::<P>::new(setup.drive.geometry, true).keeping_updates();
     let grid = array.grid().clone();
-    let array = Faulty::new(array, grid.dies(), 0.0, Streams::new(1).stream("test"));
+    let array = Faulty::new(P::Flash::over(array), grid.dies(), 0.0, Streams::new(1).stream("test"));
     let protection = tiny_scheme(setup);
     let groups = if let Protection::Groups(scheme) = &protection { Some(GroupSpace::new(&grid, &**scheme)) } else { None };
     let space = FtlSetup {
@@ -55,7 +52,7 @@ pub(crate) fn log_core<P: HostPayload>(setup: &Setup) -> (LogCore<P>, Protection
 }
 
 /// A host write of these pages, each with its version.
-pub(crate) fn write_job<P: HostPayload>(core: &mut LogCore<P>, pages: &[(u32, u32)]) -> JobId {
+pub(crate) fn write_job<P: FlashPayload>(core: &mut Core<P>, pages: &[(u32, u32)]) -> JobId {
     let id = core.jobs.take();
     core.jobs[id].reset(Asker::Host, RequestKind::Write, SimTime::ZERO);
     let sectors = core.device.grid.geometry().sectors_per_slot();
@@ -68,7 +65,7 @@ pub(crate) fn write_job<P: HostPayload>(core: &mut LogCore<P>, pages: &[(u32, u3
 }
 
 /// The programs that are under way, in order, none of them ended.
-pub(crate) fn programs<P: HostPayload>(core: &mut LogCore<P>) -> Vec<Command> {
+pub(crate) fn programs<P: FlashPayload>(core: &mut Core<P>) -> Vec<Command> {
     let mut all = Vec::new();
     while let Some((id, _)) = core.device.next_ready() {
         all.push(core.device.commands[id]);
@@ -77,14 +74,14 @@ pub(crate) fn programs<P: HostPayload>(core: &mut LogCore<P>) -> Vec<Command> {
 }
 
 /// The program ends in flash so.
-pub(crate) fn end_in_flash<P: HostPayload>(core: &mut LogCore<P>, command: &Command, outcome: ProgramOutcome) {
+pub(crate) fn end_in_flash<P: FlashPayload>(core: &mut Core<P>, command: &Command, outcome: ProgramOutcome) {
     if outcome == ProgramOutcome::Done {
         assert!(core.device.program(command).is_done(), "pages of a block are programmed in order");
     }
 }
 
 /// The flash page of a logical page.
-pub(crate) fn page_of<P: HostPayload>(core: &LogCore<P>, lpn: u32) -> Ppn {
+pub(crate) fn page_of<P: FlashPayload>(core: &Core<P>, lpn: u32) -> Ppn {
     match core.map.lookup(Lpn(lpn)) {
         Place::At(slot) => core.device.grid.page_of(slot).0,
         place => panic!("lpn{lpn} has a place, found {place:?}"),
@@ -92,14 +89,14 @@ pub(crate) fn page_of<P: HostPayload>(core: &LogCore<P>, lpn: u32) -> Ppn {
 }
 
 /// The sum of these pages, in flash.
-pub(crate) fn sum_of<P: HostPayload>(core: &LogCore<P>, pages: &[Ppn]) -> P {
+pub(crate) fn sum_of<P: FlashPayload>(core: &Core<P>, pages: &[Ppn]) -> P {
     let mut sum = P::default();
     pages.iter().for_each(|&ppn| sum.add(&core.device.array.payload(ppn)[0]));
     sum
 }
 
 /// The die dies: neither it nor its pages answer.
-pub(crate) fn kill<P: HostPayload>(core: &mut LogCore<P>, die: DieId) {
+pub(crate) fn kill<P: FlashPayload>(core: &mut Core<P>, die: DieId) {
     core.device.array.kill(die);
     core.device.losses.die_died(die);
 }
@@ -117,7 +114,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    pub fn of<P: HostPayload>(core: &LogCore<P>) -> Self {
+    pub fn of<P: FlashPayload>(core: &Core<P>) -> Self {
         let pages = (0..core.device.grid.geometry().pages()).map(Ppn);
         Self { programmed: pages.filter(|&ppn| core.device.is_programmed(ppn)).collect(), ..Self::default() }
     }
@@ -142,6 +139,6 @@ impl PagesSeen for Seen {
 }
 
 /// Effects in words, for comparison.
-pub(crate) fn in_words<P: HostPayload>(effects: &[Popped<P>]) -> Vec<String> {
+pub(crate) fn in_words<P: FlashPayload>(effects: &[Popped<P>]) -> Vec<String> {
     effects.iter().map(|effect| format!("{effect:?}")).collect()
 }

@@ -3,6 +3,7 @@
 
 use crate::config::BufferKind;
 use crate::core::effects::{Effect, Popped};
+use crate::core::flash::FlashPayload;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::core::owner::{Holds, Owner};
 use crate::core::target::Target;
@@ -36,13 +37,13 @@ enum Placed {
 }
 
 impl Mirrors {
-    fn homes<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, lpn: Lpn) -> [DieId; 2] {
+    fn homes<P: FlashPayload>(core: &Core<P>, lpn: Lpn) -> [DieId; 2] {
         let dies = core.device.grid.dies();
         [0, 1].map(|copy| DieId(((lpn.0 + copy) % dies) as u16))
     }
 
     /// Puts the job's pages on their dies, from where it stopped before. Wishes for GC are effects.
-    fn place<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) -> Placed {
+    fn place<P: FlashPayload>(&mut self, core: &mut Core<P>, job: JobId) -> Placed {
         while let Some(page) = core.jobs[job].pages.get(core.jobs[job].next) {
             let (lpn, payload) = (page.lpn, page.payload.clone());
             let homes = Self::homes(core, lpn);
@@ -71,12 +72,7 @@ impl Mirrors {
     }
 
     /// A program has ended: the old copy may go, and the job has one part less to wait for. It fails with both copies.
-    fn program_ended<P: HostPayload, A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        image: ImageId,
-        outcome: ProgramOutcome,
-    ) {
+    fn program_ended<P: FlashPayload>(&mut self, core: &mut Core<P>, image: ImageId, outcome: ProgramOutcome) {
         let (_, job, pin) = core.device.images.slot(image, 0);
         let job = job.expect("a job waits for every copy");
         if outcome == ProgramOutcome::Failed {
@@ -91,7 +87,7 @@ impl Mirrors {
     }
 
     /// The copies of a logical page on dies that live.
-    fn copies_of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, lpn: Lpn) -> Vec<Ppn> {
+    fn copies_of<P: FlashPayload>(core: &Core<P>, lpn: Lpn) -> Vec<Ppn> {
         let places = [core.map.lookup(lpn), core.map.lookup_parity(StripeId(lpn.0))];
         let pages = places.into_iter().filter_map(|place| if let Place::At(slot) = place { Some(slot) } else { None });
         let pages = pages.map(|slot| core.device.grid.page_of(slot).0);
@@ -99,8 +95,8 @@ impl Mirrors {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Redundancy<P, A> for Mirrors {
-    fn brings_back(&self, core: &Core<P, A>, target: Target, failed: &[Ppn]) -> Sources<P> {
+impl<P: FlashPayload> Redundancy<P> for Mirrors {
+    fn brings_back(&self, core: &Core<P>, target: Target, failed: &[Ppn]) -> Sources<P> {
         let Some(lpn) = core.lpn_wanted(target) else { return Sources::None };
         if core.map.lookup(lpn) == Place::Unmapped {
             return Sources::Discarded;
@@ -109,7 +105,7 @@ impl<P: HostPayload, A: FlashArray<P>> Redundancy<P, A> for Mirrors {
         copy.map_or(Sources::None, |ppn| Sources::Sum { held: P::default(), pages: vec![ppn], slot: 0 })
     }
 
-    fn pages_that_bring_back(&self, core: &Core<P, A>, lpn: Lpn, _place: Option<(Ppn, u32)>) -> Option<Vec<Ppn>> {
+    fn pages_that_bring_back(&self, core: &Core<P>, lpn: Lpn, _place: Option<(Ppn, u32)>) -> Option<Vec<Ppn>> {
         Self::copies_of(core, lpn).first().map(|&ppn| vec![ppn])
     }
 }

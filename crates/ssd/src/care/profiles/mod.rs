@@ -14,12 +14,12 @@ pub(crate) mod saved;
 
 use crate::care::{Care, HostUse};
 use crate::config::{Setup, SetupError};
+use crate::core::flash::{Array, FlashPayload};
 use crate::core::owner::Owner;
 use crate::core::sorted::sorted;
 use crate::core::timer::Timer;
 use crate::core::{Command, Core};
 use device::command::Verb;
-use device::contents::HostPayload;
 use device::ecc::partial_bits;
 use ecc::{FoundProfile, PartialProfile, Profile};
 use nand::{FlashArray, Latencies, Oob, PageScan, ProgramOutcome, Scan, hours};
@@ -123,7 +123,7 @@ impl Profiles {
     }
 
     /// After a power cut: copies that flash still has.
-    pub fn after_cut<P: HostPayload, A: Scan<P>>(mut self, array: &A) -> Self {
+    pub fn after_cut<P: FlashPayload>(mut self, array: &Array<P>) -> Self {
         let grid = array.grid();
         self.under_way = None;
         self.whole.retain(|copy| copy.pages.iter().all(|&ppn| matches!(array.scan_page(ppn), PageScan::Valid(_))));
@@ -135,7 +135,7 @@ impl Profiles {
     }
 
     /// A copy of the policy's profiles sets out, unless one is on its way or nothing has changed since the last one.
-    fn begin<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    fn begin<P: FlashPayload>(&mut self, core: &mut Core<P>) {
         let Some(ecc) = &core.device.ecc else { return };
         let partials = sorted(ecc.policy.partials());
         let same = self.newest().map_or(partials.is_empty(), |copy| copy.partials == partials);
@@ -147,7 +147,7 @@ impl Profiles {
     }
 
     /// The next erase or program of the copy on its way. One at a time: the host waits behind one page at most.
-    fn go_on<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    fn go_on<P: FlashPayload>(&mut self, core: &mut Core<P>) {
         let grid = &core.device.grid;
         self.ring.retain(|&block| core.device.array.answers(grid.ppn(block, 0)));
         if (self.ring.len() as u32) < blocks_for(self.pages, grid.pages_per_block()) {
@@ -171,7 +171,7 @@ impl Profiles {
     }
 
     /// A reserved block was erased or a page of it programmed, or not.
-    fn done<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, command: &Command, outcome: ProgramOutcome) {
+    fn done<P: FlashPayload>(&mut self, core: &mut Core<P>, command: &Command, outcome: ProgramOutcome) {
         let (block, page) = core.device.grid.split(command.ppn);
         let Some(copy) = &mut self.under_way else { return };
         if !outcome.is_done() {
@@ -202,10 +202,10 @@ fn timer(grid: &Grid) -> usize {
     Timer::Flush.index(grid)
 }
 
-impl<P: HostPayload> Care<P> {
+impl<P: FlashPayload> Care<P> {
     /// Sets the time of the next flush, unless it is set.
     #[inline]
-    pub fn start_flush<A: FlashArray<P>>(&self, core: &mut Core<P, A>) {
+    pub fn start_flush(&self, core: &mut Core<P>) {
         if let Some(profiles) = &self.profiles
             && core.device.timed
             && !core.is_pending(Timer::Flush)
@@ -215,7 +215,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// The time has come. As the scrub, flushes go on while the host does.
-    pub fn flush_due<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, host: HostUse) {
+    pub fn flush_due(&mut self, core: &mut Core<P>, host: HostUse) {
         core.device.calendar.clear(timer(&core.device.grid));
         if let Some(profiles) = &mut self.profiles {
             profiles.begin(core);
@@ -226,7 +226,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// A command of a reserved block has ended.
-    pub fn reserved_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, command: &Command, outcome: ProgramOutcome) {
+    pub fn reserved_done(&mut self, core: &mut Core<P>, command: &Command, outcome: ProgramOutcome) {
         if command.verb == Verb::Program {
             core.device.images.give(command.image);
         }
@@ -236,7 +236,7 @@ impl<P: HostPayload> Care<P> {
     }
 
     /// A mount gives the policy what reserved pages and the pages themselves say of every page.
-    pub fn restore_profiles<A: Scan<P>>(&self, core: &mut Core<P, A>) {
+    pub fn restore_profiles(&self, core: &mut Core<P>) {
         let Some(profiles) = &self.profiles else { return };
         let Some(mut ecc) = core.device.ecc.take() else { return };
         let nothing = ProfileCopy::default();
@@ -334,7 +334,7 @@ mod tests {
         flush(&mut bench, 2);
         assert_eq!((kept(&bench), profiles(&bench).next), (vec![1, 2], (1, 2)));
         let cut = bench.care.profiles.take().expect("it flushes them");
-        bench.care.profiles = Some(cut.after_cut(&bench.core.device.array));
+        bench.care.profiles = Some(cut.after_cut::<device::contents::Tag>(&bench.core.device.array));
         flush(&mut bench, 3);
         assert_eq!((kept(&bench), profiles(&bench).next), (vec![2, 3], (2, 3)));
         flush(&mut bench, 4);

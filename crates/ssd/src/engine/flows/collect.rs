@@ -2,19 +2,19 @@
 
 use crate::care::DriveIs;
 use crate::care::collect::{AfterErase, Collecting, NextVictim};
+use crate::core::flash::FlashPayload;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::core::{Command, data_of};
 use crate::engine::Engine;
 use crate::write::group_log::Feed;
 use crate::write::moves::Move;
-use device::contents::HostPayload;
 use device::image::Contents;
 use ftl::{LogKind, UnitId};
-use nand::{FlashArray, ProgramOutcome, ReadOutcome};
+use nand::{ProgramOutcome, ReadOutcome};
 use vocab::{BlockAddr, Cause, DieId, Ppn, Slot};
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Starts the log's collector if it is idle and the log is short of space.
     #[inline]
     pub(crate) fn start_collecting_if_short(&mut self, log: usize) {

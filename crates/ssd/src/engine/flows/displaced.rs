@@ -3,19 +3,19 @@
 
 use crate::care::bad_blocks::{move_pin, older_under_way};
 use crate::care::rebuild::ParkedStrip;
+use crate::core::flash::FlashPayload;
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Command, data_of, oob_covering};
 use crate::engine::Engine;
 use crate::write::pages::write::HostImage;
 use crate::write::{RebuiltBy, WithoutReserve};
-use device::contents::HostPayload;
 use device::facts::StreamWork;
 use device::image::{Contents, Image};
 use ftl::{LogKind, Place, Stream, UnitId};
 use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
 use vocab::{BlockAddr, Cause, Ppn, Slot, SuperblockId};
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// A program of the page failed. Where the die answers, its block is bad: it is written no
     /// more, and what it still holds is brought to safety.
     pub(crate) fn block_failed(&mut self, ppn: Ppn) {
@@ -296,7 +296,7 @@ impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// The rank that contents need at least, if they are to stand in for those of rank `update`: the sum of a static
     /// stripe has contents of that very rank.
     fn least_rank(&self, tag: OobTag, update: u64) -> u64 {

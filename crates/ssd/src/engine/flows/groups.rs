@@ -1,12 +1,11 @@
 //! Flows of block groups.
 
+use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
 use crate::write::group_log::Feed;
-use device::contents::HostPayload;
-use nand::FlashArray;
 use vocab::Cause;
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// There may be room in the parity cache for what waited: jobs of the host, and moved pages.
     pub(crate) fn go_on_after_cache(&mut self) {
         self.core.retry |= !self.host.stalled.is_empty() || self.writer.has_waiting_in_segments();

@@ -1,17 +1,16 @@
 //! Requests on their way: from the host to the way of writing and back, or to the reads.
 
+use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
 use crate::host::Next;
 use crate::host::requests::Arrived;
 use crate::write::Way;
-use device::contents::HostPayload;
 use device::facts::RequestKind;
 use device::slab::JobId;
-use nand::FlashArray;
 use std::ops::Range;
 use vocab::{HostCommand, Lpn, SimTime};
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// A host command arrives now; it has waited since `sent`, where the drive was off line.
     pub(crate) fn arrive(&mut self, command: &HostCommand, sent: SimTime) {
         if self.may_be_stuck() {

@@ -2,13 +2,13 @@
 
 use crate::care::{HostUse, limits, refresh};
 use crate::core::Command;
+use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
-use device::contents::HostPayload;
 use ftl::UnitState;
-use nand::{FlashArray, ReadOutcome};
+use nand::ReadOutcome;
 use vocab::{Cause, DieId, SimTime};
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Whether the host uses the drive.
     pub(crate) fn host_is(&self) -> HostUse {
         if self.host.requests.outstanding > 0 || self.more_arrives() { HostUse::Busy } else { HostUse::Away }

@@ -3,19 +3,18 @@
 //! A write makes code stale *before* it takes a page, as under code zones alone: effects that are handed on between two
 //! rows may begin to encode what the rest of the job is about to change.
 
+use crate::core::flash::FlashPayload;
 use crate::core::ids::EncodeId;
 use crate::core::jobs::Asker;
 use crate::engine::Engine;
 use crate::write::zones::Waiting;
 use crate::write::zones::over::drop_pages;
-use device::contents::HostPayload;
 use device::slab::JobId;
-use nand::FlashArray;
 
 /// What waits for room in a group log waits for its only log.
 const THE_LOG: usize = 0;
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// The next pages of a job are about to get places.
     #[inline]
     pub(crate) fn before_placing(&mut self, job: JobId) {

@@ -2,21 +2,21 @@
 
 use crate::care::bad_blocks::pass_pin_on;
 use crate::core::data_of;
+use crate::core::flash::FlashPayload;
 use crate::core::jobs::Asker;
 use crate::core::owner::Holds;
 use crate::engine::Engine;
 use crate::write::KeptMembers;
 use crate::write::coverage_to_keep;
 use crate::write::pages::write::Placing;
-use device::contents::HostPayload;
 use device::facts::StreamWork;
 use device::image::{Contents, Image};
 use device::slab::{ImageId, JobId};
 use ftl::Place;
-use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
+use nand::{OobTag, PageRole, ProgramOutcome};
 use vocab::{Lpn, Slot, StripSet};
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Hands the job's pages to region logs; false if it has to wait for space.
     pub(crate) fn place_in_pages(&mut self, job: JobId) -> bool {
         loop {

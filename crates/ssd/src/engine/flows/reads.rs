@@ -1,15 +1,15 @@
 //! Flows of reads: reads around busy dies, reads of code zones, and what a dead die ends.
 
+use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
 use crate::engine::reads::reads;
 use crate::read::around::SumRead;
-use device::contents::HostPayload;
 use device::slab::JobId;
 use ftl::{LogKind, Place};
 use nand::FlashArray;
 use vocab::{DieId, HostCommand, Lpn};
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Reads for the host under a scheme of stripes or rows: pages of busy dies with the rest of their
     /// stripe or row as alternatives, all others as ever, in the order as ever.
     pub(crate) fn read_around(&mut self, job: JobId, first: u32, end: u32) {

@@ -2,19 +2,19 @@
 //! strips, stripes say where a strip goes.
 
 use crate::care::rebuild::{MayWant, ParkedStrip, Walk};
+use crate::core::flash::FlashPayload;
 use crate::core::oob_covering;
 use crate::core::owner::{Holds, Owner};
 use crate::core::target::Target;
 use crate::engine::Engine;
 use crate::write::RebuiltBy;
-use device::contents::HostPayload;
 use device::image::Contents;
 use device::slab::ImageId;
 use ftl::{Place, Stream, UnitId};
-use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
+use nand::{OobTag, PageRole, ProgramOutcome};
 use vocab::{Cause, DieId, Lpn, Ppn, StripSet, StripeId};
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// A die died: everything that has pages on it is to be rebuilt.
     pub(crate) fn rebuild_after_death(&mut self) {
         match self.writer.facts().rebuilt_by {

@@ -4,17 +4,16 @@
 //! Strips that went to other dies in the meantime are copied back, so that every stripe lies where it was laid out for. Until all of that is
 //! done the die counts as one that lacks what was in flash, for mounts as well.
 
+use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
 use crate::engine::Engine;
 use crate::engine::reads::reads;
 use crate::write::RebuiltBy;
 use crate::write::sources::Sources;
-use device::contents::HostPayload;
 use ftl::Place;
-use nand::FlashArray;
 use vocab::{BlockAddr, DieId, Lpn, SimTime, StripeId};
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// The dead die is to be replaced at this time, or as soon after as nothing is under way that knows its pages.
     pub(crate) fn replace_from(&mut self, die: DieId, at: SimTime) {
         self.care.replacements.ask(die, at);

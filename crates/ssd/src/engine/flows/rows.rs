@@ -1,16 +1,16 @@
 //! Flows of the group log: here it is decided whether rows or block groups are asked.
 
+use crate::core::flash::FlashPayload;
 use crate::core::ids::CoverId;
 use crate::core::owner::Holds;
 use crate::engine::Engine;
 use crate::write::group_log::{Feed, Placed};
-use device::contents::HostPayload;
 use device::slab::{ImageId, JobId};
 use ftl::Stream;
-use nand::{FlashArray, ProgramOutcome};
+use nand::ProgramOutcome;
 use vocab::{Cause, DieId};
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Hands the job's pages to the host's open row or group; false if it has to wait for space, or for room in the parity
     /// cache of groups.
     pub(crate) fn place_in_group_log(&mut self, job: JobId) -> bool {

@@ -3,6 +3,7 @@
 //! A write makes code stale *before* it takes a page. Reads that decoded with that code go on without it, some
 //! of them end, and what waited for them may write.
 
+use crate::core::flash::FlashPayload;
 use crate::core::ids::EncodeId;
 use crate::core::jobs::Asker;
 use crate::core::zone_step::CodePage;
@@ -10,13 +11,11 @@ use crate::engine::Engine;
 use crate::engine::reads::reads;
 use crate::write::zones::encode::Idle;
 use crate::write::zones::{NeverWritten, Waiting};
-use device::contents::HostPayload;
 use device::slab::JobId;
 use device::waits::Wait;
 use ftl::Stream;
-use nand::FlashArray;
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Hands the job's pages to their segments. Those without room wait there, and no one behind them
     /// but writers of the same segment.
     pub(crate) fn place_in_zones(&mut self, job: JobId) -> bool {

@@ -1,6 +1,7 @@
 //! The group log at a mount: what the scan of flash and PLP memory know goes to rows or to block groups, and
 //! their choice comes back.
 
+use crate::core::flash::FlashPayload;
 use crate::core::journal::Journal;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
@@ -10,8 +11,6 @@ use crate::write::found::{Lost, Newests, PagesSeen};
 use crate::write::groups::mount::GroupsSeen;
 use crate::write::rows::Rows;
 use crate::write::rows::mount::RowsSeen;
-use device::contents::HostPayload;
-use nand::Scan;
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Cause, Lpn, Ppn};
 
@@ -38,7 +37,7 @@ fn seen_of_groups<'a, P>(looks: &'a Looks, remains: &'a Remains<P>) -> GroupsSee
     GroupsSeen { seen: looks, erasing: &remains.erasing, erases_known: !remains.outage.memory.reads }
 }
 
-impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Pages that only summaries vouch for and that a mount looks at nonetheless.
     pub(crate) fn doubted_in_rows(&self, looks: &Looks, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
         let mut doubted = Rows::doubted(&self.core, looks, suspects);

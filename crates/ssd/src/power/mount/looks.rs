@@ -1,12 +1,12 @@
 //! What a mount sees of flash: one look at each page.
 
-use nand::{FlashArray, Latencies, PageScan, Scan};
+use device::contents::HostPayload;
+use nand::{Latencies, PageScan, Scan};
 use std::ops::Range;
 use vocab::{BlockAddr, Bytes, Grid, Nanos, Ppn};
 
 use crate::core::checkpoint::{Checkpoint, Summary, beside};
 use crate::power::mount::Mounted;
-use device::contents::HostPayload;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
@@ -34,7 +34,7 @@ pub(crate) struct Looks {
 
 impl Looks {
     /// Looks at one page of each block, and at all pages of those without a summary that fits.
-    pub fn new<P: HostPayload, A: Scan<P>>(array: &A, checkpoint: Option<&Checkpoint>) -> Self {
+    pub fn new<P: HostPayload>(array: &impl Scan<P>, checkpoint: Option<&Checkpoint>) -> Self {
         let grid = array.grid();
         let pages = grid.geometry().pages();
         let mut looks = Self {
@@ -58,14 +58,14 @@ impl Looks {
                 continue;
             }
             for page in 0..looks.pages_per_block {
-                looks.look(array, grid.ppn(block, page), believed);
+                looks.look::<P>(array, grid.ppn(block, page), believed);
             }
         }
         looks
     }
 
     /// Looks at a page, or believes a summary that has it.
-    fn look<P: HostPayload, A: Scan<P>>(&mut self, array: &A, ppn: Ppn, believed: bool) {
+    fn look<P: HostPayload>(&mut self, array: &impl Scan<P>, ppn: Ppn, believed: bool) {
         let sequence = match array.scan_page(ppn) {
             _ if believed => array.page(ppn).oob.sequence,
             PageScan::Erased => return self.of.push(Look::Erased),
@@ -125,7 +125,7 @@ impl Looks {
     }
 
     /// Looks at a page that a summary vouched for.
-    pub fn look_again<P: HostPayload, A: Scan<P>>(&mut self, array: &A, ppn: Ppn) {
+    pub fn look_again<P: HostPayload>(&mut self, array: &impl Scan<P>, ppn: Ppn) {
         self.looked[array.grid().die_of(ppn).index()] += 1;
         if !matches!(array.scan_page(ppn), PageScan::Valid(_)) {
             self.tear(ppn);
@@ -149,7 +149,7 @@ impl Looks {
     }
 
     /// Of each die the readable page that was programmed last.
-    pub fn last_of_dies<P: HostPayload, A: FlashArray<P>>(&self, array: &A) -> Vec<Ppn> {
+    pub fn last_of_dies<P: HostPayload>(&self, array: &impl Scan<P>) -> Vec<Ppn> {
         let grid = array.grid();
         let mut last: Vec<Option<(u64, Ppn)>> = vec![None; grid.dies() as usize];
         // Sequences ascend within a block.
@@ -163,7 +163,7 @@ impl Looks {
     }
 
     /// Most P/E cycles that any block had when the newest page was programmed.
-    pub fn most_worn<P: HostPayload, A: Scan<P>>(&self, array: &A) -> u32 {
+    pub fn most_worn<P: HostPayload>(&self, array: &impl Scan<P>) -> u32 {
         match self.newest_page.map(|ppn| array.scan_page(ppn)) {
             Some(PageScan::Valid(page)) => page.pe_max,
             _ => 0,
@@ -224,6 +224,7 @@ mod tests {
     use crate::core::testing::geometry;
     use crate::write::found::PagesSeen;
     use device::contents::{HostPayload, Tag};
+    use nand::FlashArray;
     use nand::{MemoryArray, Oob, OobTag, Program, Timing};
     use vocab::{BusRate, Geometry, Lpn, SimTime};
 
@@ -244,7 +245,7 @@ mod tests {
     #[test]
     fn the_highest_rank_of_any_slot_or_page_is_the_newest() {
         for (updates, sequence, newest) in [([5, 9], 7, 9), ([9, 5], 7, 9), ([5, 6], 7, 7)] {
-            let looks = Looks::new::<Tag, _>(&one_page(updates, sequence), None);
+            let looks = Looks::new::<Tag>(&one_page(updates, sequence), None);
             assert_eq!((looks.newest, looks.valid().count()), (newest, 1), "{updates:?}, {sequence}");
         }
     }
@@ -254,7 +255,7 @@ mod tests {
     #[test]
     fn a_block_is_erased_if_every_page_of_it_looks_so() {
         let array = one_page([1, 1], 1);
-        let looks = Looks::new::<Tag, _>(&array, None);
+        let looks = Looks::new::<Tag>(&array, None);
         let blocks = (0..array.grid().geometry().blocks()).map(BlockAddr);
         let used: Vec<BlockAddr> = blocks.filter(|&block| !looks.is_erased_block(block)).collect();
         assert_eq!(used, [BlockAddr(0)], "one page was programmed");
@@ -281,7 +282,7 @@ mod tests {
                 independent_planes: false,
             };
             let array = MemoryArray::<Tag>::new(geometry, true);
-            let looks = Looks { looked: looked.to_vec(), ..Looks::new::<Tag, _>(&array, None) };
+            let looks = Looks { looked: looked.to_vec(), ..Looks::new::<Tag>(&array, None) };
             looks.time(&Latencies::new(&timing, &geometry), &grid)
         };
         // 4096 bytes at 400 MT/s take 10 240 ns; a sixteenth of that is 640 ns, beside a command of 300 ns.
@@ -300,12 +301,12 @@ mod tests {
         let program = Program { ppn: Ppn(1), tags: &tags, payload: &payload, updates: Some(&[2, 2]), members: &[], oob, now };
         let mut whole = array.clone();
         assert!(whole.program_page(&program).is_done());
-        let mut looks = Looks::new::<Tag, _>(&whole, None);
+        let mut looks = Looks::new::<Tag>(&whole, None);
         let torn = nand::InFlight::Program(program, nand::ProgramFate::Torn(nand::Partners::Spared));
         array.cut_power(nand::Pairing::default(), &[torn]);
         for (page, stays) in [(0, true), (1, false)] {
             assert!(looks.is_valid(Ppn(page)), "before");
-            looks.look_again::<Tag, _>(&array, Ppn(page));
+            looks.look_again::<Tag>(&array, Ppn(page));
             assert_eq!(looks.is_valid(Ppn(page)), stays, "page {page}");
         }
         let seen: &dyn PagesSeen = &looks;
@@ -320,7 +321,7 @@ mod tests {
         for (pages_per_block, lost) in [(1, false), (2, true)] {
             let geometry = Geometry { pages_per_block, ..geometry() };
             let array = MemoryArray::<Tag>::new(geometry, true);
-            let mut looks = Looks::new::<Tag, _>(&array, None);
+            let mut looks = Looks::new::<Tag>(&array, None);
             (0..pages_per_block).for_each(|page| looks.tear(Ppn(page)));
             assert_eq!(looks.has_lost_block(array.grid()), lost, "{pages_per_block} pages");
         }

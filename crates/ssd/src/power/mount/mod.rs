@@ -36,6 +36,7 @@ pub(crate) mod ways;
 use crate::care::profiles::Profiles;
 use crate::core::checkpoint::Checkpoint;
 use crate::core::checkpoint::Summary;
+use crate::core::flash::FlashPayload;
 use crate::core::journal::Journal;
 use crate::core::mounting::SpareCopies;
 use crate::core::newest::Newest;
@@ -52,10 +53,9 @@ use crate::write::found;
 use crate::write::found::{Found, Lost, Newests};
 use crate::write::rows::Rows;
 use crate::write::stripes::mount::StripeFound;
-use device::contents::HostPayload;
 use device::failed::FailedProgram;
 use ftl::UnitId;
-use nand::{PageScan, Scan};
+use nand::{FlashArray, PageScan, Scan};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Bytes, DieId, Lpn, Nanos, Ppn, Slot};
 
@@ -80,12 +80,12 @@ pub struct Mounted {
     pub lost: MemoryLoss,
 }
 
-impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Rebuilds what the controller knows; nothing is written.
     pub(crate) fn mount(&mut self, mut remains: Remains<P>) -> Mounted {
         self.find_dead_dies(&remains.died, &remains.spares);
         let known_lost = self.mount_journal(&mut remains);
-        let mut looks = Looks::new(&self.core.device.array, remains.checkpoint.as_ref());
+        let mut looks = Looks::new::<P>(&self.core.device.array, remains.checkpoint.as_ref());
         remains.erasing.iter().for_each(|&block| looks.set_aside(block));
         self.mount_profiles(&mut looks, remains.profiles.take());
         // Ranks are never used twice, also where only PLP memory knows of them.
@@ -94,7 +94,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let suspects = self.read_suspects(&mut looks);
         if remains.checkpoint.is_some() {
             let doubted = (self.steps().doubted)(self, &looks, &remains, &suspects);
-            doubted.into_iter().for_each(|ppn| looks.look_again(&self.core.device.array, ppn));
+            doubted.into_iter().for_each(|ppn| looks.look_again::<P>(&self.core.device.array, ppn));
         }
         self.mount_checkpoint(&looks, &suspects, remains.checkpoint.as_ref());
         self.mount_groups(&mut remains, &looks, &suspects);
@@ -178,7 +178,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
                 checkpoint.forget(block);
             }
             if looks.is_whole(block) && !suspected.contains(&block) {
-                checkpoint.sum_up(block, &self.core.device.array);
+                checkpoint.sum_up::<P>(block, &self.core.device.array);
             }
         }
     }
@@ -186,7 +186,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     /// Page profiles are where they were, as far as flash still has them.
     fn mount_profiles(&mut self, looks: &mut Looks, profiles: Option<Profiles>) {
         let Some(profiles) = profiles else { return };
-        let profiles = profiles.after_cut(&self.core.device.array);
+        let profiles = profiles.after_cut::<P>(&self.core.device.array);
         profiles.blocks().iter().for_each(|&block| looks.leave_out(block));
         self.care.profiles = Some(profiles);
     }
@@ -225,7 +225,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     /// Reads the last page of each die, once, and remembers those that can be read.
     fn read_suspects(&mut self, looks: &mut Looks) -> BTreeSet<Ppn> {
         let mut suspects = BTreeSet::new();
-        for ppn in looks.last_of_dies(&self.core.device.array) {
+        for ppn in looks.last_of_dies::<P>(&self.core.device.array) {
             // A fault may strike a read; what it strikes is there nonetheless.
             let clean = (0..16).any(|_| self.core.device.array.read(ppn) == nand::ReadOutcome::Clean);
             if clean {
@@ -310,7 +310,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
         let step = if self.core.breaks(SafetyRule::ReadReserve) { 0 } else { READS_SAVED_EVERY };
         let summed_up = self.core.safe.checkpoint.as_ref().map_or(0, Checkpoint::most_worn);
         self.core.safe.wear_was_added = !remains.wear.is_empty();
-        let bound = remains.most_worn.unwrap_or_else(|| looks.most_worn(&self.core.device.array).max(summed_up) + 1);
+        let bound = remains.most_worn.unwrap_or_else(|| looks.most_worn::<P>(&self.core.device.array).max(summed_up) + 1);
         for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
             let is_reserved = self.care.profiles.as_ref().is_some_and(|profiles| profiles.holds(block));
             let told = if is_reserved {
@@ -539,7 +539,7 @@ mod tests {
         let (stream, op) = (vocab::StreamId::default(), HostOp::Write(Fua::No));
         let write = HostCommand { at: SimTime::ZERO, op, lba: Lba(0), sectors: 32, stream };
         prepared.engine.replay(&mut [write].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
-        let die_of = |engine: &Engine<_, _>, lpn| match engine.core.map.lookup(lpn) {
+        let die_of = |engine: &Engine<_>, lpn| match engine.core.map.lookup(lpn) {
             Place::At(slot) => engine.core.device.grid.die_of(engine.core.device.grid.page_of(slot).0),
             place => panic!("{place:?}"),
         };

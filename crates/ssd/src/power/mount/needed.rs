@@ -1,10 +1,10 @@
 //! Which flash pages the newest consistent state needs.
 
+use crate::core::flash::FlashPayload;
 use crate::core::{Core, data_of};
 use crate::power::mount::choice::Choice;
 use crate::power::mount::looks::Looks;
 use crate::write::stripes::mount::StripeFound;
-use device::contents::HostPayload;
 use nand::{FlashArray, OobTag, PageRole};
 use rustc_hash::FxHashSet;
 use vocab::{Ppn, Slot};
@@ -19,13 +19,13 @@ pub(super) struct NeededPages<'a> {
 }
 
 impl<'a> NeededPages<'a> {
-    pub fn of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, looks: &'a Looks, with: &'a Choice) -> Self {
+    pub fn of<P: FlashPayload>(core: &Core<P>, looks: &'a Looks, with: &'a Choice) -> Self {
         let counting = with.solved.iter().filter(|member| is_in(with, member.tag, member.slot));
         Self { looks, with, solved: counting.map(|member| core.device.grid.page_of(member.slot).0).collect() }
     }
 
     /// Whether a page is one of them.
-    pub fn has<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
+    pub fn has<P: FlashPayload>(&self, core: &Core<P>, ppn: Ppn) -> bool {
         let is_in = |(index, &tag): (u32, &OobTag)| is_in(self.with, tag, core.device.grid.slot(ppn, index));
         let holds_any = || (0..).zip(core.device.array.tags(ppn)).any(is_in);
         self.looks.is_valid(ppn) && holds_any() || self.solved.contains(&ppn)

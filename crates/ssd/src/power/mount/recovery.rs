@@ -5,19 +5,18 @@
 //! cut now finds what this mount found, and at most copies of it.
 
 use crate::core::Command;
+use crate::core::flash::FlashPayload;
 use crate::core::mounting::{Mounting, OlderContents, PagesFound, SpareCopies};
 use crate::core::owner::Owner;
 use crate::engine::Engine;
 use crate::write::RebuiltBy;
 use crate::write::found::unreadable;
 use crate::write::group_log::Feed;
-use device::contents::HostPayload;
 use ftl::{Ftl, Place, Stream, UnitId, UnitState};
-use nand::{FlashArray, Scan};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Cause, Lpn, Ppn, Slot, StripeId};
 
-impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// What is to be written again: pages that may not last, and pages that lean on such. Units are pinned until then; those in
     /// `spare` only where there is room without them.
     pub(crate) fn begin_mounting(
@@ -34,7 +33,7 @@ impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     pub(crate) fn is_recovering(&mut self) -> bool {
         self.core.safe.recovering &= self.power.mounting.is_some()
             || !self.care.wanted.is_empty()

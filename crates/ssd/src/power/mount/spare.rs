@@ -2,18 +2,18 @@
 //! pages that the next cut found where they may not last.
 
 use crate::core::data_of;
+use crate::core::flash::FlashPayload;
 use crate::core::mounting::{OlderContents, SpareCopies};
 use crate::core::newest::Newest;
 use crate::engine::Engine;
 use crate::power::mount::choice::{Choice, Otherwise};
 use crate::power::mount::looks::Looks;
-use device::contents::HostPayload;
 use ftl::{UnitId, UnitState};
-use nand::{Member, Scan};
+use nand::Member;
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Lpn, Ppn, Slot};
 
-impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// Adds what may give way, of rows and block groups. `without`: the state if suspects cannot be read, and the same where codewords
     /// give lost pages.
     pub(super) fn find_spare_copies(

@@ -1,6 +1,7 @@
 //! Static stripes at a mount: what the scan of flash and PLP memory know goes to the stripes, and their
 //! choice comes back.
 
+use crate::core::flash::FlashPayload;
 use crate::core::journal::Journal;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
@@ -9,12 +10,10 @@ use crate::power::mount::looks::Looks;
 use crate::write::found::Newests;
 use crate::write::stripes::mount::Evidence;
 use crate::write::stripes::partial::PartialParityRemains;
-use device::contents::HostPayload;
-use nand::Scan;
 use std::collections::BTreeSet;
 use vocab::Ppn;
 
-impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     fn evidence_of_stripes<'a>(&self, looks: &Looks, remains: &'a Remains<P>, journal: &'a Journal) -> Evidence<'a, P> {
         let grid = &self.core.device.grid;
         // Half an erase makes a block unreadable, too, but nothing in it was needed.

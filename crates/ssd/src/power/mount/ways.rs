@@ -1,5 +1,6 @@
 //! The steps of a mount in which ways of writing differ: a row for each way.
 
+use crate::core::flash::FlashPayload;
 use crate::core::journal::Journal;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
@@ -7,33 +8,31 @@ use crate::power::mount::choice::{Choice, Chosen};
 use crate::power::mount::looks::Looks;
 use crate::write::Way;
 use crate::write::found::{Lost, Newests};
-use device::contents::HostPayload;
-use nand::Scan;
 use std::collections::BTreeSet;
 use vocab::{Lpn, Ppn};
 
 /// Pages that summaries vouch for and that are looked at nonetheless, beside these suspects.
-type Doubted<P, A> = fn(&Engine<P, A>, &Looks, &Remains<P>, &BTreeSet<Ppn>) -> Vec<Ppn>;
+type Doubted<P> = fn(&Engine<P>, &Looks, &Remains<P>, &BTreeSet<Ppn>) -> Vec<Ppn>;
 /// The newest consistent state, given what was durable, if these pages cannot be read; and whether lost pages are solved for. Of
 /// the logical pages that are sought, or of all.
-type Choose<P, A> = fn(&Engine<P, A>, (&Looks, &Remains<P>), &Journal, (&BTreeSet<Ppn>, Lost), Newests) -> Chosen;
+type Choose<P> = fn(&Engine<P>, (&Looks, &Remains<P>), &Journal, (&BTreeSet<Ppn>, Lost), Newests) -> Chosen;
 /// Logical pages whose newest contents may differ if these suspects cannot be read, or if lost pages are not solved for; `None`:
 /// all may.
-type MayChange<P, A> = fn(&Engine<P, A>, &Looks, &BTreeSet<Ppn>) -> Option<BTreeSet<Lpn>>;
+type MayChange<P> = fn(&Engine<P>, &Looks, &BTreeSet<Ppn>) -> Option<BTreeSet<Lpn>>;
 /// Takes over what belongs to the scheme.
-type TakeOver<P, A> = fn(&mut Engine<P, A>, &Looks, &Choice, &mut Remains<P>);
+type TakeOver<P> = fn(&mut Engine<P>, &Looks, &Choice, &mut Remains<P>);
 
 /// The steps of one way.
-pub(super) struct Steps<P: HostPayload, A: Scan<P>> {
-    pub doubted: Doubted<P, A>,
-    pub choose: Choose<P, A>,
-    pub may_change: MayChange<P, A>,
-    pub take_over: TakeOver<P, A>,
+pub(super) struct Steps<P: FlashPayload> {
+    pub doubted: Doubted<P>,
+    pub choose: Choose<P>,
+    pub may_change: MayChange<P>,
+    pub take_over: TakeOver<P>,
 }
 
-impl<P: HostPayload, A: Scan<P>> Engine<P, A> {
+impl<P: FlashPayload> Engine<P> {
     /// The steps of the drive's way.
-    pub(super) fn steps(&self) -> Steps<P, A> {
+    pub(super) fn steps(&self) -> Steps<P> {
         match self.writer.way {
             Way::Pages | Way::Zones => Steps {
                 doubted: |_, _, _, _| Vec::new(),

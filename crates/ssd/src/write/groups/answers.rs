@@ -1,16 +1,15 @@
 //! What block groups answer when other components ask.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
 use crate::write::groups::Groups;
 use crate::write::host_side::{EvictedWith, HostSide, Promise};
 use crate::write::pages::PageWriter;
 use crate::write::sources::{Redundancy, Sources};
-use device::contents::HostPayload;
-use nand::FlashArray;
 use vocab::{Grid, Lpn, Ppn};
 
-impl<P: HostPayload> HostSide for Groups<P> {
+impl<P: FlashPayload> HostSide for Groups<P> {
     fn promise(&self) -> Promise {
         Promise { dies: self.scheme().survives_dies(), needs_safe_memory: true }
     }
@@ -30,23 +29,23 @@ impl<P: HostPayload> HostSide for Groups<P> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Redundancy<P, A> for Groups<P> {
-    fn brings_back(&self, core: &Core<P, A>, target: Target, _failed: &[Ppn]) -> Sources<P> {
+impl<P: FlashPayload> Redundancy<P> for Groups<P> {
+    fn brings_back(&self, core: &Core<P>, target: Target, _failed: &[Ppn]) -> Sources<P> {
         self.sources(core, target)
     }
 
-    fn pages_that_bring_back(&self, core: &Core<P, A>, _lpn: Lpn, place: Option<(Ppn, u32)>) -> Option<Vec<Ppn>> {
+    fn pages_that_bring_back(&self, core: &Core<P>, _lpn: Lpn, place: Option<(Ppn, u32)>) -> Option<Vec<Ppn>> {
         match self.sources_of(core, place?, &[place?.0]) {
             Sources::Weighted { pages, .. } => Some(pages.into_iter().map(|(ppn, _)| ppn).collect()),
             _ => None,
         }
     }
 
-    fn stand_ins(&self, core: &Core<P, A>, _pages: &PageWriter, _lpn: Lpn, ppn: Ppn) -> Option<Vec<Ppn>> {
+    fn stand_ins(&self, core: &Core<P>, _pages: &PageWriter, _lpn: Lpn, ppn: Ppn) -> Option<Vec<Ppn>> {
         self.rest_of_codeword(core, ppn)
     }
 
-    fn has_sum_of(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
+    fn has_sum_of(&self, core: &Core<P>, ppn: Ppn) -> bool {
         self.is_held(core, ppn)
     }
 }

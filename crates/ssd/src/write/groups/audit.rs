@@ -2,8 +2,8 @@
 
 use crate::core::Core;
 use crate::core::audit::{Audit, HeldSum};
+use crate::core::flash::FlashPayload;
 use crate::write::groups::{GroupInfo, Groups, row_of_group};
-use device::contents::HostPayload;
 use nand::{FlashArray, OobTag};
 use protect::{PageStripe, Strip};
 use vocab::{DieId, Grid, Lpn, Ppn, SuperblockId};
@@ -27,12 +27,12 @@ impl Audited {
     }
 }
 
-impl<P: HostPayload> Groups<P> {
+impl<P: FlashPayload> Groups<P> {
     /// Computes every parity again and compares it with what is stored, or held.
     ///
     /// # Errors
     /// A parity that is wrong, in words.
-    pub fn audit<A: FlashArray<P>>(&self, core: &Core<P, A>) -> Result<Audit, String> {
+    pub fn audit(&self, core: &Core<P>) -> Result<Audit, String> {
         let mut found = Audit::default();
         for group in (0..core.device.grid.blocks_per_die()).map(SuperblockId) {
             let Some(info) = self.info[group.index()] else { continue };
@@ -53,14 +53,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Compares the parities of a codeword with the sums of its data.
-    fn audit_codeword<A: FlashArray<P>>(
-        &self,
-        core: &Core<P, A>,
-        group: &Audited,
-        page: u32,
-        codeword: u32,
-        found: &mut Audit,
-    ) -> Result<(), String> {
+    fn audit_codeword(&self, core: &Core<P>, group: &Audited, page: u32, codeword: u32, found: &mut Audit) -> Result<(), String> {
         let Some((sums, members)) = self.sum_up(core, group, page, codeword) else {
             found.broken += 1;
             return Ok(());
@@ -96,7 +89,7 @@ impl<P: HostPayload> Groups<P> {
 
     /// The parities of a codeword as its data in flash have them, parity by parity, and how many pages these are.
     /// `None` where a page failed to be programmed, or was erased.
-    fn sum_up<A: FlashArray<P>>(&self, core: &Core<P, A>, group: &Audited, page: u32, codeword: u32) -> Option<(Vec<P>, u32)> {
+    fn sum_up(&self, core: &Core<P>, group: &Audited, page: u32, codeword: u32) -> Option<(Vec<P>, u32)> {
         let (code, erasure) = &self.codes[group.code];
         let slots = core.device.grid.slots_per_page() as usize;
         let held = self.held.get(&(row_of_group(&core.device.grid, group.group, page), codeword));
@@ -124,7 +117,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Every sum of a block of a whole group is nothing; parity blocks do where all that they sum are whole.
-    fn audit_blocks<A: FlashArray<P>>(&self, core: &Core<P, A>, group: &Audited, found: &mut Audit) -> Result<(), String> {
+    fn audit_blocks(&self, core: &Core<P>, group: &Audited, found: &mut Audit) -> Result<(), String> {
         let code = self.codes[group.code].0;
         let data = code.data;
         let strips = &group.stripe.strips;
@@ -158,7 +151,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Logical pages in a codeword that has no parity, in flash or held.
-    fn uncovered_pages<A: FlashArray<P>>(&self, core: &Core<P, A>) -> u32 {
+    fn uncovered_pages(&self, core: &Core<P>) -> u32 {
         // The parity map of each group, made once: on a drive of many dies that costs more than all else here.
         let map = |(group, info): (SuperblockId, &Option<GroupInfo>)| info.as_ref().map(|info| self.stripe_of(group, info));
         let maps: Vec<Option<PageStripe>> = (0..).map(SuperblockId).zip(&self.info).map(map).collect();
@@ -182,7 +175,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Sums in the parity cache, of a drive at rest.
-    pub fn held_sums<A: FlashArray<P>>(&self, core: &Core<P, A>) -> Vec<HeldSum> {
+    pub fn held_sums(&self, core: &Core<P>) -> Vec<HeldSum> {
         let grid = &core.device.grid;
         let mut sums = Vec::new();
         for (&(row, _), held) in &self.held {
@@ -208,17 +201,17 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Whether the page is in a sum in the parity cache.
-    pub fn is_held<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
+    pub fn is_held(&self, core: &Core<P>, ppn: Ppn) -> bool {
         let (row, die) = core.map.rows().row_of(ppn);
         self.held.range((row, 0)..(row + 1, 0)).any(|(_, held)| held.data.contains(u32::from(die.0)))
     }
 }
 
 /// Whether the page tells nothing: a cut tore it, or the erase of its block.
-fn is_torn<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: Ppn) -> bool {
+fn is_torn<P: FlashPayload>(core: &Core<P>, ppn: Ppn) -> bool {
     core.device.is_stored(ppn) && core.device.array.tags(ppn).iter().all(|&tag| tag == OobTag::FILLER)
 }
 
-fn covers_more_than<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, parity: Ppn, members: u32) -> bool {
+fn covers_more_than<P: FlashPayload>(core: &Core<P>, parity: Ppn, members: u32) -> bool {
     core.device.array.page(parity).oob.coverage.len() > members
 }

@@ -2,19 +2,18 @@
 //! turn when its code is no longer the one in use, and erased.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::write::groups::{
     BlockSums, CodewordKey, GroupInfo, GroupStats, Groups, Layout, OpenGroup, codewords_of, row_of_group, with_algebra,
 };
-use device::contents::HostPayload;
 use ftl::{Stream, UnitId};
-use nand::FlashArray;
 use protect::{GroupHistory, GroupScheme};
 use std::sync::Arc;
 use vocab::{DieId, StripSet, SuperblockId};
 
-impl<P: HostPayload> Groups<P> {
+impl<P: FlashPayload> Groups<P> {
     /// Opens a group for the stream; false if there is no space for one, or no room for its sums.
-    pub fn open_group<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream, write_pointer: usize) -> bool {
+    pub fn open_group(&mut self, core: &mut Core<P>, stream: Stream, write_pointer: usize) -> bool {
         self.choose_code(core);
         let code = self.first_code + self.now;
         let instance = self.codes[code].0;
@@ -43,7 +42,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Asks the scheme for the code of the next group.
-    fn choose_code<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    fn choose_code(&mut self, core: &mut Core<P>) {
         let failures = core.failed_reads + u64::from(core.grown_bad) + u64::from(core.device.losses.died().len() as u32);
         let (opened, most_pe, asked) = (self.stats.opened, core.map.most_pe(), self.asked);
         let history = GroupHistory { opened, most_pe, failures, asked };
@@ -56,7 +55,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Tells the map what groups hold: at first, and when code or dies have changed.
-    pub fn settle_space<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    pub fn settle_space(&mut self, core: &mut Core<P>) {
         let Some(scheme) = &self.scheme else { return };
         let code = self.codes[self.first_code + self.now].0;
         let first = self.codes.iter().map(|(other, _)| scheme.cleans_first(other, &code));
@@ -74,7 +73,7 @@ impl<P: HostPayload> Groups<P> {
 
     /// The die takes no further page of open groups; where `superblock` is given, it was but a block of that
     /// group that failed.
-    pub fn narrow<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, die: DieId, superblock: Option<u32>) {
+    pub fn narrow(&mut self, core: &mut Core<P>, die: DieId, superblock: Option<u32>) {
         if superblock.is_none() {
             core.map.rows_mut().keep_out(die);
         }
@@ -88,7 +87,7 @@ impl<P: HostPayload> Groups<P> {
     /// because data written to them now would have a loss less to survive. Otherwise they go on:
     /// what the die would get is in the sums and then in the parity, unless a codeword has
     /// lost more than its code brings back.
-    fn end_groups_on<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, die: DieId) {
+    fn end_groups_on(&mut self, core: &mut Core<P>, die: DieId) {
         for write_pointer in 0..2 {
             let Some(open) = &self.open[write_pointer] else { continue };
             let (group, stripe) = (open.layout.group.0, &open.layout.stripe);
@@ -104,7 +103,7 @@ impl<P: HostPayload> Groups<P> {
 
     /// Nothing more is written to an open group, a block of which went bad: its codewords get
     /// their parity as they are, and it is a group without a block code from now on.
-    pub fn abandon<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, group: u32) {
+    pub fn abandon(&mut self, core: &mut Core<P>, group: u32) {
         let is_it = |write_pointer: &usize| self.open[*write_pointer].as_ref().is_some_and(|open| open.layout.group.0 == group);
         let Some(write_pointer) = (0..2).find(is_it) else { return };
         let layout = self.open[write_pointer].take().expect("just found").layout;
@@ -122,7 +121,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Sums of blocks whose parity was not written yet leave the cache.
-    fn abandon_block_sums<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, layout: &Layout, write_pointer: usize) {
+    fn abandon_block_sums(&mut self, core: &mut Core<P>, layout: &Layout, write_pointer: usize) {
         let (code, pages) = (self.codes[layout.code].0, core.device.grid.pages_per_block());
         let parity = code.parity;
         let Some(blocks) = self.blocks.get_mut(&layout.group.0) else { return };
@@ -153,7 +152,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// A group was erased.
-    pub fn group_erased<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, unit: UnitId) {
+    pub fn group_erased(&mut self, core: &mut Core<P>, unit: UnitId) {
         if !self.is_in_use() {
             return;
         }
@@ -177,14 +176,14 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// There is no group to be collected for its code now. Looks whether there may be one later.
-    pub fn settle_migration<A: FlashArray<P>>(&mut self, core: &Core<P, A>) {
+    pub fn settle_migration(&mut self, core: &Core<P>) {
         let now = self.first_code + self.now;
         let open = self.open.iter().flatten().any(|open| open.layout.code != now);
         self.migrating = open || core.map.outdated_groups() > 0;
     }
 
     /// The drive was mounted: groups with nothing needed are forgotten, others get back their codes.
-    pub fn settle_mounted<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    pub fn settle_mounted(&mut self, core: &mut Core<P>) {
         for unit in 0..self.info.len() as UnitId {
             let info = self.info[unit as usize];
             if core.map.unit(unit).state != ftl::UnitState::Closed {
@@ -199,7 +198,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// What was written to block groups so far.
-    pub fn stats<A: FlashArray<P>>(&self, core: &Core<P, A>) -> GroupStats {
+    pub fn stats(&self, core: &Core<P>) -> GroupStats {
         GroupStats { outdated: core.map.outdated_groups(), ..self.stats }
     }
 }

@@ -18,13 +18,13 @@ pub(crate) mod solve;
 pub(crate) mod summing;
 pub(crate) mod write;
 
+use crate::core::flash::FlashPayload;
 use crate::write::RebuiltBy;
 pub(crate) use crate::write::groups::remains::{GroupRemains, Redo};
 use crate::write::groups::summing::Summing;
 use crate::write::ways::WayFacts;
 
 use ::coding::ErasureCode;
-use device::contents::HostPayload;
 use ftl::{LogKind, UnitId};
 use nand::Member;
 use protect::{GroupCode, GroupScheme, PageStripe};
@@ -181,7 +181,7 @@ pub(crate) struct Groups<P> {
     pub without_parity: BTreeSet<UnitId>,
 }
 
-impl<P: HostPayload> Groups<P> {
+impl<P: FlashPayload> Groups<P> {
     /// No group is open, on a drive of `groups` groups; `streams` write to groups of their own.
     ///
     /// # Errors

@@ -4,10 +4,10 @@
 //! stay, beside what new groups need, until they have been collected.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::rules::SafetyRule;
 use crate::write::found::{Found, Lost, Newests, PagesSeen, data_in, unreadable};
 use crate::write::groups::{CodewordKey, GroupRemains, Groups, row_of_group};
-use device::contents::HostPayload;
 use ftl::UnitId;
 use nand::{FlashArray, Member, PageRole};
 use protect::Strip;
@@ -35,9 +35,9 @@ impl GroupsSeen<'_> {
     }
 }
 
-impl<P: HostPayload> Groups<P> {
+impl<P: FlashPayload> Groups<P> {
     /// Takes over the table of groups and the sums.
-    pub fn mount<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, kept: GroupRemains<P>, view: GroupsSeen<'_>) {
+    pub fn mount(&mut self, core: &mut Core<P>, kept: GroupRemains<P>, view: GroupsSeen<'_>) {
         let GroupRemains { codes, first_code, now, asked, info, held, blocks, redo } = kept;
         (self.codes, self.first_code, self.now, self.asked) = (codes, first_code, now, asked);
         (self.info, self.held, self.blocks) = (info, held, blocks);
@@ -51,7 +51,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// The cut met the erase of a group: its sums are of pages that are gone.
-    fn note_erased_members<A: FlashArray<P>>(&self, core: &mut Core<P, A>, view: GroupsSeen<'_>) {
+    fn note_erased_members(&self, core: &mut Core<P>, view: GroupsSeen<'_>) {
         let of_rows = self.held.values().flat_map(|held| &held.members);
         let members = of_rows.chain(self.blocks.values().flat_map(|blocks| &blocks.members));
         for member in members {
@@ -65,22 +65,12 @@ impl<P: HostPayload> Groups<P> {
     /// Notes groups with data in flash whose parity is neither there nor held, or may not last, or sums a page that is not
     /// there. An outage took the sums, or what was known of erases, of this cut or of one before it whose recovery the next cut
     /// ended. What a dead die held is rebuilt anyway. `suspects`: parities that may not last and whose sums may be gone.
-    pub fn note_groups_without_parity<A: FlashArray<P>>(
-        &mut self,
-        core: &Core<P, A>,
-        seen: &dyn PagesSeen,
-        suspects: &BTreeSet<Ppn>,
-    ) {
+    pub fn note_groups_without_parity(&mut self, core: &Core<P>, seen: &dyn PagesSeen, suspects: &BTreeSet<Ppn>) {
         let groups = 0..core.device.grid.blocks_per_die();
         self.without_parity = groups.filter(|&group| self.lacks_parity(core, (seen, suspects), SuperblockId(group))).collect();
     }
 
-    fn lacks_parity<A: FlashArray<P>>(
-        &self,
-        core: &Core<P, A>,
-        (seen, suspects): (&dyn PagesSeen, &BTreeSet<Ppn>),
-        group: SuperblockId,
-    ) -> bool {
+    fn lacks_parity(&self, core: &Core<P>, (seen, suspects): (&dyn PagesSeen, &BTreeSet<Ppn>), group: SuperblockId) -> bool {
         let Some(info) = self.info[group.index()] else { return false };
         let (data, stripe) = (self.codes[info.code].0.data, self.stripe_of(group, &info));
         let mut rows = (0..core.device.grid.pages_per_block()).map(|page| row_of_group(&core.device.grid, group, page));
@@ -102,7 +92,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// The newest contents of logical pages, without the pages `but`.
-    pub fn choose<A: FlashArray<P>>(&self, core: &Core<P, A>, view: GroupsSeen<'_>, but: &BTreeSet<Ppn>, lost: Lost) -> Found {
+    pub fn choose(&self, core: &Core<P>, view: GroupsSeen<'_>, but: &BTreeSet<Ppn>, lost: Lost) -> Found {
         let mut choice = Found::new(Newests::of_all(core.map.user_slots()));
         let is_there = |ppn: Ppn| view.seen.is_valid(ppn) && !but.contains(&ppn);
         for group in (0..core.device.grid.blocks_per_die()).map(SuperblockId) {
@@ -114,9 +104,9 @@ impl<P: HostPayload> Groups<P> {
         choice
     }
 
-    fn offer_what_codewords_bring_back<A: FlashArray<P>>(
+    fn offer_what_codewords_bring_back(
         &self,
-        core: &Core<P, A>,
+        core: &Core<P>,
         choice: &mut Found,
         view: GroupsSeen<'_>,
         is_there: &dyn Fn(Ppn) -> bool,
@@ -147,13 +137,7 @@ impl<P: HostPayload> Groups<P> {
 
     /// Offers the readable data of a group. A group that was being erased may have lost part of its
     /// codewords: of equal copies the one is taken whose codeword survives most losses more.
-    fn offer_group<A: FlashArray<P>>(
-        &self,
-        core: &Core<P, A>,
-        choice: &mut Found,
-        group: SuperblockId,
-        is_there: &dyn Fn(Ppn) -> bool,
-    ) {
+    fn offer_group(&self, core: &Core<P>, choice: &mut Found, group: SuperblockId, is_there: &dyn Fn(Ppn) -> bool) {
         let Some(info) = self.info[group.index()] else { return };
         let (data, stripe) = (self.codes[info.code].0.data, self.stripe_of(group, &info));
         let rows = (0..core.device.grid.pages_per_block()).map(|page| row_of_group(&core.device.grid, group, page));
@@ -186,7 +170,7 @@ impl<P: HostPayload> Groups<P> {
 }
 
 /// Readable parities of the codeword that a parity page belongs to, itself included.
-fn parities_beside<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: Ppn, is_there: &dyn Fn(Ppn) -> bool) -> u32 {
+fn parities_beside<P: FlashPayload>(core: &Core<P>, ppn: Ppn, is_there: &dyn Fn(Ppn) -> bool) -> u32 {
     let (row, _) = core.map.rows().row_of(ppn);
     let members = core.device.array.members(ppn);
     let pages = (0..core.device.grid.dies()).map(|die| core.map.rows().page(row, DieId(die as u16)));

@@ -1,26 +1,26 @@
 //! Parity of block groups: when it is written, and when its sums leave the cache.
 
 use crate::core::effects::Effect;
+use crate::core::flash::FlashPayload;
 use crate::core::owner::Holds;
 use crate::core::{Core, data_of, oob_covering};
 use crate::write::groups::write::{CacheRoom, StripPage, submit_strip};
 use crate::write::groups::{CodewordKey, Groups, Layout, OpenSums, codewords_of};
 use crate::write::moves::Moves;
 use crate::write::rescue::AwaitsRescue;
-use device::contents::HostPayload;
 use device::image::Contents;
 use device::slab::ImageId;
 use ftl::Place;
-use nand::{FlashArray, Member, OobTag, ProgramOutcome};
+use nand::{Member, OobTag, ProgramOutcome};
 use std::sync::Arc;
 use vocab::{Cause, DieId, Lpn, Ppn, StripSet, StripeId};
 
-impl<P: HostPayload> Groups<P> {
+impl<P: FlashPayload> Groups<P> {
     /// The program of a page of a group has ended. A page that failed is in the sums, or will be: a read solves
     /// for it.
-    pub fn program_ended<A: FlashArray<P>>(
+    pub fn program_ended(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         moves: &mut Moves<P>,
         (image, key): (ImageId, CodewordKey),
         holds: Holds,
@@ -79,17 +79,17 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Lets one go that waits for rescued pages that are in flash now. True if there was one.
-    pub fn settle_rescued<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>) -> bool {
+    pub fn settle_rescued(&mut self, core: &mut Core<P>, moves: &mut Moves<P>) -> bool {
         moves.let_one_go(core, is_in_flash)
     }
 
     /// Rescued pages find no room: see [`Moves::give_up`].
-    pub fn give_up_rescue<A: FlashArray<P>>(&self, core: &mut Core<P, A>, moves: &mut Moves<P>, waiting: AwaitsRescue) -> bool {
+    pub fn give_up_rescue(&self, core: &mut Core<P>, moves: &mut Moves<P>, waiting: AwaitsRescue) -> bool {
         moves.give_up(core, waiting, |core, lpn| self.is_solvable(core, lpn))
     }
 
     /// Whether the rest of its codeword brings back a page that failed to be programmed.
-    fn is_solvable<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn) -> bool {
+    fn is_solvable(&self, core: &Core<P>, lpn: Lpn) -> bool {
         if is_in_flash(core, lpn) {
             return true;
         }
@@ -103,14 +103,14 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Whether more strips of the codeword are on dead dies than its code brings back.
-    fn is_beyond_repair<A: FlashArray<P>>(&self, core: &Core<P, A>, key: CodewordKey) -> bool {
+    fn is_beyond_repair(&self, core: &Core<P>, key: CodewordKey) -> bool {
         let layout = &self.held[&key].layout;
         let dead = layout.stripe.strips.iter().filter(|strip| strip.codeword == key.1 && core.device.is_dead(strip.die));
         dead.count() as u32 > self.codes[layout.code].0.parity
     }
 
     /// A data page is in flash, or failed: then its sums stand in for it.
-    pub fn data_ended<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, key: CodewordKey, ppn: Ppn) {
+    pub fn data_ended(&mut self, core: &mut Core<P>, key: CodewordKey, ppn: Ppn) {
         let held = self.held.get_mut(&key).expect("sums outlive their data's programs");
         held.missing -= 1;
         let (block, page) = core.device.grid.split(ppn);
@@ -131,9 +131,9 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Writes a sum of a block as its last page, or as one of its last, a data page of the page stripe.
-    pub fn put_block_parity<A: FlashArray<P>>(
+    pub fn put_block_parity(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         layout: &Arc<Layout>,
         (page, position): (u32, u32),
         write_pointer: usize,
@@ -174,7 +174,7 @@ impl<P: HostPayload> Groups<P> {
 
     /// Writes the parity that is due of one codeword's page stripes, in order: a block takes its
     /// pages in order, and where a group was given up a later stripe may be ready first.
-    pub fn put_due_parity<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, key: CodewordKey, layout: &Arc<Layout>) {
+    pub fn put_due_parity(&mut self, core: &mut Core<P>, key: CodewordKey, layout: &Arc<Layout>) {
         let rows = codewords_of(layout.group, core.device.grid.pages_per_block());
         let waits = |(other, held): (&CodewordKey, &OpenSums<P>)| {
             (other.1 == key.1 && held.parities.is_none()).then_some((*other, held.missing))
@@ -188,7 +188,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Writes the parity pages of a codeword.
-    fn put_parity<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, key: CodewordKey, layout: &Arc<Layout>) {
+    fn put_parity(&mut self, core: &mut Core<P>, key: CodewordKey, layout: &Arc<Layout>) {
         let slots = core.device.grid.slots_per_page() as usize;
         let code = self.codes[layout.code].0;
         let written = self.info[layout.group.index()].expect("a group with sums").written;
@@ -221,7 +221,7 @@ impl<P: HostPayload> Groups<P> {
 
     /// A parity page is in flash, or failed. After the last, the room of the sums is free; where one failed, the sums
     /// stay nonetheless, because the group's pages are moved only now.
-    fn parity_ended<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, key: CodewordKey, outcome: ProgramOutcome) {
+    fn parity_ended(&mut self, core: &mut Core<P>, key: CodewordKey, outcome: ProgramOutcome) {
         let held = self.held.get_mut(&key).expect("sums outlive their parity's programs");
         held.stay |= !outcome.is_done();
         let left = held.parities.as_mut().expect("parity was due");
@@ -251,7 +251,7 @@ impl<P: HostPayload> Groups<P> {
 
 /// A slot of a program that failed did not get its contents, and neither its codeword nor the controller has
 /// them any more.
-fn lose_slot<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, image: ImageId, index: u32, holds: Holds) {
+fn lose_slot<P: FlashPayload>(core: &mut Core<P>, image: ImageId, index: u32, holds: Holds) {
     let tag = core.device.images.slot(image, index).0;
     let Some(lpn) = data_of(tag) else { return };
     if holds == Holds::MovedData {
@@ -268,7 +268,7 @@ fn lose_slot<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, image: Ima
 }
 
 /// Whether the page is in flash where the map has it, or the map has no place for it.
-fn is_in_flash<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, lpn: Lpn) -> bool {
+fn is_in_flash<P: FlashPayload>(core: &Core<P>, lpn: Lpn) -> bool {
     let Place::At(slot) = core.map.lookup(lpn) else { return true };
     core.device.is_stored(core.device.grid.page_of(slot).0)
 }

@@ -1,12 +1,12 @@
 //! What of block groups outlives a power cut: the table of groups and the parity cache.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::owner::{Holds, Owner};
 use crate::write::groups::{BlockSums, CodewordKey, GroupInfo, Groups, OpenSums, codewords_of};
 use ::coding::ErasureCode;
-use device::contents::HostPayload;
 use ftl::UnitId;
-use nand::{FlashArray, Member};
+use nand::Member;
 use protect::GroupCode;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,9 +44,9 @@ impl<P> GroupRemains<P> {
     }
 }
 
-impl<P: HostPayload> Groups<P> {
+impl<P: FlashPayload> Groups<P> {
     /// What of it is PLP.
-    pub fn remains<A: FlashArray<P>>(&self, core: &Core<P, A>) -> GroupRemains<P> {
+    pub fn remains(&self, core: &Core<P>) -> GroupRemains<P> {
         GroupRemains {
             codes: self.codes.clone(),
             first_code: self.first_code,
@@ -105,7 +105,7 @@ impl<P: HostPayload> Groups<P> {
 }
 
 /// Data pages of groups on their way to flash: the parity cache has them until they are there.
-fn pages_in_flight<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>) -> Vec<Redo<P>> {
+fn pages_in_flight<P: FlashPayload>(core: &Core<P>) -> Vec<Redo<P>> {
     let mut redo = Vec::new();
     for id in core.device.commands_of_dies() {
         let command = &core.device.commands[id];

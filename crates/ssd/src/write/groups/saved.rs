@@ -4,7 +4,6 @@ use crate::core::Core;
 use crate::core::bytes::{Read, Reader, Writer};
 use crate::write::groups::{BlockSums, CodewordKey, GroupInfo, Groups, Layout, OpenSums, Redo};
 use device::contents::PageBuf;
-use nand::FlashArray;
 use std::sync::Arc;
 use vocab::{Ppn, SuperblockId};
 
@@ -54,13 +53,13 @@ pub(crate) fn put_redo(to: &mut Writer, redo: &Redo<PageBuf>) {
 }
 
 /// Where the pages of groups lie.
-pub(crate) struct Layouts<'a, A: FlashArray<PageBuf>> {
+pub(crate) struct Layouts<'a> {
     pub groups: &'a Groups<PageBuf>,
-    pub core: &'a Core<PageBuf, A>,
+    pub core: &'a Core<PageBuf>,
     pub info: &'a [Option<GroupInfo>],
 }
 
-impl<A: FlashArray<PageBuf>> Layouts<'_, A> {
+impl Layouts<'_> {
     /// The layout of a group whose number was read just now.
     fn of(&self, from: &Reader<'_>, group: u32) -> Read<Arc<Layout>> {
         let info = self.info.get(group as usize).copied().flatten();

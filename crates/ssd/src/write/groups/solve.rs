@@ -2,10 +2,10 @@
 //! The reads read them and add them up.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
 use crate::write::groups::Groups;
 use crate::write::sources::Sources;
-use device::contents::HostPayload;
 use ftl::Place;
 use nand::FlashArray;
 use protect::{Across, GroupCode, GroupPage, PageState, PageStripe};
@@ -25,9 +25,9 @@ impl Solved<'_> {
     }
 }
 
-impl<P: HostPayload> Groups<P> {
+impl<P: FlashPayload> Groups<P> {
     /// The pages of a block group that are read and added up to solve for the page that the target asks for.
-    pub fn sources<A: FlashArray<P>>(&self, core: &Core<P, A>, target: Target) -> Sources<P> {
+    pub fn sources(&self, core: &Core<P>, target: Target) -> Sources<P> {
         let place = match (target, core.lpn_wanted(target)) {
             (Target::Move { slot, .. }, _) => Place::At(slot),
             (_, Some(lpn)) => core.map.lookup(lpn),
@@ -41,7 +41,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// What sums up to a slot of a page, without the pages of which reads `failed`.
-    pub fn sources_of<A: FlashArray<P>>(&self, core: &Core<P, A>, lost: (Ppn, u32), failed: &[Ppn]) -> Sources<P> {
+    pub fn sources_of(&self, core: &Core<P>, lost: (Ppn, u32), failed: &[Ppn]) -> Sources<P> {
         match self.terms_of(core, lost, failed) {
             Some((held, pages)) => Sources::Weighted { held, pages, lost, group: group_of(&core.device.grid, lost.0).0 },
             None => Sources::None,
@@ -50,7 +50,7 @@ impl<P: HostPayload> Groups<P> {
 
     /// The pages whose plain sum is a page as it lies in flash, all on other dies: the rest of its codeword. `None` while the
     /// parity cache has sums of the codeword, and where a page of it cannot be read or a coefficient takes part.
-    pub fn rest_of_codeword<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<Vec<Ppn>> {
+    pub fn rest_of_codeword(&self, core: &Core<P>, ppn: Ppn) -> Option<Vec<Ppn>> {
         let (row, die) = core.map.rows().row_of(ppn);
         let mut held = self.held.range((row, 0)..(row + 1, 0));
         if held.any(|(_, sums)| sums.data.contains(u32::from(die.0))) {
@@ -64,12 +64,7 @@ impl<P: HostPayload> Groups<P> {
 
     /// The sum of what the parity cache gives of the page, and the pages to be added to it, each with its
     /// coefficient. `None` if nothing brings the page back.
-    fn terms_of<A: FlashArray<P>>(
-        &self,
-        core: &Core<P, A>,
-        (lost, index): (Ppn, u32),
-        failed: &[Ppn],
-    ) -> Option<(P, Vec<(Ppn, u8)>)> {
+    fn terms_of(&self, core: &Core<P>, (lost, index): (Ppn, u32), failed: &[Ppn]) -> Option<(P, Vec<(Ppn, u8)>)> {
         let grid = &core.device.grid;
         let group = group_of(grid, lost);
         let info = self.info[group.index()].expect("a group with valid pages");
@@ -91,14 +86,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// What is known of a page, given that the reads of `failed` failed.
-    fn page_state<A: FlashArray<P>>(
-        &self,
-        core: &Core<P, A>,
-        solved: &Solved<'_>,
-        page: GroupPage,
-        across: Across,
-        failed: &[Ppn],
-    ) -> PageState {
+    fn page_state(&self, core: &Core<P>, solved: &Solved<'_>, page: GroupPage, across: Across, failed: &[Ppn]) -> PageState {
         let grid = &core.device.grid;
         let strip = solved.stripe.strips[page.strip as usize];
         let is_parity = page.strip >= solved.stripe.data;
@@ -131,13 +119,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// What the sums of blocks say of a page, if they say anything.
-    fn state_of_block<A: FlashArray<P>>(
-        &self,
-        core: &Core<P, A>,
-        solved: &Solved<'_>,
-        page: GroupPage,
-        ends_block: bool,
-    ) -> Option<PageState> {
+    fn state_of_block(&self, core: &Core<P>, solved: &Solved<'_>, page: GroupPage, ends_block: bool) -> Option<PageState> {
         let is_parity = page.strip >= solved.stripe.data;
         let held = || self.blocks.get(&solved.group.0).is_some_and(|sums| sums.holds(&solved.code, page.strip, page.page));
         if ends_block && !is_parity && held() {
@@ -171,13 +153,13 @@ fn group_of(grid: &Grid, ppn: Ppn) -> SuperblockId {
     grid.split_block(grid.split(ppn).0).1
 }
 
-fn was_written<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: Ppn) -> bool {
+fn was_written<P: FlashPayload>(core: &Core<P>, ppn: Ppn) -> bool {
     core.device.is_programmed(ppn) || core.device.losses.failed_programs.contains_key(&ppn.0)
 }
 
 /// Whether a page that looks as if it was never written was: a cut met the erase of the group, and
 /// what is left of the codeword says so.
-fn was_erased<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, solved: &Solved<'_>, page: GroupPage) -> bool {
+fn was_erased<P: FlashPayload>(core: &Core<P>, solved: &Solved<'_>, page: GroupPage) -> bool {
     let stripe = solved.stripe;
     let strip = stripe.strips[page.strip as usize];
     let of_codeword = |&other: &u32| stripe.strips[other as usize].codeword == strip.codeword;
@@ -196,7 +178,7 @@ fn was_erased<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, solved: &Solv
 
 /// Whether the group was given up before each data block of the codeword had its sum: then
 /// the blocks of its parity, sums of these, do not sum up to nothing either. Asked for the sum that a page is in.
-fn lacks_block_parity<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, solved: &Solved<'_>, of: (u32, u32)) -> bool {
+fn lacks_block_parity<P: FlashPayload>(core: &Core<P>, solved: &Solved<'_>, of: (u32, u32)) -> bool {
     let (codeword, pages) = (of.0, core.device.grid.pages_per_block());
     let sum = solved.code.sum_of(of.1);
     let last = pages - solved.code.block + sum;
@@ -213,14 +195,14 @@ fn lacks_block_parity<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, solve
 mod tests {
     use super::*;
     use crate::core::owner::Owner;
-    use crate::write::testing::{LogCore, end_in_flash, log_core, log_setup, programs, write_job};
+    use crate::write::testing::{end_in_flash, log_core, log_setup, programs, write_job};
     use device::contents::Tag;
     use nand::{Oob, ProgramOutcome, ProgramUnit};
     use protect::Protection;
     use vocab::Cause;
 
     /// Programs a page of a group, unless it is there.
-    fn program(core: &mut LogCore<Tag>, ppn: Ppn) {
+    fn program(core: &mut Core<Tag>, ppn: Ppn) {
         if !core.device.is_programmed(ppn) {
             let image = core.device.images.open(ppn, Oob::default());
             core.submit_program(image, Owner::NoOne, Cause::Padding);
@@ -247,8 +229,8 @@ mod tests {
         let solved = Solved { group: SuperblockId(0), stripe: &stripe, code };
         assert_eq!((code.block, stripe.data), (2, 4));
         let grid = core.device.grid.clone();
-        let lacks = |core: &LogCore<Tag>| [0, 1, 2, 3].map(|page| lacks_block_parity(core, &solved, (0, page)));
-        let write = |core: &mut LogCore<Tag>, strips: std::ops::Range<u32>, page| {
+        let lacks = |core: &Core<Tag>| [0, 1, 2, 3].map(|page| lacks_block_parity(core, &solved, (0, page)));
+        let write = |core: &mut Core<Tag>, strips: std::ops::Range<u32>, page| {
             strips.for_each(|strip| program(core, solved.ppn(&grid, GroupPage { page, strip })));
         };
         (0..2).for_each(|page| write(&mut core, 0..4, page));

@@ -5,12 +5,11 @@
 //! are right from then on; time passes when the page is in flash, so that the host waits for both, one behind the other.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::timer::Timer;
 use crate::write::groups::Groups;
-use device::contents::HostPayload;
 use device::slab::JobId;
 use device::waits::Wait;
-use nand::FlashArray;
 use std::collections::VecDeque;
 use vocab::{Nanos, SimTime};
 
@@ -37,9 +36,9 @@ impl Summing {
     }
 }
 
-impl<P: HostPayload> Groups<P> {
+impl<P: FlashPayload> Groups<P> {
     /// A page is added to this many sums from now on: when that is done, `None` where it takes no time.
-    pub(super) fn begin_summing<A: FlashArray<P>>(&mut self, core: &Core<P, A>, sums: u32) -> Option<SimTime> {
+    pub(super) fn begin_summing(&mut self, core: &Core<P>, sums: u32) -> Option<SimTime> {
         let summing = &mut self.summing;
         if summing.time.0 == 0 || !core.device.timed {
             return None;
@@ -50,7 +49,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// A part of a job is in flash: it is done, or will be when it is summed.
-    pub(super) fn part_in_flash<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId, summed: Option<SimTime>) {
+    pub(super) fn part_in_flash(&mut self, core: &mut Core<P>, job: JobId, summed: Option<SimTime>) {
         let Some(at) = summed else {
             core.part_done(job);
             return;
@@ -63,7 +62,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// The part that waited longest is in all of its sums.
-    pub fn summing_due<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    pub fn summing_due(&mut self, core: &mut Core<P>) {
         let (_, job) = self.summing.waiting.pop_front().expect("a sum was scheduled for it");
         match self.summing.waiting.front() {
             Some(&(at, _)) => core.schedule(Timer::Sums, at),

@@ -1,15 +1,15 @@
 //! Writing data pages of block groups: to the map, to the sums, to flash.
 
+use crate::core::flash::FlashPayload;
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Core, data_of, oob_covering};
 use crate::write::group_log::{Feed, Placed, write_pointer_of};
 use crate::write::groups::{CodewordKey, Groups, Layout, OpenSums, row_of_group};
 use crate::write::moves::Moves;
-use device::contents::HostPayload;
 use device::image::Contents;
 use device::slab::{ImageId, JobId};
 use ftl::Stream;
-use nand::{FlashArray, Member, OobTag};
+use nand::{Member, OobTag};
 use protect::Strip;
 use std::sync::Arc;
 use vocab::{Cause, Grid, StripSet, SuperblockId};
@@ -46,9 +46,9 @@ pub(crate) enum CacheRoom {
     SetAside,
 }
 
-impl<P: HostPayload> Groups<P> {
+impl<P: FlashPayload> Groups<P> {
     /// Hands the job's pages to the host's open group, until a page stripe ends.
-    pub fn place<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) -> Placed {
+    pub fn place(&mut self, core: &mut Core<P>, job: JobId) -> Placed {
         while core.jobs[job].next < core.jobs[job].pages.len() {
             if !self.can_put(core, Stream::Host) {
                 core.collect_if_short(0);
@@ -62,7 +62,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Writes moved pages to the collector's open group, until a page stripe ends.
-    pub fn place_moves<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, feed: Feed) -> Placed {
+    pub fn place_moves(&mut self, core: &mut Core<P>, moves: &mut Moves<P>, feed: Feed) -> Placed {
         loop {
             let waiting = moves.pages_to_write(&core.map, core.device.grid.slots_per_page(), feed);
             if waiting == 0 {
@@ -78,7 +78,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Whether the stream has an open group, and the cache takes the sums of its next page.
-    fn can_put<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream) -> bool {
+    fn can_put(&mut self, core: &mut Core<P>, stream: Stream) -> bool {
         let write_pointer = write_pointer_of(&core.map, stream);
         if self.open[write_pointer].is_none() && !self.open_group(core, stream, write_pointer) {
             return false;
@@ -105,9 +105,9 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Begins the sums of a codeword.
-    pub fn begin_sums<A: FlashArray<P>>(
+    pub fn begin_sums(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         (key, layout): (CodewordKey, &Arc<Layout>),
         write_pointer: usize,
         room: CacheRoom,
@@ -131,7 +131,7 @@ impl<P: HostPayload> Groups<P> {
         self.held.insert(key, sums);
     }
 
-    fn put_host_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) -> Placed {
+    fn put_host_page(&mut self, core: &mut Core<P>, job: JobId) -> Placed {
         let (image, strip) = self.next_strip(core, 0);
         while !core.device.images.is_full(image) {
             let next = core.jobs[job].next;
@@ -146,7 +146,7 @@ impl<P: HostPayload> Groups<P> {
         self.send_data(core, Stream::Host, strip, image, (Holds::Data, cause))
     }
 
-    fn put_moved_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>) -> Placed {
+    fn put_moved_page(&mut self, core: &mut Core<P>, moves: &mut Moves<P>) -> Placed {
         let (image, strip) = self.next_strip(core, write_pointer_of(&core.map, Stream::Gc));
         while !core.device.images.is_full(image) {
             let Some(page) = moves.queue.pop_front() else { break };
@@ -157,7 +157,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// The next data page of the open group, as an empty image.
-    fn next_strip<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, write_pointer: usize) -> (ImageId, StripPage) {
+    fn next_strip(&mut self, core: &mut Core<P>, write_pointer: usize) -> (ImageId, StripPage) {
         let open = self.open[write_pointer].as_ref().expect("an open group");
         let strip = StripPage::new(&open.layout, open.page, open.layout.stripe.order[open.next as usize]);
         let key = strip.key(&core.device.grid);
@@ -170,14 +170,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Adds a page to an image: to the map, to the sums and to the image.
-    fn put_slot<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        strip: StripPage,
-        image: ImageId,
-        contents: Contents<P>,
-        job: Option<JobId>,
-    ) {
+    fn put_slot(&mut self, core: &mut Core<P>, strip: StripPage, image: ImageId, contents: Contents<P>, job: Option<JobId>) {
         let index = core.device.images.slab[image].filled;
         let slot = core.next_slot_of(image);
         let lpn = data_of(contents.tag).expect("groups hold host data and parity");
@@ -195,7 +188,7 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Adds one slot of a page to the sums of its codeword.
-    pub fn add_to_sums<A: FlashArray<P>>(&mut self, core: &Core<P, A>, strip: StripPage, member: Member, payload: &P) {
+    pub fn add_to_sums(&mut self, core: &Core<P>, strip: StripPage, member: Member, payload: &P) {
         let index = core.device.grid.page_of(member.slot).1;
         let slots = core.device.grid.slots_per_page() as usize;
         let key = strip.key(&core.device.grid);
@@ -212,9 +205,9 @@ impl<P: HostPayload> Groups<P> {
     }
 
     /// Queues the program of a data page and goes on to the next. Says whether the page stripe has ended.
-    fn send_data<A: FlashArray<P>>(
+    fn send_data(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         stream: Stream,
         strip: StripPage,
         image: ImageId,
@@ -254,13 +247,7 @@ impl<P: HostPayload> Groups<P> {
 }
 
 /// Queues the program of a page of a group.
-pub(crate) fn submit_strip<P: HostPayload, A: FlashArray<P>>(
-    core: &mut Core<P, A>,
-    image: ImageId,
-    strip: StripPage,
-    holds: Holds,
-    cause: Cause,
-) {
+pub(crate) fn submit_strip<P: FlashPayload>(core: &mut Core<P>, image: ImageId, strip: StripPage, holds: Holds, cause: Cause) {
     let (row, codeword) = strip.key(&core.device.grid);
     core.submit_program(image, Owner::GroupPage { row, codeword: codeword as u8, holds }, cause);
 }

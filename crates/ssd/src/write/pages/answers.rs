@@ -1,13 +1,12 @@
 //! What pages without redundancy answer when other components ask.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
 use crate::write::host_side::{EvictedWith, HostSide, Promise};
 use crate::write::pages::PageWriter;
 use crate::write::sources::{Redundancy, Sources};
-use device::contents::HostPayload;
 use ftl::Place;
-use nand::FlashArray;
 use vocab::{Grid, Lpn, Ppn};
 
 impl HostSide for PageWriter {
@@ -26,8 +25,8 @@ impl HostSide for PageWriter {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Redundancy<P, A> for PageWriter {
-    fn brings_back(&self, core: &Core<P, A>, target: Target, _failed: &[Ppn]) -> Sources<P> {
+impl<P: FlashPayload> Redundancy<P> for PageWriter {
+    fn brings_back(&self, core: &Core<P>, target: Target, _failed: &[Ppn]) -> Sources<P> {
         match core.lpn_wanted(target).map(|lpn| core.map.lookup(lpn)) {
             Some(Place::Unmapped) => Sources::Discarded,
             _ => Sources::None,

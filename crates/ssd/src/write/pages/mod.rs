@@ -6,13 +6,12 @@ pub(crate) mod moves;
 pub(crate) mod write;
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::owner::{Holds, Owner};
 use crate::write::WithoutReserve;
 use crate::write::ways::WayFacts;
-use device::contents::HostPayload;
 use device::slab::ImageId;
 use ftl::StreamConfig;
-use nand::FlashArray;
 use vocab::{Cause, Ppn, StreamId};
 
 /// Pages without redundancy.
@@ -103,7 +102,7 @@ impl PageWriter {
     /// The image of a page that the controller still has, by page number: reads of it are served from memory.
     /// That is a half filled page of moved ones, or the last of the write history; or a page of any kind that
     /// failed to be programmed and waits for another place.
-    pub fn unsent<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<ImageId> {
+    pub fn unsent<P: FlashPayload>(&self, core: &Core<P>, ppn: Ppn) -> Option<ImageId> {
         let is_it = |image: ImageId| core.device.images.slab[image].ppn == ppn;
         if !core.device.displaced.is_empty()
             && let Some(command) = core.device.displaced.iter().find(|command| is_it(command.image))
@@ -119,13 +118,13 @@ impl PageWriter {
 
     /// Whether the page is the host's open one and its program is not queued.
     #[inline]
-    pub fn is_open_and_unsent<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
+    pub fn is_open_and_unsent<P: FlashPayload>(&self, core: &Core<P>, ppn: Ppn) -> bool {
         let is_it = |image| core.device.images.slab[image].ppn == ppn;
         self.host.iter().any(|page| !page.sent && page.open.is_some_and(is_it))
     }
 
     /// Queues the programs of the host's open images, full or not, if there are some.
-    pub fn send_open_page<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    pub fn send_open_page<P: FlashPayload>(&mut self, core: &mut Core<P>) {
         for page in self.host.iter_mut() {
             if let Some(image) = page.open.filter(|_| !page.sent) {
                 let log = page.log as u16;

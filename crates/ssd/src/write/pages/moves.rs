@@ -1,13 +1,12 @@
 //! Moving pages within a region log, whatever protects them: they go to the collector's write pointer of their log.
 
+use crate::core::flash::FlashPayload;
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Core, oob_covering};
 use crate::write::pages::PageWriter;
-use device::contents::HostPayload;
 use device::image::Contents;
 use device::slab::ImageId;
 use ftl::{Published, Stream};
-use nand::FlashArray;
 use vocab::{Ppn, StreamId, StripSet};
 
 /// The image that a moved page goes into.
@@ -24,11 +23,11 @@ impl PageWriter {
     /// The image for the next page of the stream that is moved within the log: the open one, or a new one that has this `coverage`
     /// in its OOB bytes. `None` if no write pointer of the log has a page.
     #[inline]
-    pub fn image_for_moved<P: HostPayload, A: FlashArray<P>>(
+    pub fn image_for_moved<P: FlashPayload>(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         (log, stream): (usize, StreamId),
-        coverage: impl FnOnce(&Core<P, A>) -> StripSet,
+        coverage: impl FnOnce(&Core<P>) -> StripSet,
     ) -> Option<MovedImage> {
         let at = self.moved_of(log, stream);
         if let Some(image) = self.moved[at] {
@@ -47,16 +46,16 @@ impl PageWriter {
     /// A page for moved contents whose own write pointer has none: of the host's write pointer of the stream, or else, where streams are
     /// isolated, of any.
     #[cold]
-    fn borrowed_page<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, log: usize, stream: StreamId) -> Option<Ppn> {
+    fn borrowed_page<P: FlashPayload>(core: &mut Core<P>, log: usize, stream: StreamId) -> Option<Ppn> {
         let others = core.map.gc_write_pointers().chain(core.map.host_write_pointers());
         std::iter::once(Stream::HostIn(stream)).chain(others).find_map(|stream| core.map.take_page(log, stream))
     }
 
     /// Puts a moved page, which the map has there already, into the image.
     #[inline]
-    pub fn put_moved<P: HostPayload, A: FlashArray<P>>(
+    pub fn put_moved<P: FlashPayload>(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         (log, stream): (usize, StreamId),
         to: MovedImage,
         contents: Contents<P>,
@@ -70,14 +69,14 @@ impl PageWriter {
 
     /// Queues the programs of what was moved within the log so far.
     #[inline]
-    pub fn send_moved<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, log: usize) {
+    pub fn send_moved<P: FlashPayload>(&mut self, core: &mut Core<P>, log: usize) {
         for at in log * self.kept_apart..(log + 1) * self.kept_apart {
             self.send_moved_at(core, log, at);
         }
     }
 
     #[inline]
-    fn send_moved_at<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, log: usize, at: usize) {
+    fn send_moved_at<P: FlashPayload>(&mut self, core: &mut Core<P>, log: usize, at: usize) {
         if let Some(image) = self.moved[at].take() {
             core.moving[log].under_way += 1;
             let cause = core.moving[log].cause;
@@ -86,12 +85,7 @@ impl PageWriter {
     }
 
     /// A page of the region log for contents that failed to be programmed there; of either stream.
-    pub fn page_for_displaced<P: HostPayload, A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        log: usize,
-        streams: [Stream; 2],
-    ) -> Option<Ppn> {
+    pub fn page_for_displaced<P: FlashPayload>(&mut self, core: &mut Core<P>, log: usize, streams: [Stream; 2]) -> Option<Ppn> {
         // A page that waits to be full must not be overtaken by the one behind it.
         self.send_moved(core, log);
         streams.into_iter().find_map(|stream| core.map.take_page(log, stream))

@@ -1,15 +1,15 @@
 //! Writing without redundancy: each page goes to the die with the least waiting.
 
+use crate::core::flash::FlashPayload;
 use crate::core::jobs::Job;
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Core, oob_covering};
 use crate::write::pages::{HostPage, PageWriter};
-use device::contents::HostPayload;
 use device::facts::StreamWork;
 use device::image::Contents;
 use device::slab::{ImageId, JobId};
 use ftl::{Stream, UnitState};
-use nand::{FlashArray, OobTag};
+use nand::OobTag;
 use vocab::{Cause, StreamId};
 
 /// Of the pages that are placed, which one's place is looked up before its turn.
@@ -41,7 +41,7 @@ pub(crate) enum HostImage {
 impl PageWriter {
     /// Puts the job's pages into images of region logs, from where it stopped before.
     #[inline]
-    pub fn place<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) -> Placing {
+    pub fn place<P: FlashPayload>(&mut self, core: &mut Core<P>, job: JobId) -> Placing {
         if core.jobs[job].next == 0 {
             // Pages that left a buffer together arrived long ago: the map's entries are no longer in the processor's cache.
             core.jobs[job].pages.iter().skip(1).for_each(|page| core.map.prefetch(page.lpn));
@@ -80,7 +80,7 @@ impl PageWriter {
     /// Whether the page was the last of a unit that holds nothing else by now. To GC such a unit is garbage until
     /// something is put into the page: it would be erased before that is programmed. A unit in SLC mode may be folded as soon as
     /// it is full, and then the page would be passed over.
-    fn is_all_that_its_unit_holds<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, image: ImageId) -> bool {
+    fn is_all_that_its_unit_holds<P: FlashPayload>(&self, core: &Core<P>, image: ImageId) -> bool {
         let block = core.device.block_of(core.device.images.slab[image].ppn);
         let unit = core.map.unit(core.map.unit_of_block(block));
         unit.state == UnitState::Closed && (unit.valid == 0 || unit.slc)
@@ -88,7 +88,7 @@ impl PageWriter {
 
     /// The image the next host page of the stream goes into.
     #[inline(always)]
-    pub fn host_image<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: StreamId) -> HostImage {
+    pub fn host_image<P: FlashPayload>(&mut self, core: &mut Core<P>, stream: StreamId) -> HostImage {
         if let Some(image) = self.host.of(stream).open {
             core.also_beside(image, stream);
             return HostImage::Open(image);
@@ -104,7 +104,7 @@ impl PageWriter {
     /// The log of the next page: that of the last one until the page of its plane is full, so that pages written together are
     /// sensed together; else the one with the least waiting.
     #[inline]
-    fn next_log<P: HostPayload, A: FlashArray<P>>(&mut self, core: &Core<P, A>, of: StreamId) -> Option<usize> {
+    fn next_log<P: FlashPayload>(&mut self, core: &Core<P>, of: StreamId) -> Option<usize> {
         let HostPage { fills, log, .. } = *self.host.of(of);
         let stream = Stream::HostIn(of);
         if fills && core.map.has_room(log, stream) {
@@ -115,7 +115,7 @@ impl PageWriter {
 
     /// The log with room whose die has the least waiting, in turn among equals. Each die has one log.
     #[inline]
-    pub fn least_waiting<P: HostPayload, A: FlashArray<P>>(&mut self, core: &Core<P, A>, stream: Stream) -> Option<usize> {
+    pub fn least_waiting<P: FlashPayload>(&mut self, core: &Core<P>, stream: Stream) -> Option<usize> {
         let backlogs = core.device.backlogs();
         let (before, from_turn) = backlogs.split_at(self.turn);
         let least = backlogs.iter().fold(u32::MAX, |least, &backlog| least.min(backlog));
@@ -128,7 +128,7 @@ impl PageWriter {
     }
 
     #[cold]
-    fn least_waiting_with_room<P: HostPayload, A: FlashArray<P>>(&self, core: &Core<P, A>, stream: Stream) -> Option<usize> {
+    fn least_waiting_with_room<P: FlashPayload>(&self, core: &Core<P>, stream: Stream) -> Option<usize> {
         let backlogs = core.device.backlogs();
         let in_turn = (self.turn..backlogs.len()).chain(0..self.turn);
         in_turn.filter(|&die| core.map.has_room(die, stream)).min_by_key(|&die| backlogs[die])
@@ -137,7 +137,7 @@ impl PageWriter {
     /// Queues the program of the host image: with the first page in it, so that an idle die
     /// takes it up as soon as the request is placed; without time, when it is full.
     #[inline]
-    pub fn send_host_image<P: HostPayload, A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: StreamId, image: ImageId) {
+    pub fn send_host_image<P: FlashPayload>(&mut self, core: &mut Core<P>, stream: StreamId, image: ImageId) {
         let (page, full) = (self.host.of_mut(stream), core.device.images.is_full(image));
         if !page.sent && (full || core.device.timed) {
             let log = page.log as u16;

@@ -1,17 +1,16 @@
 //! What rows answer when other components ask.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
 use crate::write::host_side::{EvictedWith, HostSide, Promise};
 use crate::write::pages::PageWriter;
 use crate::write::rows::Rows;
 use crate::write::sources::{Redundancy, Sources};
-use device::contents::HostPayload;
 use ftl::Place;
-use nand::FlashArray;
 use vocab::{Grid, Lpn, Ppn};
 
-impl<P: HostPayload> HostSide for Rows<P> {
+impl<P: FlashPayload> HostSide for Rows<P> {
     fn promise(&self) -> Promise {
         Promise { dies: 1, needs_safe_memory: false }
     }
@@ -31,8 +30,8 @@ impl<P: HostPayload> HostSide for Rows<P> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Redundancy<P, A> for Rows<P> {
-    fn brings_back(&self, core: &Core<P, A>, target: Target, failed: &[Ppn]) -> Sources<P> {
+impl<P: FlashPayload> Redundancy<P> for Rows<P> {
+    fn brings_back(&self, core: &Core<P>, target: Target, failed: &[Ppn]) -> Sources<P> {
         let place = match (target, core.lpn_wanted(target)) {
             (Target::Move { slot, .. }, _) => Place::At(slot),
             (_, Some(lpn)) => core.map.lookup(lpn),
@@ -51,15 +50,15 @@ impl<P: HostPayload, A: FlashArray<P>> Redundancy<P, A> for Rows<P> {
         }
     }
 
-    fn pages_that_bring_back(&self, core: &Core<P, A>, _lpn: Lpn, place: Option<(Ppn, u32)>) -> Option<Vec<Ppn>> {
+    fn pages_that_bring_back(&self, core: &Core<P>, _lpn: Lpn, place: Option<(Ppn, u32)>) -> Option<Vec<Ppn>> {
         self.sources(core, place?.0, &[]).ok().flatten()
     }
 
-    fn stand_ins(&self, core: &Core<P, A>, _pages: &PageWriter, _lpn: Lpn, ppn: Ppn) -> Option<Vec<Ppn>> {
+    fn stand_ins(&self, core: &Core<P>, _pages: &PageWriter, _lpn: Lpn, ppn: Ppn) -> Option<Vec<Ppn>> {
         self.sources(core, ppn, &[]).ok()?
     }
 
-    fn has_sum_of(&self, core: &Core<P, A>, ppn: Ppn) -> bool {
+    fn has_sum_of(&self, core: &Core<P>, ppn: Ppn) -> bool {
         self.is_open(core.map.rows().row_of(ppn).0)
     }
 }

@@ -2,18 +2,18 @@
 
 use crate::core::Core;
 use crate::core::audit::Audit;
+use crate::core::flash::FlashPayload;
 use crate::write::rows::Rows;
-use device::contents::HostPayload;
 use ftl::Place;
 use nand::{FlashArray, OobTag};
 use vocab::{DieId, Lpn, Ppn, StripeId};
 
-impl<P: HostPayload> Rows<P> {
+impl<P: FlashPayload> Rows<P> {
     /// Computes the newest parity of every row again and compares it with what is stored.
     ///
     /// # Errors
     /// A parity that is wrong, in words.
-    pub fn audit<A: FlashArray<P>>(&self, core: &Core<P, A>) -> Result<Audit, String> {
+    pub fn audit(&self, core: &Core<P>) -> Result<Audit, String> {
         let (rows, mut found) = (core.map.rows(), Audit::default());
         for row in 0..rows.count() {
             let Some((covered, parity)) = rows.coverage(row) else { continue };

@@ -2,12 +2,12 @@
 
 use crate::core::Core;
 use crate::core::effects::Effect;
+use crate::core::flash::FlashPayload;
 use crate::core::ids::CoverId;
 use crate::core::owner::Holds;
 use crate::write::moves::Moves;
 use crate::write::rescue::AwaitsRescue;
 use crate::write::rows::Rows;
-use device::contents::HostPayload;
 use device::slab::{ImageId, JobId};
 use nand::{FlashArray, ProgramOutcome};
 use vocab::{DieId, Lpn, StripSet};
@@ -66,7 +66,7 @@ impl Cover {
     }
 }
 
-impl<P: HostPayload> Rows<P> {
+impl<P: FlashPayload> Rows<P> {
     /// The cover that ends with the next parity of the row; a new one if need be.
     pub fn cover(&mut self, write_pointer: usize) -> CoverId {
         let row = &mut self.open[write_pointer];
@@ -84,9 +84,9 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// The program of a page of a row has ended.
-    pub fn program_ended<A: FlashArray<P>>(
+    pub fn program_ended(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         moves: &mut Moves<P>,
         (image, cover): (ImageId, CoverId),
         holds: Holds,
@@ -106,13 +106,7 @@ impl<P: HostPayload> Rows<P> {
 
     /// Data that failed are in the row's parity: the map keeps their place, and a read solves for them. A
     /// parity that failed covers nothing.
-    fn program_failed<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        moves: &mut Moves<P>,
-        (image, id): (ImageId, CoverId),
-        holds: Holds,
-    ) {
+    fn program_failed(&mut self, core: &mut Core<P>, moves: &mut Moves<P>, (image, id): (ImageId, CoverId), holds: Holds) {
         let ppn = core.device.images.slab[image].ppn;
         core.device.note_failed(image);
         let rescued = moves.rescue(core, image);
@@ -130,7 +124,7 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// One of the things that the cover waits for has happened.
-    pub fn part_of_cover_ended<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, id: CoverId) {
+    pub fn part_of_cover_ended(&mut self, core: &mut Core<P>, moves: &mut Moves<P>, id: CoverId) {
         let cover = &mut self.covers[id];
         cover.remaining -= 1;
         if cover.remaining > 0 {
@@ -150,7 +144,7 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// Lets go what waited for the cover, or says what it waits for now.
-    pub fn finish_cover<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, id: CoverId) {
+    pub fn finish_cover(&mut self, core: &mut Core<P>, moves: &mut Moves<P>, id: CoverId) {
         let cover = &mut self.covers[id];
         let (row, covered, lacks_parity) = (cover.row, cover.covered, cover.lacks_parity);
         let rescued = std::mem::take(&mut cover.rescued);
@@ -176,7 +170,7 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// Whoever waited for the cover has been told: the cover after it waits for one thing less.
-    pub fn end_cover<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, id: CoverId) {
+    pub fn end_cover(&mut self, core: &mut Core<P>, moves: &mut Moves<P>, id: CoverId) {
         self.covers.give(id);
         self.open.iter_mut().filter(|row| row.before == Some(id)).for_each(|row| row.before = None);
         if let Some(next) = self.covers[id].next.take() {

@@ -3,13 +3,12 @@
 
 use crate::core::Core;
 use crate::core::effects::Effect;
+use crate::core::flash::FlashPayload;
 use crate::write::moves::Moves;
 use crate::write::rescue::AwaitsRescue;
 use crate::write::rows::Rows;
-use device::contents::HostPayload;
 use device::slab::JobId;
 use ftl::{Place, UnitId};
-use nand::FlashArray;
 use vocab::{Lpn, Ppn, StripSet};
 
 /// Jobs whose data are in flash without a parity.
@@ -23,16 +22,16 @@ pub(crate) struct Uncovered {
     rescued: Vec<Lpn>,
 }
 
-impl<P: HostPayload> Rows<P> {
+impl<P: FlashPayload> Rows<P> {
     /// Lets one go that waits for rescued pages that are safe now. If there is none, jobs may go on whose data
     /// are covered by now. True if anyone may go on.
-    pub fn settle_rescued<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>) -> bool {
+    pub fn settle_rescued(&mut self, core: &mut Core<P>, moves: &mut Moves<P>) -> bool {
         moves.let_one_go(core, is_safe) || self.answer_covered(core)
     }
 
     /// Answers the first jobs whose data have a parity by now, and are in flash; then the engine looks for the
     /// next. True if there were any.
-    pub fn answer_covered<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) -> bool {
+    pub fn answer_covered(&mut self, core: &mut Core<P>) -> bool {
         let is_done = |waiting: &Uncovered| {
             is_covered(core, waiting.row, waiting.covered) && waiting.rescued.iter().all(|&lpn| is_safe(core, lpn))
         };
@@ -55,9 +54,9 @@ impl<P: HostPayload> Rows<P> {
 
     /// Lets the jobs of a parity that failed wait, unless another parity covers their data. Programs of the
     /// `rescued` pages failed, too.
-    pub fn wait_for_other_parity<A: FlashArray<P>>(
+    pub fn wait_for_other_parity(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         (row, covered): (u32, StripSet),
         jobs: Vec<JobId>,
         rescued: Vec<Lpn>,
@@ -69,7 +68,7 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// A superblock was emptied: what it held has a parity elsewhere.
-    pub fn superblock_was_emptied<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, unit: UnitId) {
+    pub fn superblock_was_emptied(&mut self, core: &mut Core<P>, unit: UnitId) {
         let emptied = self.uncovered.iter_mut().filter(|waiting| core.map.rows().superblock_of(waiting.row).0 == unit);
         emptied.for_each(|waiting| waiting.covered = StripSet::EMPTY);
         self.answer_covered(core);
@@ -82,7 +81,7 @@ impl<P: HostPayload> Rows<P> {
 
     /// The drive has no room to move data to another row. Their jobs are answered although one more loss would
     /// take what they wrote. If some of that is not in flash at all, they are told that there is no room.
-    pub fn give_up_uncovered<A: FlashArray<P>>(&self, core: &mut Core<P, A>, given_up: &Uncovered) {
+    pub fn give_up_uncovered(&self, core: &mut Core<P>, given_up: &Uncovered) {
         let is_there = given_up.rescued.iter().all(|&lpn| self.is_solvable(core, lpn));
         for &job in &given_up.jobs {
             if !is_there {
@@ -93,20 +92,20 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// Rescued pages find no room: see [`Moves::give_up`].
-    pub fn give_up_rescue<A: FlashArray<P>>(&self, core: &mut Core<P, A>, moves: &mut Moves<P>, waiting: AwaitsRescue) -> bool {
+    pub fn give_up_rescue(&self, core: &mut Core<P>, moves: &mut Moves<P>, waiting: AwaitsRescue) -> bool {
         moves.give_up(core, waiting, |core, lpn| self.is_solvable(core, lpn))
     }
 
     /// Whether the rest of its row brings back a page that failed to be programmed. It may be in flash
     /// elsewhere by now, with no room for parity.
-    fn is_solvable<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn) -> bool {
+    fn is_solvable(&self, core: &Core<P>, lpn: Lpn) -> bool {
         let Some(ppn) = page_of(core, lpn) else { return true };
         core.device.is_stored(ppn) || matches!(self.sources(core, ppn, &[]), Ok(Some(_)))
     }
 }
 
 /// The flash page that the map has for a logical page.
-fn page_of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, lpn: Lpn) -> Option<Ppn> {
+fn page_of<P: FlashPayload>(core: &Core<P>, lpn: Lpn) -> Option<Ppn> {
     match core.map.lookup(lpn) {
         Place::At(slot) => Some(core.device.grid.page_of(slot).0),
         Place::Unmapped | Place::Missing => None,
@@ -114,13 +113,13 @@ fn page_of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, lpn: Lpn) -> Opt
 }
 
 /// Whether the page is in flash and a parity covers it: without, a mount would not count it.
-fn is_safe<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, lpn: Lpn) -> bool {
+fn is_safe<P: FlashPayload>(core: &Core<P>, lpn: Lpn) -> bool {
     let Some(ppn) = page_of(core, lpn) else { return true };
     let (row, die) = core.map.rows().row_of(ppn);
     core.device.is_stored(ppn) && is_covered(core, row, StripSet::one(u32::from(die.0)))
 }
 
 /// Whether a parity of the row covers all these dies.
-fn is_covered<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, row: u32, dies: StripSet) -> bool {
+fn is_covered<P: FlashPayload>(core: &Core<P>, row: u32, dies: StripSet) -> bool {
     dies.is_empty() || core.map.rows().coverage(row).is_some_and(|(covered, _)| dies.and(covered) == dies)
 }

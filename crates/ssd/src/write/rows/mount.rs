@@ -3,6 +3,7 @@
 //! flash, and is taken instead. Where a page of the row cannot be read, or a die is dead, that may have been the
 //! parity. There pages are taken without parity, and written again.
 
+use crate::core::flash::FlashPayload;
 use crate::core::journal::Journal;
 use crate::core::newest::Newest;
 use crate::core::{Core, data_of};
@@ -10,7 +11,6 @@ use crate::rules::SafetyRule;
 use crate::write::found::{Found, Lost, Newests, PagesSeen, data_in, unreadable};
 use crate::write::rows::Rows;
 use crate::write::rows::whole::WholeSuperblock;
-use device::contents::HostPayload;
 use nand::{FlashArray, Member, PageRole};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{DieId, Lpn, Ppn, StripSet, SuperblockId};
@@ -23,7 +23,7 @@ pub(super) struct Parity {
 }
 
 /// The parity in a readable page, if there is one.
-pub(super) fn parity_at<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, die: DieId, ppn: Ppn) -> Option<Parity> {
+pub(super) fn parity_at<P: FlashPayload>(core: &Core<P>, die: DieId, ppn: Ppn) -> Option<Parity> {
     let is_parity = matches!(core.device.array.tags(ppn)[0].role(), PageRole::Parity(_));
     is_parity.then(|| Parity { ppn, die, covers: core.device.array.page(ppn).oob.coverage })
 }
@@ -46,10 +46,10 @@ impl RowsSeen<'_> {
     }
 }
 
-impl<P: HostPayload> Rows<P> {
+impl<P: FlashPayload> Rows<P> {
     /// Pages that only a summary vouches for, of rows of which the cut left something in parts: there a
     /// page that was lost since may be one too many. Block groups ask for the same.
-    pub fn doubted<A: FlashArray<P>>(core: &Core<P, A>, seen: &dyn PagesSeen, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
+    pub fn doubted(core: &Core<P>, seen: &dyn PagesSeen, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
         let view = RowsSeen { seen, without: suspects };
         let in_parts = |(die, ppn): (DieId, Ppn)| {
             suspects.contains(&ppn)
@@ -62,7 +62,7 @@ impl<P: HostPayload> Rows<P> {
 
     /// Pages that only a summary vouches for, with durable contents that no parity of their row covers and of which flash has
     /// another copy. A move that an earlier cut met may have left such a page: as the oldest copy it would count, though it was lost.
-    pub fn bare_copies<A: FlashArray<P>>(core: &Core<P, A>, seen: &dyn PagesSeen) -> Vec<Ppn> {
+    pub fn bare_copies(core: &Core<P>, seen: &dyn PagesSeen) -> Vec<Ppn> {
         let view = RowsSeen { seen, without: &BTreeSet::new() };
         let is_durable = |(lpn, found): &(Lpn, Newest)| found.update == core.safe.journal.rank(*lpn);
         let durable_in = |ppn: Ppn| data_in(core, ppn).filter(is_durable).map(|(lpn, _)| lpn);
@@ -81,13 +81,7 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// The newest contents of the logical pages that are sought.
-    pub fn choose<A: FlashArray<P>>(
-        &self,
-        core: &Core<P, A>,
-        view: RowsSeen<'_>,
-        (durable, lost): (&Journal, Lost),
-        sought: Newests,
-    ) -> Found {
+    pub fn choose(&self, core: &Core<P>, view: RowsSeen<'_>, (durable, lost): (&Journal, Lost), sought: Newests) -> Found {
         let (seeks_all, mut choice) = (matches!(sought, Newests::All(_)), Found::new(sought));
         for superblock in all_superblocks(core) {
             let whole = WholeSuperblock::of(core, view, superblock);
@@ -104,11 +98,7 @@ impl<P: HostPayload> Rows<P> {
 
     /// Logical pages whose newest contents may be others without the suspects, or if lost pages are not solved for: those of
     /// rows that have a suspect, or a page that is not there beside one that is. `None`: a die is dead, so that it may be any page.
-    pub fn in_parts<A: FlashArray<P>>(
-        core: &Core<P, A>,
-        seen: &dyn PagesSeen,
-        suspects: &BTreeSet<Ppn>,
-    ) -> Option<BTreeSet<Lpn>> {
+    pub fn in_parts(core: &Core<P>, seen: &dyn PagesSeen, suspects: &BTreeSet<Ppn>) -> Option<BTreeSet<Lpn>> {
         if !core.device.losses.dead().is_empty() {
             return None;
         }
@@ -127,7 +117,7 @@ impl<P: HostPayload> Rows<P> {
 
     /// Takes over the coverage of every row. A page that cannot be read is neither parity nor data of a row: its block may
     /// be bad, and left over from what the superblock held before.
-    pub fn mount<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, seen: &dyn PagesSeen) {
+    pub fn mount(&mut self, core: &mut Core<P>, seen: &dyn PagesSeen) {
         let view = RowsSeen { seen, without: &BTreeSet::new() };
         for superblock in all_superblocks(core) {
             let Some(whole) = WholeSuperblock::of(core, view, superblock) else {
@@ -140,7 +130,7 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// Pages that no parity covers, or only one that may be lost with the suspects.
-    pub fn leaning<'a, A: FlashArray<P>>(core: &'a Core<P, A>, suspects: &BTreeSet<Ppn>) -> impl Iterator<Item = Ppn> + 'a {
+    pub fn leaning<'a>(core: &'a Core<P>, suspects: &BTreeSet<Ppn>) -> impl Iterator<Item = Ppn> + 'a {
         let (weak, rows) = (rows_with_weak_parity(core, suspects), core.map.rows());
         let bare_lean = core.device.losses.dead().is_empty() && !core.breaks(SafetyRule::Coverage);
         let of_row = move |row: u32| {
@@ -157,7 +147,7 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// Pages of which the parity that covers them sums another one that is a suspect.
-    pub fn summed_with<A: FlashArray<P>>(core: &Core<P, A>, suspects: &BTreeSet<Ppn>) -> BTreeSet<Ppn> {
+    pub fn summed_with(core: &Core<P>, suspects: &BTreeSet<Ppn>) -> BTreeSet<Ppn> {
         let beside = |&suspect: &Ppn| {
             let (row, of) = core.map.rows().row_of(suspect);
             let covering = core.map.rows().coverage(row).map(|(covered, _)| covered);
@@ -169,14 +159,14 @@ impl<P: HostPayload> Rows<P> {
     }
 }
 
-fn row_pages<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, row: u32) -> impl Iterator<Item = (DieId, Ppn)> + '_ {
+fn row_pages<P: FlashPayload>(core: &Core<P>, row: u32) -> impl Iterator<Item = (DieId, Ppn)> + '_ {
     let dies = core.map.rows().dies(row).map(|die| DieId(die as u16));
     dies.map(move |die| (die, core.map.rows().page(row, die)))
 }
 
 /// Rows whose parity may be lost with the suspects: it is one of them, or other pages that it covers are missing, or two of these
 /// are suspects.
-fn rows_with_weak_parity<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, suspects: &BTreeSet<Ppn>) -> BTreeSet<u32> {
+fn rows_with_weak_parity<P: FlashPayload>(core: &Core<P>, suspects: &BTreeSet<Ppn>) -> BTreeSet<u32> {
     let (losses, rows) = (&core.device.losses, core.map.rows());
     let is_missing = |ppn: Ppn| losses.dead().is_empty() && losses.failed_programs.contains_key(&ppn.0);
     let is_weak = |row: &u32| {
@@ -191,7 +181,7 @@ fn rows_with_weak_parity<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, su
 }
 
 /// Takes over the coverage of a row.
-fn mount_row<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, view: RowsSeen<'_>, row: u32) {
+fn mount_row<P: FlashPayload>(core: &mut Core<P>, view: RowsSeen<'_>, row: u32) {
     for parity in readable_parities(core, view, row) {
         if is_sound(core, view, row, &parity) {
             core.map.rows_mut().cover(row, parity.covers, parity.die);
@@ -205,26 +195,26 @@ fn mount_row<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, view: Rows
     lost.into_iter().for_each(|ppn| _ = unreadable(core, ppn));
 }
 
-fn all_superblocks<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>) -> impl Iterator<Item = SuperblockId> + use<P, A> {
+fn all_superblocks<P: FlashPayload>(core: &Core<P>) -> impl Iterator<Item = SuperblockId> + use<P> {
     (0..core.device.grid.blocks_per_die()).map(SuperblockId)
 }
 
-fn rows_of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, superblock: SuperblockId) -> std::ops::Range<u32> {
+fn rows_of<P: FlashPayload>(core: &Core<P>, superblock: SuperblockId) -> std::ops::Range<u32> {
     core.map.rows().row(superblock, 0)..core.map.rows().row(SuperblockId(superblock.0 + 1), 0)
 }
 
-fn all_rows<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>) -> std::ops::Range<u32> {
+fn all_rows<P: FlashPayload>(core: &Core<P>) -> std::ops::Range<u32> {
     0..core.map.rows().count()
 }
 
 /// Whether a page is parity of one that never was programmed.
-fn lacks_a_member<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, seen: &dyn PagesSeen, ppn: Ppn) -> bool {
+fn lacks_a_member<P: FlashPayload>(core: &Core<P>, seen: &dyn PagesSeen, ppn: Ppn) -> bool {
     let erased = |member: &Member| seen.is_erased(core.device.grid.page_of(member.slot).0);
     seen.is_valid(ppn) && core.device.array.members(ppn).iter().any(erased)
 }
 
 /// Pages of a row that no parity of it covers and that only a summary vouches for. A row of which nothing is missing has none.
-fn bare_in_row<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32) -> Vec<Ppn> {
+fn bare_in_row<P: FlashPayload>(core: &Core<P>, view: RowsSeen<'_>, row: u32) -> Vec<Ppn> {
     let is_believed = |ppn: Ppn| view.seen.is_valid(ppn) && view.seen.is_believed(ppn);
     let any = |is: &dyn Fn(Ppn) -> bool| row_pages(core, row).any(|(_, ppn)| is(ppn));
     if !any(&is_believed) || !any(&|ppn| !view.seen.is_valid(ppn)) {
@@ -236,13 +226,13 @@ fn bare_in_row<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSe
 }
 
 /// Readable parity pages of a row.
-fn readable_parities<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32) -> Vec<Parity> {
+fn readable_parities<P: FlashPayload>(core: &Core<P>, view: RowsSeen<'_>, row: u32) -> Vec<Parity> {
     let readable = row_pages(core, row).filter(|(_, ppn)| view.is_there(*ppn));
     readable.filter_map(|(die, ppn)| parity_at(core, die, ppn)).collect()
 }
 
 /// Readable parity pages of a row that miss at most one member, which each of them gives.
-fn sound_parities<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32) -> Vec<Parity> {
+fn sound_parities<P: FlashPayload>(core: &Core<P>, view: RowsSeen<'_>, row: u32) -> Vec<Parity> {
     let mut parities = readable_parities(core, view, row);
     parities.retain(|parity| is_sound(core, view, row, parity));
     parities
@@ -250,7 +240,7 @@ fn sound_parities<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: Row
 
 /// Whether a parity misses at most one member. Where it misses more, the host was not answered for one of them. Members on dead
 /// dies do not count as missing.
-fn is_sound<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32, parity: &Parity) -> bool {
+fn is_sound<P: FlashPayload>(core: &Core<P>, view: RowsSeen<'_>, row: u32, parity: &Parity) -> bool {
     let is_missing = |die: &u32| {
         let ppn = core.map.rows().page(row, DieId(*die as u16));
         !core.device.losses.dead().contains(*die) && !view.is_there(ppn)
@@ -259,13 +249,13 @@ fn is_sound<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<
 }
 
 /// Whether the mount scan can read a page of the row, and a page of the row is erased, unreadable or taken for lost.
-fn is_in_parts<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32) -> bool {
+fn is_in_parts<P: FlashPayload>(core: &Core<P>, view: RowsSeen<'_>, row: u32) -> bool {
     let any = |is: &dyn Fn(Ppn) -> bool| row_pages(core, row).any(|(_, ppn)| is(ppn));
     any(&|ppn| view.seen.is_valid(ppn)) && any(&|ppn| !view.is_there(ppn))
 }
 
 /// Whether a row may have contents of pages that are sought.
-fn has_sought<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSeen<'_>, row: u32, sought: &Newests) -> bool {
+fn has_sought<P: FlashPayload>(core: &Core<P>, view: RowsSeen<'_>, row: u32, sought: &Newests) -> bool {
     let holds_any = |ppn: Ppn| core.device.array.tags(ppn).iter().any(|&tag| data_of(tag).is_some_and(|lpn| sought.seeks(lpn)));
     matches!(sought, Newests::All(_))
         || is_in_parts(core, view, row)
@@ -273,8 +263,8 @@ fn has_sought<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, view: RowsSee
 }
 
 /// Offers what the pages of a row hold, and what they solve for.
-fn offer_row<P: HostPayload, A: FlashArray<P>>(
-    core: &Core<P, A>,
+fn offer_row<P: FlashPayload>(
+    core: &Core<P>,
     view: RowsSeen<'_>,
     (durable, lost): (&Journal, Lost),
     row: u32,
@@ -298,8 +288,8 @@ fn offer_row<P: HostPayload, A: FlashArray<P>>(
 }
 
 /// What an unreadable page of a row holds, if a parity that covers it brings it back.
-fn solved_in_row<P: HostPayload, A: FlashArray<P>>(
-    core: &Core<P, A>,
+fn solved_in_row<P: FlashPayload>(
+    core: &Core<P>,
     view: RowsSeen<'_>,
     (row, lost): (u32, DieId),
     parities: &[Parity],

@@ -1,8 +1,8 @@
 //! The pages of a row that sum up to one that cannot be read.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::write::rows::Rows;
-use device::contents::HostPayload;
 use nand::{FlashArray, PageRole};
 use vocab::{DieId, Ppn, StripSet};
 
@@ -13,17 +13,12 @@ pub(crate) struct ParityOnItsWay;
 /// A parity page: its die, and the dies that it covers.
 type Parity = (DieId, StripSet);
 
-impl<P: HostPayload> Rows<P> {
+impl<P: FlashPayload> Rows<P> {
     /// Pages whose sum is the page, from its row, without the `failed` ones: `None` if the row cannot give it.
     ///
     /// # Errors
     /// The parity is still on its way.
-    pub fn sources<A: FlashArray<P>>(
-        &self,
-        core: &Core<P, A>,
-        ppn: Ppn,
-        failed: &[Ppn],
-    ) -> Result<Option<Vec<Ppn>>, ParityOnItsWay> {
+    pub fn sources(&self, core: &Core<P>, ppn: Ppn, failed: &[Ppn]) -> Result<Option<Vec<Ppn>>, ParityOnItsWay> {
         let (row, die) = core.map.rows().row_of(ppn);
         let lost = u32::from(die.0);
         let in_flight = self.open.iter().any(|writer| writer.writes(row) && writer.waits_for_parity());
@@ -39,15 +34,15 @@ impl<P: HostPayload> Rows<P> {
     }
 }
 
-fn is_source<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, ppn: Ppn) -> bool {
+fn is_source<P: FlashPayload>(core: &Core<P>, ppn: Ppn) -> bool {
     core.device.array.answers(ppn) && !core.device.losses.failed_programs.contains_key(&ppn.0)
 }
 
 /// The page as the sum of one parity that covers it, what that covers, and perhaps a parity before it, which
 /// takes out what both cover. Each parity of a row covers what those before it cover: no sum of more of them
 /// needs fewer pages.
-fn older_sources<P: HostPayload, A: FlashArray<P>>(
-    core: &Core<P, A>,
+fn older_sources<P: FlashPayload>(
+    core: &Core<P>,
     (row, lost): (u32, u32),
     usable: impl Fn(&Vec<Ppn>) -> bool,
 ) -> Option<Vec<Ppn>> {
@@ -59,8 +54,8 @@ fn older_sources<P: HostPayload, A: FlashArray<P>>(
 }
 
 /// The pages whose sum is the lost one: a parity and what it covers, without what a parity before it covers.
-fn sources_of<P: HostPayload, A: FlashArray<P>>(
-    core: &Core<P, A>,
+fn sources_of<P: FlashPayload>(
+    core: &Core<P>,
     (row, lost): (u32, u32),
     (parity, covered): Parity,
     less: Option<Parity>,
@@ -75,7 +70,7 @@ fn sources_of<P: HostPayload, A: FlashArray<P>>(
 }
 
 /// Every parity of the row in flash, with what it covers.
-fn parities_of<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, row: u32) -> Vec<Parity> {
+fn parities_of<P: FlashPayload>(core: &Core<P>, row: u32) -> Vec<Parity> {
     let dies = core.map.rows().dies(row).map(|die| DieId(die as u16));
     let parity_on = |die: DieId| {
         let ppn = core.map.rows().page(row, die);

@@ -1,24 +1,24 @@
 //! Superblocks of which a mount can read every page, as of most. No page of their rows is missing, so all parities count, and the
 //! pages are looked at block by block, in the order in which their OOB bytes lie in memory.
 
+use crate::core::flash::FlashPayload;
 use crate::core::journal::Journal;
 use crate::core::{Core, data_of};
 use crate::write::found::{Found, Newests, data_in};
 use crate::write::rows::mount::{Parity, RowsSeen, parity_at};
-use device::contents::HostPayload;
 use nand::FlashArray;
 use std::collections::BTreeSet;
 use vocab::{DieId, Ppn, StripSet, SuperblockId};
 
 /// A superblock of which the mount scan can read every page, none of which is taken for lost.
-pub(super) struct WholeSuperblock<'a, P: HostPayload, A: FlashArray<P>> {
-    core: &'a Core<P, A>,
+pub(super) struct WholeSuperblock<'a, P: FlashPayload> {
+    core: &'a Core<P>,
     superblock: SuperblockId,
 }
 
-impl<'a, P: HostPayload, A: FlashArray<P>> WholeSuperblock<'a, P, A> {
+impl<'a, P: FlashPayload> WholeSuperblock<'a, P> {
     /// The superblock, if it is one.
-    pub fn of(core: &'a Core<P, A>, view: RowsSeen<'_>, superblock: SuperblockId) -> Option<Self> {
+    pub fn of(core: &'a Core<P>, view: RowsSeen<'_>, superblock: SuperblockId) -> Option<Self> {
         let grid = &core.device.grid;
         let is_whole = |die: u32| view.seen.is_whole(grid.block(DieId(die as u16), superblock.0));
         let is_elsewhere = |&ppn: &Ppn| core.map.rows().superblock_of(core.map.rows().row_of(ppn).0) != superblock;

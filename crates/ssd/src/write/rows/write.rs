@@ -1,22 +1,22 @@
 //! Writing a row: the scheme says what comes next, this file puts it there and sums the parity.
 
+use crate::core::flash::FlashPayload;
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Core, data_of, oob_covering};
 use crate::rules::SafetyRule;
 use crate::write::group_log::{Feed, Placed, write_pointer_of};
 use crate::write::moves::Moves;
 use crate::write::rows::Rows;
-use device::contents::HostPayload;
 use device::image::Contents;
 use device::slab::{ImageId, JobId};
 use ftl::{RowPlace, Stream};
-use nand::{FlashArray, Member, OobTag};
+use nand::{Member, OobTag};
 use protect::{OpenRow, RowStep};
 use vocab::{Cause, DieId, StripSet, StripeId};
 
-impl<P: HostPayload> Rows<P> {
+impl<P: FlashPayload> Rows<P> {
     /// Hands the job's pages to rows, until a row ends.
-    pub fn place<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) -> Placed {
+    pub fn place(&mut self, core: &mut Core<P>, job: JobId) -> Placed {
         loop {
             let left = core.jobs[job].pages.len() - core.jobs[job].next;
             if self.open[0].places.is_empty() && left == 0 {
@@ -40,7 +40,7 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// Writes moved pages to rows, until a row ends.
-    pub fn place_moves<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, feed: Feed) -> Placed {
+    pub fn place_moves(&mut self, core: &mut Core<P>, moves: &mut Moves<P>, feed: Feed) -> Placed {
         let write_pointer = write_pointer_of(&core.map, Stream::Gc);
         loop {
             let waiting = moves.pages_to_write(&core.map, core.device.grid.slots_per_page(), feed);
@@ -70,7 +70,7 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// Gives every open row the parity that it still waits for. True if there was any.
-    pub fn cover_open_rows<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) -> bool {
+    pub fn cover_open_rows(&mut self, core: &mut Core<P>) -> bool {
         let waiting: Vec<usize> = (0..2).filter(|&write_pointer| self.open[write_pointer].waits_for_parity()).collect();
         waiting.iter().for_each(|&write_pointer| self.put_parity(core, write_pointer));
         !waiting.is_empty()
@@ -78,7 +78,7 @@ impl<P: HostPayload> Rows<P> {
 
     /// Ends the row that the stream writes, with parity over all its data; only a row of `superblock`, if one is
     /// given. A row that lost a page takes no more data: they would have no protection from the start.
-    pub fn end_open_row<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream, superblock: Option<u32>) {
+    pub fn end_open_row(&mut self, core: &mut Core<P>, stream: Stream, superblock: Option<u32>) {
         let write_pointer = write_pointer_of(&core.map, stream);
         let Some(place) = self.open[write_pointer].places.first() else { return };
         if superblock.is_none_or(|superblock| core.map.rows().superblock_of(place.row).0 == superblock) {
@@ -91,9 +91,9 @@ impl<P: HostPayload> Rows<P> {
 
     /// The die takes no further page of the row that a write pointer writes; only of a row of `superblock`, if one is
     /// given: then it was but a block that failed, and else the die.
-    pub fn narrow<A: FlashArray<P>>(
+    pub fn narrow(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         moves: &mut Moves<P>,
         write_pointer: usize,
         (die, superblock): (DieId, Option<u32>),
@@ -121,7 +121,7 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// Whether writes are answered before parity covers them, which no sound drive does.
-    fn answers_early<A: FlashArray<P>>(&self, core: &Core<P, A>) -> bool {
+    fn answers_early(&self, core: &Core<P>) -> bool {
         self.scheme().answers_before_parity() || core.breaks(SafetyRule::Cover)
     }
 
@@ -133,13 +133,13 @@ impl<P: HostPayload> Rows<P> {
     /// Whether the host must not write to the row that is open though it has pages left: where both streams share a write pointer, the
     /// collector may have begun it in the last free superblock. If a cut undoes what it moved, that superblock is to hold nothing
     /// that is needed.
-    fn is_kept_for_moves<A: FlashArray<P>>(&self, core: &Core<P, A>) -> bool {
+    fn is_kept_for_moves(&self, core: &Core<P>) -> bool {
         let row = &self.open[0];
         !row.places.is_empty() && row.is_for_moves && !core.map.has_room(0, Stream::Host)
     }
 
     /// Makes sure that the stream has an open row; false if there is no space for one.
-    fn open_row<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream) -> bool {
+    fn open_row(&mut self, core: &mut Core<P>, stream: Stream) -> bool {
         let write_pointer = write_pointer_of(&core.map, stream);
         if !self.open[write_pointer].places.is_empty() {
             return true;
@@ -166,19 +166,14 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// The next page of the row, as an empty image.
-    fn next_image<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        write_pointer: usize,
-        coverage: StripSet,
-    ) -> (ImageId, RowPlace) {
+    fn next_image(&mut self, core: &mut Core<P>, write_pointer: usize, coverage: StripSet) -> (ImageId, RowPlace) {
         let row = &mut self.open[write_pointer];
         let place = row.places[row.used as usize];
         row.used += 1;
         (core.device.images.open(place.ppn, oob_covering(coverage)), place)
     }
 
-    fn put_host_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
+    fn put_host_data(&mut self, core: &mut Core<P>, job: JobId) {
         let cover = self.cover(0);
         let (image, place) = self.next_image(core, 0, StripSet::EMPTY);
         if core.jobs[job].cover != Some(cover) && !self.answers_early(core) {
@@ -198,7 +193,7 @@ impl<P: HostPayload> Rows<P> {
         self.send_data(core, 0, (image, place), (Holds::Data, cause));
     }
 
-    fn put_moved_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, moves: &mut Moves<P>, write_pointer: usize) {
+    fn put_moved_data(&mut self, core: &mut Core<P>, moves: &mut Moves<P>, write_pointer: usize) {
         let (image, place) = self.next_image(core, write_pointer, StripSet::EMPTY);
         while !core.device.images.is_full(image) {
             let Some(page) = moves.queue.pop_front() else { break };
@@ -209,7 +204,7 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// Adds a page to a row's image: to the map, to the parity sum and to the image.
-    fn put_slot<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, write_pointer: usize, image: ImageId, contents: Contents<P>) {
+    fn put_slot(&mut self, core: &mut Core<P>, write_pointer: usize, image: ImageId, contents: Contents<P>) {
         let index = core.device.images.slab[image].filled;
         let slot = core.next_slot_of(image);
         let lpn = data_of(contents.tag).expect("rows hold host data and parity");
@@ -226,9 +221,9 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// Queues the program of a data page.
-    fn send_data<A: FlashArray<P>>(
+    fn send_data(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         write_pointer: usize,
         (image, place): (ImageId, RowPlace),
         (holds, cause): (Holds, Cause),
@@ -243,7 +238,7 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// Writes the parity of all data of the row so far.
-    fn put_parity<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, write_pointer: usize) {
+    fn put_parity(&mut self, core: &mut Core<P>, write_pointer: usize) {
         let cover = self.cover(write_pointer);
         let data = self.open[write_pointer].data;
         let (image, place) = self.next_image(core, write_pointer, data);
@@ -263,7 +258,7 @@ impl<P: HostPayload> Rows<P> {
     }
 
     /// Ends the row. Pages left over are programmed empty: a block takes its pages in order.
-    fn end_row<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stream: Stream) {
+    fn end_row(&mut self, core: &mut Core<P>, stream: Stream) {
         let write_pointer = write_pointer_of(&core.map, stream);
         while self.open[write_pointer].has_room() {
             let (image, _) = self.next_image(core, write_pointer, StripSet::EMPTY);

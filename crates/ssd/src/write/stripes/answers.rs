@@ -1,18 +1,18 @@
 //! What static stripes answer when other components ask.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
 use crate::write::host_side::{EvictedWith, HostSide, Promise};
 use crate::write::pages::PageWriter;
 use crate::write::sources::{Redundancy, Sources};
 use crate::write::stripes::Stripes;
-use device::contents::HostPayload;
 use ftl::Place;
-use nand::{FlashArray, Member, OobTag, PageRole};
+use nand::{Member, OobTag, PageRole};
 use std::ops::Range;
 use vocab::{Grid, Lpn, Ppn, StripeId};
 
-impl<P: HostPayload> HostSide for Stripes<P> {
+impl<P: FlashPayload> HostSide for Stripes<P> {
     fn promise(&self) -> Promise {
         let scheme = self.scheme();
         // In its first stage a scheme of stages has no parity to hold.
@@ -35,8 +35,8 @@ impl<P: HostPayload> HostSide for Stripes<P> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Redundancy<P, A> for Stripes<P> {
-    fn brings_back(&self, core: &Core<P, A>, target: Target, failed: &[Ppn]) -> Sources<P> {
+impl<P: FlashPayload> Redundancy<P> for Stripes<P> {
+    fn brings_back(&self, core: &Core<P>, target: Target, failed: &[Ppn]) -> Sources<P> {
         match self.sources_for(core, target) {
             // What could not be read may have gone elsewhere because its program failed; nothing else helps.
             Sources::Sum { pages, .. } if pages.iter().any(|page| failed.contains(page)) => Sources::None,
@@ -44,12 +44,12 @@ impl<P: HostPayload, A: FlashArray<P>> Redundancy<P, A> for Stripes<P> {
         }
     }
 
-    fn pages_that_bring_back(&self, core: &Core<P, A>, lpn: Lpn, _place: Option<(Ppn, u32)>) -> Option<Vec<Ppn>> {
+    fn pages_that_bring_back(&self, core: &Core<P>, lpn: Lpn, _place: Option<(Ppn, u32)>) -> Option<Vec<Ppn>> {
         let (stripe, strip) = self.strip_of(lpn);
         self.sources_of(core, stripe, strip).map(|sources| sources.pages)
     }
 
-    fn stand_ins(&self, core: &Core<P, A>, pages: &PageWriter, lpn: Lpn, _ppn: Ppn) -> Option<Vec<Ppn>> {
+    fn stand_ins(&self, core: &Core<P>, pages: &PageWriter, lpn: Lpn, _ppn: Ppn) -> Option<Vec<Ppn>> {
         self.rest_of_stripe(core, pages, lpn)
     }
 
@@ -66,9 +66,9 @@ impl<P: HostPayload, A: FlashArray<P>> Redundancy<P, A> for Stripes<P> {
     }
 }
 
-impl<P: HostPayload> Stripes<P> {
+impl<P: FlashPayload> Stripes<P> {
     /// What the stripe has for the page that the target wants, be it readable or not.
-    fn sources_for<A: FlashArray<P>>(&self, core: &Core<P, A>, target: Target) -> Sources<P> {
+    fn sources_for(&self, core: &Core<P>, target: Target) -> Sources<P> {
         let (stripe, lost) = match target {
             Target::StripeMerge { op, strip } => (self.stripe_of_op(op), strip),
             Target::Strip { stripe, strip } => (stripe, strip),
@@ -97,7 +97,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// The other strips of the page's stripe, parity included, where they sum up to it as they are now.
-    fn rest_of_stripe<A: FlashArray<P>>(&self, core: &Core<P, A>, pages: &PageWriter, lpn: Lpn) -> Option<Vec<Ppn>> {
+    fn rest_of_stripe(&self, core: &Core<P>, pages: &PageWriter, lpn: Lpn) -> Option<Vec<Ppn>> {
         let (stripe, strip) = self.strip_of(lpn);
         let (present, unreadable) = self.stripe_state(core, stripe);
         let has_partial = self.held.get(stripe).is_some();

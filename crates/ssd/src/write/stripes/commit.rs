@@ -3,25 +3,24 @@
 
 use crate::core::Core;
 use crate::core::effects::Effect;
+use crate::core::flash::FlashPayload;
 use crate::core::ids::OpId;
 use crate::core::stripe_step::StripeStep;
 use crate::core::target::Target;
 use crate::write::stripes::Stripes;
 use crate::write::stripes::op::Work;
-use device::contents::HostPayload;
 use ftl::{Place, Stream, UnitId, UnitState};
-use nand::FlashArray;
 use std::collections::BTreeMap;
 use vocab::{Slot, StripSet, StripeId};
 
-impl<P: HostPayload> Stripes<P> {
+impl<P: FlashPayload> Stripes<P> {
     /// Commits as many entries as updates wait for room.
-    pub(super) fn commit_least_recent<A: FlashArray<P>>(&self, core: &mut Core<P, A>) {
+    pub(super) fn commit_least_recent(&self, core: &mut Core<P>) {
         self.held.to_be_committed().into_iter().for_each(|stripe| Self::later(core, StripeStep::Commit { stripe }));
     }
 
     /// Updates that wait for room go on, in order, as far as there is any.
-    pub fn serve_waiting_for_room<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    pub fn serve_waiting_for_room(&mut self, core: &mut Core<P>) {
         if let Some(op) = self.held.promise_to_first_waiting() {
             self.room_was_promised(core, op);
             Self::later(core, StripeStep::ServeWaiting);
@@ -31,19 +30,19 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Writes full parity for a stripe with a partial one.
-    pub fn commit<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) {
+    pub fn commit(&mut self, core: &mut Core<P>, stripe: StripeId) {
         if let Some(commit) = self.begin_commit(core, stripe) {
             self.start_urgent(core, commit);
         }
     }
 
     /// Whether there is something to commit, it can be, and no commit is under way or has found no space.
-    fn may_commit<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> bool {
+    fn may_commit(&self, core: &Core<P>, stripe: StripeId) -> bool {
         !self.held.is_deferred(stripe) && self.held.may_begin_commit(stripe) && !self.is_all_that_is_left(core, stripe)
     }
 
     /// A commit that has not started; `None` if there is nothing to commit, it cannot be, or one is under way.
-    fn begin_commit<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) -> Option<OpId> {
+    fn begin_commit(&mut self, core: &mut Core<P>, stripe: StripeId) -> Option<OpId> {
         if self.is_all_that_is_left(core, stripe) || !self.held.begin_commit(stripe) {
             return None;
         }
@@ -54,7 +53,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Whether a strip is lost that only the partial parity brings back: full parity would have no die. The strip is rebuilt
     /// first.
-    fn is_all_that_is_left<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> bool {
+    fn is_all_that_is_left(&self, core: &Core<P>, stripe: StripeId) -> bool {
         if self.home_of(core, stripe, self.data_strips()).is_some() {
             return false;
         }
@@ -65,7 +64,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// No more room comes in the parity cache: the first update that waits for some fails. True if there was one.
-    pub fn fail_first_waiting_for_room<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) -> bool {
+    pub fn fail_first_waiting_for_room(&mut self, core: &mut Core<P>) -> bool {
         let Some(op) = self.held.take_waiting() else { return false };
         if self.is_eviction(core, op) {
             core.out.push(Effect::FailBufferWaiter);
@@ -75,13 +74,13 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Commits every stripe that keeps old versions in the unit.
-    pub fn commit_pinned_in<A: FlashArray<P>>(&self, core: &mut Core<P, A>, unit: UnitId) {
+    pub fn commit_pinned_in(&self, core: &mut Core<P>, unit: UnitId) {
         self.held.pinned_in(unit).iter().for_each(|&stripe| Self::later(core, StripeStep::Commit { stripe }));
     }
 
     /// Stripes of which a partial parity keeps old versions in units of a log that is short of free ones, and whose parity goes to a
     /// die with room for it. Their commits free these units.
-    pub fn committed_for_room<A: FlashArray<P>>(&self, core: &Core<P, A>) -> Vec<StripeId> {
+    pub fn committed_for_room(&self, core: &Core<P>) -> Vec<StripeId> {
         let frees_room = |stripe: &StripeId| {
             let partial = self.held.get(*stripe).expect("ordered entries exist");
             let is_short = |slot: Slot| core.map.is_short(core.map.log_of(core.map.unit_of(slot)));
@@ -93,7 +92,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// There is space again: commits that found none are tried again where a collector waits for them.
-    pub fn commit_deferred<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    pub fn commit_deferred(&mut self, core: &mut Core<P>) {
         for stripe in self.held.take_deferred().into_iter().map(StripeId) {
             Self::later(core, StripeStep::CommitIfCondemned { stripe });
         }
@@ -101,7 +100,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Commits the stripe at once if it keeps old versions in a unit that is being collected, unless its commit
     /// found no space.
-    pub(super) fn commit_if_condemned<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) {
+    pub(super) fn commit_if_condemned(&mut self, core: &mut Core<P>, stripe: StripeId) {
         let Some(partial) = self.held.get(stripe).filter(|_| !self.held.is_deferred(stripe)) else { return };
         if partial.pinned().any(|slot| core.map.unit(core.map.unit_of(slot)).state == UnitState::Condemned) {
             self.commit(core, stripe);
@@ -110,7 +109,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Whether the stripe's partial parity leans on an old version, or an old parity, that is lost: strips outside the partial
     /// parity then have no redundancy.
-    pub fn leans_on_lost<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> bool {
+    pub fn leans_on_lost(&self, core: &Core<P>, stripe: StripeId) -> bool {
         let (Some(partial), stored) = (self.held.get(stripe), core.map.lookup_parity(stripe)) else { return false };
         let sums_all = || self.stripe_state(core, stripe).0.minus(partial.covers).is_empty();
         let leans_on_nothing = stored == Place::Unmapped && sums_all();
@@ -119,7 +118,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Commits the stripe if its partial parity leans on what is lost: no rebuild brings that back, full parity does without.
-    pub fn commit_if_leaning_on_lost<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) {
+    pub fn commit_if_leaning_on_lost(&mut self, core: &mut Core<P>, stripe: StripeId) {
         if self.leans_on_lost(core, stripe)
             && let Some(commit) = self.begin_commit(core, stripe)
         {
@@ -131,14 +130,14 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Commits all partial parities, if the scheme wants that of a flush. The flush is answered
     /// at once: the cache is PLP.
-    pub fn flush_parity_cache<A: FlashArray<P>>(&self, core: &mut Core<P, A>) {
+    pub fn flush_parity_cache(&self, core: &mut Core<P>) {
         if !self.held.is_empty() && self.scheme().commits_on_flush() {
             self.held.stripes().for_each(|stripe| Self::later(core, StripeStep::Commit { stripe }));
         }
     }
 
     /// Builds parity that stripes lack, one stripe at a time, while the host wants nothing.
-    pub fn build_in_idle_time<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    pub fn build_in_idle_time(&mut self, core: &mut Core<P>) {
         let stripes = self.stripe_count(core);
         while core.device.is_idle() && core.device.backlogs().iter().all(|&backlog| backlog == 0) {
             let Some(stripe) = self.scheme_mut().next_unprotected(stripes) else { return };
@@ -151,14 +150,14 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Whether the stripe has neither parity nor a strip that would keep it from being built.
-    pub fn can_build<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> bool {
+    pub fn can_build(&self, core: &Core<P>, stripe: StripeId) -> bool {
         let (present, unreadable) = self.stripe_state(core, stripe);
         let tried = self.held.is_unbuildable(stripe);
         !self.is_protected(core, stripe) && !tried && !present.is_empty() && present.and(unreadable).is_empty()
     }
 
     /// Builds the parity of a stripe that has none; then `waiter` goes on.
-    pub fn build_parity<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId, waiter: Option<Target>) {
+    pub fn build_parity(&mut self, core: &mut Core<P>, stripe: StripeId, waiter: Option<Target>) {
         let build = self.new_update(stripe, Work::Build { waiter });
         core.update_begins(build, None);
         self.start_urgent(core, build);
@@ -166,7 +165,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Recounts what the parity cache derives: pins by unit, and that old versions are still
     /// where the entries say; for tests.
-    pub fn check_parity_cache<A: FlashArray<P>>(&self, core: &Core<P, A>) {
+    pub fn check_parity_cache(&self, core: &Core<P>) {
         let mut pins: BTreeMap<UnitId, u32> = BTreeMap::new();
         for stripe in self.held.stripes() {
             let partial = self.held.get(stripe).expect("ordered entries exist");

@@ -2,15 +2,15 @@
 //! blocks; and discards of its pages.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::stripe_step::StripeStep;
 use crate::write::stripes::Stripes;
-use device::contents::HostPayload;
 use device::slab::JobId;
 use ftl::{Place, Stream, UnitId};
 use nand::{FlashArray, PageRole};
 use vocab::{DieId, Lpn, Ppn, StripSet, StripeId};
 
-impl<P: HostPayload> Stripes<P> {
+impl<P: FlashPayload> Stripes<P> {
     /// Stripe and strip of a logical page.
     #[inline]
     pub fn strip_of(&self, lpn: Lpn) -> (StripeId, u32) {
@@ -28,23 +28,23 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// The logical page of a data strip; the last stripe may be shorter.
-    pub fn lpn_of<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32) -> Option<Lpn> {
+    pub fn lpn_of(&self, core: &Core<P>, stripe: StripeId, strip: u32) -> Option<Lpn> {
         let lpn = stripe.0 * self.data_strips() + strip;
         (lpn < core.map.user_slots()).then_some(Lpn(lpn))
     }
 
     /// The logical pages of a stripe.
-    pub fn lpns_of_stripe<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> Vec<Lpn> {
+    pub fn lpns_of_stripe(&self, core: &Core<P>, stripe: StripeId) -> Vec<Lpn> {
         (0..self.data_strips()).filter_map(|strip| self.lpn_of(core, stripe, strip)).collect()
     }
 
     /// Static stripes of the drive.
-    pub fn stripe_count<A: FlashArray<P>>(&self, core: &Core<P, A>) -> u32 {
+    pub fn stripe_count(&self, core: &Core<P>) -> u32 {
         core.map.user_slots().div_ceil(self.data_strips())
     }
 
     /// Where a strip lies, parity among them.
-    pub fn place_of_strip<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32) -> Place {
+    pub fn place_of_strip(&self, core: &Core<P>, stripe: StripeId, strip: u32) -> Place {
         if strip == self.data_strips() {
             return core.map.lookup_parity(stripe);
         }
@@ -52,7 +52,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// The die that the strip is written to: its own, or a substitute for a dead one.
-    pub fn home_of<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32) -> Option<DieId> {
+    pub fn home_of(&self, core: &Core<P>, stripe: StripeId, strip: u32) -> Option<DieId> {
         let losses = &core.device.losses;
         match losses.died() {
             [] => Some(self.scheme().die_of(stripe, strip)),
@@ -66,7 +66,7 @@ impl<P: HostPayload> Stripes<P> {
     ///
     /// Not [`StripeScheme::home`](protect::StripeScheme::home): when a die lives again, that gives other substitutes to strips of other
     /// dead dies, and two strips that are to change places on full dies cannot.
-    fn home_beside_spares<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32) -> Option<DieId> {
+    fn home_beside_spares(&self, core: &Core<P>, stripe: StripeId, strip: u32) -> Option<DieId> {
         let (dies, width) = (core.device.grid.dies(), self.data_strips() + 1);
         let own = |strip| self.scheme().die_of(stripe, strip);
         if !core.device.is_dead(own(strip)) {
@@ -99,12 +99,12 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// The dies that hold strips of the stripe which can be read, parity among them, once for each strip.
-    pub fn dies_of_strips<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> impl Iterator<Item = DieId> {
+    pub fn dies_of_strips(&self, core: &Core<P>, stripe: StripeId) -> impl Iterator<Item = DieId> {
         (0..=self.data_strips()).filter_map(move |strip| self.die_of_strip(core, stripe, strip))
     }
 
     /// The die that holds the strip, if it can be read.
-    pub fn die_of_strip<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32) -> Option<DieId> {
+    pub fn die_of_strip(&self, core: &Core<P>, stripe: StripeId, strip: u32) -> Option<DieId> {
         match self.place_of_strip(core, stripe, strip) {
             place if core.is_lost_place(place) => None,
             Place::At(slot) => Some(core.device.grid.die_of(core.device.grid.page_of(slot).0)),
@@ -113,12 +113,12 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Whether the strip exists and no living die holds it.
-    pub fn is_strip_lost<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32) -> bool {
+    pub fn is_strip_lost(&self, core: &Core<P>, stripe: StripeId, strip: u32) -> bool {
         core.is_lost_place(self.place_of_strip(core, stripe, strip))
     }
 
     /// Whether a die was ever replaced and the strip lies on another one than it is written to now: it is to be copied back.
-    pub fn is_strip_away<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32) -> bool {
+    pub fn is_strip_away(&self, core: &Core<P>, stripe: StripeId, strip: u32) -> bool {
         if core.device.losses.spares().is_empty() {
             return false;
         }
@@ -129,23 +129,23 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Whether the stripe has strips that no living die holds.
-    pub fn lacks_a_strip<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> bool {
+    pub fn lacks_a_strip(&self, core: &Core<P>, stripe: StripeId) -> bool {
         (0..=self.data_strips()).any(|strip| self.is_strip_lost(core, stripe, strip))
     }
 
     /// Where a strip is that was read from a page whose program failed: it went elsewhere in the meantime.
-    pub fn went_elsewhere<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32, from: Ppn) -> Option<Ppn> {
+    pub fn went_elsewhere(&self, core: &Core<P>, stripe: StripeId, strip: u32, from: Ppn) -> Option<Ppn> {
         let Place::At(slot) = self.place_of_strip(core, stripe, strip) else { return None };
         Some(core.device.grid.page_of(slot).0).filter(|&ppn| ppn != from && core.device.array.answers(ppn))
     }
 
     /// Whether full or partial parity of the stripe is stored.
-    pub fn is_protected<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> bool {
+    pub fn is_protected(&self, core: &Core<P>, stripe: StripeId) -> bool {
         core.map.lookup_parity(stripe) != Place::Unmapped || self.held.get(stripe).is_some()
     }
 
     /// Data strips with stored contents, and strips (parity included) that cannot be read.
-    pub fn stripe_state<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> (StripSet, StripSet) {
+    pub fn stripe_state(&self, core: &Core<P>, stripe: StripeId) -> (StripSet, StripSet) {
         let n = self.data_strips();
         let first = stripe.0 * n;
         let pages = Lpn(first)..Lpn((first + n).min(core.map.user_slots()));
@@ -161,7 +161,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Present data strips on worn blocks; empty where wear does not matter.
-    pub fn worn_strips<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> StripSet {
+    pub fn worn_strips(&self, core: &Core<P>, stripe: StripeId) -> StripSet {
         if !self.any_worn {
             return StripSet::EMPTY;
         }
@@ -171,7 +171,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Written strips whose next place lies on a worn block.
-    pub fn worn_places<A: FlashArray<P>>(&self, core: &mut Core<P, A>, stripe: StripeId, written: StripSet) -> StripSet {
+    pub fn worn_places(&self, core: &mut Core<P>, stripe: StripeId, written: StripSet) -> StripSet {
         let Some(limit) = self.worn_above else { return StripSet::EMPTY };
         let mut worn = StripSet::EMPTY;
         for strip in written.iter() {
@@ -184,7 +184,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Whether the block of a place is worn; `None` where there is no place.
-    fn is_worn<A: FlashArray<P>>(&self, core: &Core<P, A>, place: Place) -> Option<bool> {
+    fn is_worn(&self, core: &Core<P>, place: Place) -> Option<bool> {
         let Place::At(slot) = place else { return None };
         let limit = self.worn_above?;
         Some(core.map.unit(core.map.unit_of(slot)).pe > limit.0)
@@ -192,7 +192,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Tells a scheme that minds wear that a data strip moved.
     #[inline]
-    pub fn note_move<A: FlashArray<P>>(&mut self, core: &Core<P, A>, stripe: StripeId, from: Place, to: Place) {
+    pub fn note_move(&mut self, core: &Core<P>, stripe: StripeId, from: Place, to: Place) {
         if self.any_worn {
             let (from, to) = (self.is_worn(core, from), self.is_worn(core, to));
             let before = self.scheme().life_stage();
@@ -202,14 +202,14 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Notes when a stage of life began, if it is not the one of before.
-    fn note_stage<A: FlashArray<P>>(&mut self, core: &Core<P, A>, before: Option<u8>) {
+    fn note_stage(&mut self, core: &Core<P>, before: Option<u8>) {
         if let Some(stage) = self.scheme().life_stage().filter(|&stage| before != Some(stage)) {
             self.stages.push((stage, core.device.now));
         }
     }
 
     /// As [`Self::note_move`], for a logical page whose place was `from`.
-    pub fn note_move_of<A: FlashArray<P>>(&mut self, core: &Core<P, A>, lpn: Lpn, from: Place) {
+    pub fn note_move_of(&mut self, core: &Core<P>, lpn: Lpn, from: Place) {
         if self.any_worn {
             let (stripe, _) = self.strip_of(lpn);
             self.note_move(core, stripe, from, core.map.lookup(lpn));
@@ -229,7 +229,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// A unit was erased: parity that found no space may find some now, and the unit may be worn from now on.
-    pub fn unit_erased<A: FlashArray<P>>(&mut self, core: &Core<P, A>, unit: UnitId) {
+    pub fn unit_erased(&mut self, core: &Core<P>, unit: UnitId) {
         let Some(limit) = self.worn_above else { return };
         if core.is_mountable() {
             self.scheme_mut().look_again();
@@ -243,7 +243,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Compares the scheme's counts of strips on worn blocks with a recount; for tests.
-    pub fn check_worn_strips<A: FlashArray<P>>(&self, core: &Core<P, A>) {
+    pub fn check_worn_strips(&self, core: &Core<P>) {
         for stripe in (0..self.stripe_count(core)).map(StripeId) {
             let counted = self.scheme().worn_strips(stripe);
             assert_eq!(counted, Some(self.worn_strips(core, stripe).len()), "strips of {stripe:?} on worn blocks");
@@ -252,7 +252,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Tells a scheme that minds wear which blocks and strips are worn: of a drive that was aged, or
     /// mounted.
-    pub fn tell_worn_strips<A: FlashArray<P>>(&mut self, core: &Core<P, A>) {
+    pub fn tell_worn_strips(&mut self, core: &Core<P>) {
         let Some(limit) = self.worn_above else { return };
         if (0..core.map.units()).any(|unit| core.map.unit(unit as u32).pe > limit.0) {
             self.any_worn = true;
@@ -265,7 +265,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Hides the job's pages from the host; frees stripes all of whose pages are hidden.
-    pub fn discard<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
+    pub fn discard(&mut self, core: &mut Core<P>, job: JobId) {
         let (first, end) = core.jobs[job].range;
         let n = self.data_strips();
         for lpn in (first..end).map(Lpn) {
@@ -279,7 +279,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Frees stripes from `first` on, up to the one before `end`, all of whose pages are hidden.
-    pub(super) fn free_discarded<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, first: StripeId, end: StripeId) {
+    pub(super) fn free_discarded(&mut self, core: &mut Core<P>, first: StripeId, end: StripeId) {
         for stripe in (first.0..end.0).map(StripeId) {
             self.free_if_hidden(core, stripe);
             // GC of what this stripe kept goes on before the next one is freed.
@@ -290,7 +290,7 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
-    fn free_if_hidden<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) {
+    fn free_if_hidden(&mut self, core: &mut Core<P>, stripe: StripeId) {
         let lpns = self.lpns_of_stripe(core, stripe);
         let is_seen = |lpn: &Lpn| core.map.lookup(*lpn) != Place::Unmapped && !core.is_hidden(*lpn);
         if lpns.iter().any(is_seen) {

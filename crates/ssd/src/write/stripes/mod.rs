@@ -37,6 +37,7 @@ pub(crate) mod update;
 use crate::config::Power;
 use crate::core::Core;
 use crate::core::effects::Effect;
+use crate::core::flash::FlashPayload;
 use crate::core::ids::{OfOp, OpId};
 use crate::core::stripe_step::StripeStep;
 use crate::write::stripes::locks::StripeLocks;
@@ -44,9 +45,7 @@ use crate::write::stripes::op::StripeOp;
 use crate::write::stripes::partial::ParityCache;
 use crate::write::ways::{CoverageMoves, WayFacts};
 use crate::write::{RebuiltBy, WithoutReserve};
-use device::contents::HostPayload;
 use device::slab::Slab;
-use nand::FlashArray;
 use protect::{StripeScheme, WriteBack};
 use std::collections::{BTreeSet, VecDeque};
 use vocab::{Divider, PeCycles, SimTime, StripeId};
@@ -98,7 +97,7 @@ pub(crate) struct Stripes<P> {
     pub unnamed: BTreeSet<StripeId>,
 }
 
-impl<P: HostPayload> Stripes<P> {
+impl<P: FlashPayload> Stripes<P> {
     /// Stripes of `scheme`, if that has any, over this many logical pages.
     pub fn new(scheme: Option<Box<dyn StripeScheme>>, power: &Power, user_slots: u32) -> Self {
         let by_width = Divider::new(scheme.as_ref().map_or(1, |scheme| scheme.data_strips()));
@@ -150,7 +149,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Goes on with what was left for later, behind an effect.
     #[inline(always)]
-    pub fn go_on<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, step: StripeStep) {
+    pub fn go_on(&mut self, core: &mut Core<P>, step: StripeStep) {
         match step {
             StripeStep::Start { op } => self.start(core, op),
             StripeStep::FindSpace { op, from, lacks, attempt } => self.find_space(core, op, from, lacks, attempt),
@@ -169,7 +168,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Leaves a step to be done behind the effects pushed so far.
-    fn later<A: FlashArray<P>>(core: &mut Core<P, A>, step: StripeStep) {
+    fn later(core: &mut Core<P>, step: StripeStep) {
         core.out.push(Effect::Stripes(step));
     }
 }

@@ -2,15 +2,15 @@
 //! programmed. A mount goes by these names.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::write::stripes::Stripes;
 use crate::write::stripes::partial::StripeVersions;
-use device::contents::HostPayload;
 use device::slab::ImageId;
 use ftl::Place;
-use nand::{FlashArray, Member, OobTag};
+use nand::{Member, OobTag};
 use vocab::{Lpn, Slot, StripSet, StripeId};
 
-impl<P: HostPayload> Stripes<P> {
+impl<P: FlashPayload> Stripes<P> {
     /// The page has contents of this rank now.
     pub fn note_version(&mut self, lpn: Lpn, rank: u64) {
         if let Some(version) = self.versions.get_mut(lpn.index()) {
@@ -26,7 +26,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// What the stripe is made of since the update of this rank.
-    pub fn versions_of_stripe<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, rank: u64) -> StripeVersions {
+    pub fn versions_of_stripe(&self, core: &Core<P>, stripe: StripeId, rank: u64) -> StripeVersions {
         let stored = |strip| self.place_of_strip(core, stripe, strip) != Place::Unmapped;
         let version = |strip| if stored(strip) { self.version_of_strip(core, stripe, strip) } else { 0 };
         let strips = (0..self.data_strips()).map(version).collect();
@@ -34,7 +34,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Rank of the contents of a strip, parity among them.
-    pub fn version_of_strip<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32) -> u64 {
+    pub fn version_of_strip(&self, core: &Core<P>, stripe: StripeId, strip: u32) -> u64 {
         let version = match self.lpn_of(core, stripe, strip).filter(|_| strip < self.data_strips()) {
             Some(lpn) => self.versions.get(lpn.index()),
             None => self.parity_versions.get(stripe.index()),
@@ -43,20 +43,13 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Rank of the newest contents of a stripe.
-    pub fn newest_of_stripe<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> u64 {
+    pub fn newest_of_stripe(&self, core: &Core<P>, stripe: StripeId) -> u64 {
         (0..self.data_strips()).map(|strip| self.version_of_strip(core, stripe, strip)).max().unwrap_or(0)
     }
 
     /// The image is a page of the stripe: it names what the stripe is made of once the update of this
     /// rank has written these strips. Strips are found by their number: where they lie is not said.
-    pub fn tell_strips<A: FlashArray<P>>(
-        &self,
-        core: &mut Core<P, A>,
-        image: ImageId,
-        stripe: StripeId,
-        written: StripSet,
-        rank: u64,
-    ) {
+    pub fn tell_strips(&self, core: &mut Core<P>, image: ImageId, stripe: StripeId, written: StripSet, rank: u64) {
         if !core.is_mountable() {
             return;
         }
@@ -70,7 +63,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// The image is the stored parity once more: where a partial parity has newer contents of a strip, it
     /// sums the older ones.
-    pub fn tell_strips_of_stored_parity<A: FlashArray<P>>(&self, core: &mut Core<P, A>, image: ImageId, stripe: StripeId) {
+    pub fn tell_strips_of_stored_parity(&self, core: &mut Core<P>, image: ImageId, stripe: StripeId) {
         if !core.is_mountable() {
             return;
         }
@@ -93,12 +86,7 @@ impl<P: HostPayload> Stripes<P> {
         core.device.images.set_members(image, members);
     }
 
-    fn members_of_stripe<A: FlashArray<P>>(
-        &self,
-        core: &Core<P, A>,
-        stripe: StripeId,
-        version: impl Fn(u32, Lpn) -> Option<u64>,
-    ) -> Vec<Member> {
+    fn members_of_stripe(&self, core: &Core<P>, stripe: StripeId, version: impl Fn(u32, Lpn) -> Option<u64>) -> Vec<Member> {
         let member = |strip: u32| {
             let lpn = self.lpn_of(core, stripe, strip)?;
             Some(Member { slot: Slot(u32::MAX), tag: OobTag::data(lpn), update: version(strip, lpn)? })

@@ -4,9 +4,9 @@
 //! The old versions stay pinned as long as the entry lives, because the stored parity is still
 //! that of them. GC that wants their block has the stripe committed first.
 
+use crate::core::flash::FlashPayload;
 use crate::core::ids::OpId;
 use crate::write::stripes::op::Work;
-use device::contents::HostPayload;
 use ftl::{Place, UnitId};
 use protect::WriteBack;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -123,7 +123,7 @@ pub(crate) struct ParityCache<P> {
     going: Option<BTreeMap<StripeId, PartialParity<P>>>,
 }
 
-impl<P: HostPayload> ParityCache<P> {
+impl<P: FlashPayload> ParityCache<P> {
     pub fn new(capacity: u32, write_back: WriteBack) -> Self {
         let watermark = match write_back {
             WriteBack::Watermark => (capacity * 3).div_ceil(4),

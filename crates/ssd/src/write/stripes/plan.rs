@@ -1,13 +1,13 @@
 //! What an update reads: the scheme decides, and decides again where something turns out to be unreadable.
 
 use crate::core::effects::Parcel;
+use crate::core::flash::FlashPayload;
 use crate::core::ids::OpId;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::core::{Command, Core};
 use crate::write::stripes::Stripes;
 use crate::write::stripes::op::{Contents, Missed, Outcome, Work};
-use device::contents::HostPayload;
 use device::waits::Wait;
 use ftl::Place;
 use nand::{FlashArray, ReadOutcome};
@@ -23,9 +23,9 @@ enum Planned {
     NoMore,
 }
 
-impl<P: HostPayload> Stripes<P> {
+impl<P: FlashPayload> Stripes<P> {
     /// Asks the scheme, then reads what it wants to add and what completes partly written pages.
-    pub(super) fn plan<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+    pub(super) fn plan(&mut self, core: &mut Core<P>, id: OpId) {
         core.update_waited(id, Wait::Order);
         let planned = match self.ops[id].work {
             Work::Write => self.plan_write(core, id),
@@ -38,7 +38,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// What the scheme sees of a write.
-    fn stripe_write<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: OpId) -> StripeWrite {
+    fn stripe_write(&self, core: &mut Core<P>, id: OpId) -> StripeWrite {
         let op = &self.ops[id];
         let (stripe, written) = (op.stripe, op.written);
         let (present, unreadable) = self.stripe_state(core, stripe);
@@ -56,7 +56,7 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
-    fn plan_write<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) -> Planned {
+    fn plan_write(&mut self, core: &mut Core<P>, id: OpId) -> Planned {
         let write = self.stripe_write(core, id);
         let plan = self.scheme().plan(&write);
         let op = &mut self.ops[id];
@@ -86,7 +86,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// The update needs no new entry in the parity cache after all.
-    pub(super) fn give_promise_back<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+    pub(super) fn give_promise_back(&mut self, core: &mut Core<P>, id: OpId) {
         if std::mem::take(&mut self.ops[id].parity.promised) {
             self.held.give_back();
             core.retry |= self.held.has_waiting();
@@ -95,7 +95,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// An update that waited for room in the parity cache has it. In the meantime the stripe may have
     /// lost a strip, so the plan is made again.
-    pub(super) fn room_was_promised<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+    pub(super) fn room_was_promised(&mut self, core: &mut Core<P>, id: OpId) {
         self.ops[id].parity.promised = true;
         core.update_waited(id, Wait::Parity);
         let write = self.stripe_write(core, id);
@@ -107,7 +107,7 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
-    fn plan_commit<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) -> Planned {
+    fn plan_commit(&mut self, core: &mut Core<P>, id: OpId) -> Planned {
         let stripe = self.ops[id].stripe;
         let Some(partial) = self.held.get(stripe) else {
             // An update was faster and wrote full parity.
@@ -149,7 +149,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Parity over all present strips, where there is none.
-    fn plan_build<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) -> Planned {
+    fn plan_build(&mut self, core: &mut Core<P>, id: OpId) -> Planned {
         let stripe = self.ops[id].stripe;
         let (present, unreadable) = self.stripe_state(core, stripe);
         let unreadable = unreadable.or(self.still_missed(core, id, Contents::Current));
@@ -166,7 +166,7 @@ impl<P: HostPayload> Stripes<P> {
         Planned::Read
     }
 
-    fn read_what_is_planned<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+    fn read_what_is_planned(&mut self, core: &mut Core<P>, id: OpId) {
         let op = &mut self.ops[id];
         let (stripe, add, contents) = (op.stripe, op.reads.add, op.reads.contents);
         let reads = op.reads.add.or(op.reads.merge.minus(op.lost.unreadable));
@@ -189,7 +189,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Where an update reads these contents of a strip.
-    fn place_to_read<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, strip: u32, contents: Contents) -> Place {
+    fn place_to_read(&self, core: &Core<P>, stripe: StripeId, strip: u32, contents: Contents) -> Place {
         let is_old = contents == Contents::Old && strip < self.data_strips();
         let partial = if is_old { self.held.get(stripe) } else { None };
         let old = partial.and_then(|partial| partial.old_place(strip));
@@ -198,7 +198,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Strips that reads of the update missed, and that still lie where they were missed: one that was rebuilt or moved
     /// since can be read.
-    fn still_missed<A: FlashArray<P>>(&self, core: &Core<P, A>, id: OpId, contents: Contents) -> StripSet {
+    fn still_missed(&self, core: &Core<P>, id: OpId, contents: Contents) -> StripSet {
         let op = &self.ops[id];
         let place = |missed: &Missed| self.place_to_read(core, op.stripe, missed.strip, contents);
         let of_kind = op.lost.missed.iter().filter(|missed| missed.contents == contents);
@@ -207,7 +207,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// A strip was read.
-    pub fn read_done<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, ppn: Ppn, id: OpId, strip: u32, outcome: ReadOutcome) {
+    pub fn read_done(&mut self, core: &mut Core<P>, ppn: Ppn, id: OpId, strip: u32, outcome: ReadOutcome) {
         let payload = if outcome.is_clean() {
             Some(core.device.array.payload(ppn)[0].clone())
         } else {
@@ -238,7 +238,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// The old contents of a partly written page, which could not be read, were solved for; `None`: they are lost.
-    pub fn merge_repaired<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, strip: u32, old: Option<&P>) {
+    pub fn merge_repaired(&mut self, core: &mut Core<P>, id: OpId, strip: u32, old: Option<&P>) {
         match old {
             Some(old) => self.merge_strip(core, id, strip, old),
             None => {
@@ -252,7 +252,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// One read or repair of the update has ended.
-    fn read_or_solved<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+    fn read_or_solved(&mut self, core: &mut Core<P>, id: OpId) {
         let op = &mut self.ops[id];
         op.under_way -= 1;
         if op.under_way > 0 {

@@ -2,21 +2,21 @@
 //! changed nothing, so repairs of its stripe can go ahead.
 
 use crate::core::effects::Effect;
+use crate::core::flash::FlashPayload;
 use crate::core::ids::OpId;
 use crate::core::owner::Owner;
 use crate::core::stripe_step::{Attempt, StripeStep};
 use crate::core::{Core, data_of, oob_covering};
 use crate::write::stripes::Stripes;
 use crate::write::stripes::op::{Outcome, Progress};
-use device::contents::HostPayload;
 use device::image::Contents;
 use device::slab::ImageId;
 use device::waits::Wait;
 use ftl::{Place, Stream};
-use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
+use nand::{OobTag, PageRole, ProgramOutcome};
 use vocab::{Cause, DieId, Lpn, Slot, StripSet};
 
-impl<P: HostPayload> Stripes<P> {
+impl<P: FlashPayload> Stripes<P> {
     /// Strips that the update programs.
     fn strips_to_program(&self, id: OpId) -> StripSet {
         let op = &self.ops[id];
@@ -32,20 +32,13 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Looks for space for the strips of the update, and goes on with it.
-    pub(super) fn look_for_space<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, attempt: Attempt) {
+    pub(super) fn look_for_space(&mut self, core: &mut Core<P>, id: OpId, attempt: Attempt) {
         self.find_space(core, id, 0, false, attempt);
     }
 
     /// Looks for space for the strips from `from` on; asks for GC where there is none. Programs the update
     /// if no strip lacks space.
-    pub(super) fn find_space<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        id: OpId,
-        from: u32,
-        lacks: bool,
-        attempt: Attempt,
-    ) {
+    pub(super) fn find_space(&mut self, core: &mut Core<P>, id: OpId, from: u32, lacks: bool, attempt: Attempt) {
         let stripe = self.ops[id].stripe;
         for strip in self.strips_to_program(id).iter().filter(|&strip| strip >= from) {
             let Some(log) = self.home_of(core, stripe, strip).map(DieId::index) else { continue };
@@ -66,7 +59,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Programs data and parity; there is space for all of it.
-    fn program<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+    fn program(&mut self, core: &mut Core<P>, id: OpId) {
         core.update_waited(id, Wait::Space);
         let (stripe, written) = (self.ops[id].stripe, self.ops[id].written);
         // Without any worn block the plan expected none.
@@ -97,7 +90,7 @@ impl<P: HostPayload> Stripes<P> {
         Self::later(core, StripeStep::Programmed { op: id });
     }
 
-    fn program_data<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, targets: StripSet) {
+    fn program_data(&mut self, core: &mut Core<P>, id: OpId, targets: StripSet) {
         for index in 0..self.ops[id].strips.len() {
             let op = &mut self.ops[id];
             let (stripe, strip, rank) = (op.stripe, op.strips[index], op.rank);
@@ -126,7 +119,7 @@ impl<P: HostPayload> Stripes<P> {
         }
     }
 
-    fn program_parity<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, targets: StripSet) {
+    fn program_parity(&mut self, core: &mut Core<P>, id: OpId, targets: StripSet) {
         let op = &mut self.ops[id];
         let (stripe, rank, sum) = (op.stripe, op.rank, op.sum.clone());
         match op.parity.outcome {
@@ -160,7 +153,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Full parity, or none, replaces a partial one: old versions may go once that is durable.
-    fn give_up_partial_parity<A: FlashArray<P>>(&mut self, core: &Core<P, A>, id: OpId) {
+    fn give_up_partial_parity(&mut self, core: &Core<P>, id: OpId) {
         let op = &mut self.ops[id];
         let Some(partial) = self.held.take(op.stripe, |slot| core.map.unit_of(slot)) else { return };
         op.parity.replaces_partial = true;
@@ -168,9 +161,9 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Programs a strip, or records that its die is gone; the unit of the old version, pinned.
-    fn program_strip<A: FlashArray<P>>(
+    fn program_strip(
         &mut self,
-        core: &mut Core<P, A>,
+        core: &mut Core<P>,
         id: OpId,
         strip: u32,
         tag: OobTag,
@@ -210,7 +203,7 @@ impl<P: HostPayload> Stripes<P> {
     /// No block of a living die took the parity, but the controller still has it: where there is a parity cache with room it
     /// stays there, as that of a stripe that never had any in flash. Otherwise the partial parity that it replaced would be
     /// gone, and with it what only that brought back.
-    fn hold_parity_without_place<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+    fn hold_parity_without_place(&mut self, core: &mut Core<P>, id: OpId) {
         let (op, n) = (&self.ops[id], self.data_strips());
         let (stripe, rank, sum) = (op.stripe, op.rank, op.sum.clone());
         let is_without_place = op.parity.outcome == Outcome::Program
@@ -233,7 +226,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// What no flash took is lost if the stripe does not bring it back either: the host must be told. A buffer has told it
     /// otherwise.
-    fn fail_what_is_nowhere<A: FlashArray<P>>(&self, core: &mut Core<P, A>, id: OpId) {
+    fn fail_what_is_nowhere(&self, core: &mut Core<P>, id: OpId) {
         let op = &self.ops[id];
         if !op.is_write() {
             return;
@@ -250,7 +243,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// A die has taken up the program of a strip, so that its page is in that die's program buffer. A parity that replaces a
     /// partial one leaves the parity cache; the logical page of an eviction, which is told, the write cache.
-    pub fn launched<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, strip: u32) -> Option<Lpn> {
+    pub fn launched(&mut self, core: &mut Core<P>, id: OpId, strip: u32) -> Option<Lpn> {
         let is_parity = strip == self.data_strips();
         let op = &mut self.ops[id];
         if is_parity && std::mem::take(&mut op.parity.replaces_partial) {
@@ -266,13 +259,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// The program of a strip has ended. One whose die died has failed.
-    pub fn program_done<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        image: ImageId,
-        (id, strip): (OpId, u32),
-        outcome: ProgramOutcome,
-    ) {
+    pub fn program_done(&mut self, core: &mut Core<P>, image: ImageId, (id, strip): (OpId, u32), outcome: ProgramOutcome) {
         if !outcome.is_done() {
             let (tag, ..) = core.device.images.slot(image, 0);
             let slot = core.device.grid.slot(core.device.images.slab[image].ppn, 0);
@@ -283,7 +270,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// One program of the update, or the issuing of all of them, has ended.
-    pub(super) fn programmed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+    pub(super) fn programmed(&mut self, core: &mut Core<P>, id: OpId) {
         self.ops[id].under_way -= 1;
         if self.ops[id].under_way == 0 {
             if !self.ops[id].lost.untaken.is_empty() {
@@ -296,7 +283,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// The slot did not get its contents: if the map still has them there, only the rest of the stripe can bring
     /// them back.
-    pub fn lose<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, tag: OobTag, slot: Slot) {
+    pub fn lose(&mut self, core: &mut Core<P>, tag: OobTag, slot: Slot) {
         let pinned = match tag.role() {
             PageRole::Data(lpn) if core.map.lookup(lpn) == Place::At(slot) => {
                 let pinned = core.map.publish_missing(lpn).pinned;

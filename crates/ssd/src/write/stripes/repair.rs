@@ -1,9 +1,9 @@
 //! What brings a lost strip back.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::write::stripes::Stripes;
 use crate::write::stripes::partial::PartialParity;
-use device::contents::HostPayload;
 use ftl::Place;
 use nand::FlashArray;
 use vocab::{Ppn, StripSet, StripeId};
@@ -16,9 +16,9 @@ pub(crate) struct RepairSources<P> {
     pub pages: Vec<Ppn>,
 }
 
-impl<P: HostPayload> Stripes<P> {
+impl<P: FlashPayload> Stripes<P> {
     /// What brings the strip back; `None`: nothing does.
-    pub fn sources_of<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId, lost: u32) -> Option<RepairSources<P>> {
+    pub fn sources_of(&self, core: &Core<P>, stripe: StripeId, lost: u32) -> Option<RepairSources<P>> {
         let n = self.data_strips();
         if let Some(partial) = self.held.get(stripe) {
             return self.sources_beside_partial(core, stripe, lost, partial);
@@ -40,9 +40,9 @@ impl<P: HostPayload> Stripes<P> {
     /// A strip that the partial parity covers is the sum of that and the others it covers. Any
     /// other strip, and the old parity, is the sum of what the old parity covers: old versions
     /// where the partial parity has newer ones (theory.md, 1.1).
-    fn sources_beside_partial<A: FlashArray<P>>(
+    fn sources_beside_partial(
         &self,
-        core: &Core<P, A>,
+        core: &Core<P>,
         stripe: StripeId,
         lost: u32,
         partial: &PartialParity<P>,

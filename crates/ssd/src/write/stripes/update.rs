@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::core::effects::{Effect, Parcel};
+use crate::core::flash::FlashPayload;
 use crate::core::ids::OpId;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::core::stripe_step::{Attempt, StripeStep};
@@ -9,23 +10,21 @@ use crate::core::target::Target;
 use crate::write::stripes::Stripes;
 use crate::write::stripes::locks::Waiter;
 use crate::write::stripes::op::{Progress, Work};
-use device::contents::HostPayload;
 use device::slab::JobId;
 use device::waits::Wait;
 use ftl::Place;
-use nand::FlashArray;
 use protect::ParityRule;
 use std::ops::Range;
 use vocab::StripeId;
 
-impl<P: HostPayload> Stripes<P> {
+impl<P: FlashPayload> Stripes<P> {
     /// The stripe of an update.
     pub fn stripe_of_op(&self, op: OpId) -> StripeId {
         self.ops[op].stripe
     }
 
     /// Whether the update writes what leaves the write buffer.
-    pub(super) fn is_eviction<A: FlashArray<P>>(&self, core: &Core<P, A>, op: OpId) -> bool {
+    pub(super) fn is_eviction(&self, core: &Core<P>, op: OpId) -> bool {
         self.ops[op].job.is_some_and(|job| core.jobs[job].asker == Asker::Buffer)
     }
 
@@ -38,7 +37,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Cuts the job into updates, each of one stripe or, where the scheme wants a parity for each page, of one page. They
     /// start in order.
-    pub fn place<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId) {
+    pub fn place(&mut self, core: &mut Core<P>, job: JobId) {
         let by_width = self.by_width;
         let per = core.device.grid.geometry().sectors_per_slot();
         let mut first = 0;
@@ -71,7 +70,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Starts the update once no other of its stripe is under way.
-    pub(super) fn start<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+    pub(super) fn start(&mut self, core: &mut Core<P>, id: OpId) {
         let stripe = self.ops[id].stripe;
         if self.locks.is_held(stripe) {
             self.locks.wait(stripe, Waiter::Update(id));
@@ -84,7 +83,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Starts work that GC may be waiting for: before queued updates of its stripe, and
     /// before one that waits for space, because the space may be waiting for this very work.
-    pub(super) fn start_urgent<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+    pub(super) fn start_urgent(&mut self, core: &mut Core<P>, id: OpId) {
         let stripe = self.ops[id].stripe;
         if !self.locks.is_held(stripe) {
             self.locks.lock(stripe);
@@ -102,7 +101,7 @@ impl<P: HostPayload> Stripes<P> {
     /// A write that would wait for space lets urgent work of its stripe go first; true if there is any.
     /// It has changed nothing yet and starts again behind it. Urgent work itself stays first:
     /// otherwise two would start again for each other for ever.
-    pub(super) fn give_way<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) -> bool {
+    pub(super) fn give_way(&mut self, core: &mut Core<P>, id: OpId) -> bool {
         let stripe = self.ops[id].stripe;
         let urgent = match self.locks.first_waiting(stripe) {
             Some(Waiter::Update(first)) if self.ops[id].is_write() && !self.ops[first].is_write() => first,
@@ -116,7 +115,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Strips without stored (or with discarded) contents complete a page with zeros.
-    fn merge_what_is_not_stored<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+    fn merge_what_is_not_stored(&mut self, core: &mut Core<P>, id: OpId) {
         for strip in self.ops[id].reads.merge.iter() {
             let lpn = self.lpn_of(core, self.ops[id].stripe, strip).expect("a written page exists");
             if core.map.lookup(lpn) == Place::Unmapped || core.is_hidden(lpn) {
@@ -126,7 +125,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// The old contents of a partly written page are known.
-    pub(super) fn merge_strip<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, strip: u32, old: &P) {
+    pub(super) fn merge_strip(&mut self, core: &mut Core<P>, id: OpId, strip: u32, old: &P) {
         let op = &mut self.ops[id];
         op.reads.merge.remove(strip);
         let index = op.strips.iter().position(|&s| s == strip).expect("a written strip");
@@ -134,7 +133,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Everything was read: programs the update, or lets it wait for space.
-    pub(super) fn program_or_wait<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+    pub(super) fn program_or_wait(&mut self, core: &mut Core<P>, id: OpId) {
         let op = &self.ops[id];
         // A buffer has answered for each of its pages: what became of another stripe of the job is nothing to this one.
         let is_in_vain = op.lost.lacks_contents || op.is_write() && core.jobs[op.job()].failed && !self.is_eviction(core, id);
@@ -148,7 +147,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// The update has to wait for space.
-    pub(super) fn lacks_space<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId, attempt: Attempt) {
+    pub(super) fn lacks_space(&mut self, core: &mut Core<P>, id: OpId, attempt: Attempt) {
         let gives_way = self.give_way(core, id);
         match attempt {
             Attempt::Again if gives_way => Self::later(core, StripeStep::RetryStalled),
@@ -161,14 +160,14 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Tries again what waits for space, in order, as far as there is any.
-    pub fn retry_stalled<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) {
+    pub fn retry_stalled(&mut self, core: &mut Core<P>) {
         if let Some(op) = self.stalled.pop_front() {
             self.look_for_space(core, op, Attempt::Again);
         }
     }
 
     /// The update ended: what it held back is released, then who waits for it goes on.
-    pub(super) fn finish<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+    pub(super) fn finish(&mut self, core: &mut Core<P>, id: OpId) {
         let op = &mut self.ops[id];
         let (stripe, work, job) = (op.stripe, op.work, op.job);
         if std::mem::take(&mut op.parity.promised) {
@@ -203,7 +202,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Hands the lock on. Whoever waits keeps its place: an update that ends at once, because
     /// its die is dead, must not let a later one overtake those in the queue.
-    pub(super) fn hand_lock_on<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) {
+    pub(super) fn hand_lock_on(&mut self, core: &mut Core<P>, stripe: StripeId) {
         match self.locks.next(stripe) {
             Some(Waiter::Repair(target)) => {
                 core.out.send(Parcel::Solve { target });
@@ -218,7 +217,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// An update of the stripe ended and its lock was handed on.
-    pub(super) fn ended<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, stripe: StripeId) {
+    pub(super) fn ended(&mut self, core: &mut Core<P>, stripe: StripeId) {
         let serves = self.held.has_waiting();
         if serves {
             Self::later(core, StripeStep::ServeWaiting);
@@ -232,7 +231,7 @@ impl<P: HostPayload> Stripes<P> {
 
     /// No more space comes: the first update that waits for space fails, and with it whoever waits for what it
     /// was to do. True if there was one.
-    pub fn fail_first_stalled<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>) -> bool {
+    pub fn fail_first_stalled(&mut self, core: &mut Core<P>) -> bool {
         let Some(op) = self.stalled.pop_front() else { return false };
         if self.is_eviction(core, op) {
             core.out.push(Effect::FailBufferWaiter);
@@ -243,14 +242,14 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// If the update is a commit, the first update that waits for the room that it was to make fails.
-    pub(super) fn fail_waiting_for_commit<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+    pub(super) fn fail_waiting_for_commit(&mut self, core: &mut Core<P>, id: OpId) {
         if self.ops[id].work == Work::Commit {
             self.fail_first_waiting_for_room(core);
         }
     }
 
     /// There is no space for the update and there never will be.
-    pub(super) fn fail<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: OpId) {
+    pub(super) fn fail(&mut self, core: &mut Core<P>, id: OpId) {
         let op = &self.ops[id];
         debug_assert_eq!(op.progress, Progress::Reading);
         if let Some(job) = op.job {

@@ -1,16 +1,15 @@
 //! What code zones answer when other components ask, where they are the way of writing.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
 use crate::write::host_side::{EvictedWith, HostSide, Promise};
 use crate::write::sources::{Redundancy, Sources};
 use crate::write::zones::Zones;
-use device::contents::HostPayload;
-use nand::FlashArray;
 use std::ops::Range;
 use vocab::{Grid, Lpn, Ppn};
 
-impl<P: HostPayload> HostSide for Zones<P> {
+impl<P: FlashPayload> HostSide for Zones<P> {
     /// Code is written when there is time, so that a loss may come before it.
     fn promise(&self) -> Promise {
         Promise::default()
@@ -31,8 +30,8 @@ impl<P: HostPayload> HostSide for Zones<P> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Redundancy<P, A> for Zones<P> {
-    fn brings_back(&self, core: &Core<P, A>, target: Target, _failed: &[Ppn]) -> Sources<P> {
+impl<P: FlashPayload> Redundancy<P> for Zones<P> {
+    fn brings_back(&self, core: &Core<P>, target: Target, _failed: &[Ppn]) -> Sources<P> {
         self.sources(core, target)
     }
 }

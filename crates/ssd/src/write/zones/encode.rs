@@ -7,6 +7,7 @@
 //! then the host waits.
 
 use crate::core::effects::Parcel;
+use crate::core::flash::FlashPayload;
 use crate::core::ids::{EncodeId, OfEncode};
 use crate::core::owner::Owner;
 use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
@@ -14,12 +15,11 @@ use crate::core::zone_step::{CodePage, ZoneStep};
 use crate::core::{Core, oob_covering};
 use crate::write::pages::PageWriter;
 use crate::write::zones::Zones;
-use device::contents::HostPayload;
 use device::facts::Fact;
 use device::image::Contents;
 use device::slab::{ImageId, Slab};
 use ftl::{Place, Stream};
-use nand::{FlashArray, OobTag, ProgramOutcome};
+use nand::{OobTag, ProgramOutcome};
 use protect::code_zones::{CodeStamp, CodeZones, Encode, EncodeLine, When};
 use vocab::{Cause, Lpn, Nanos, SimTime, Slot, StripSet};
 
@@ -212,7 +212,7 @@ impl<P: Clone> Encoder<P> {
     }
 }
 
-impl<P: HostPayload> Zones<P> {
+impl<P: FlashPayload> Zones<P> {
     /// Whether the data of a group are still those that its code was computed from.
     pub(crate) fn is_being_encoded(&self, id: EncodeId) -> bool {
         self.scheme.is_encoding(&self.encoder.ops[id].stamp())
@@ -227,7 +227,7 @@ impl<P: HostPayload> Zones<P> {
     }
 
     /// A phase begins: each group that is stale now is tried once.
-    pub(crate) fn begin_phase<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, garbage: Vec<Lpn>) {
+    pub(crate) fn begin_phase(&mut self, core: &mut Core<P>, garbage: Vec<Lpn>) {
         for lpn in garbage {
             core.out.send(Parcel::Zones(ZoneStep::ForgetCodePage { lpn, only_at: None }));
         }
@@ -235,7 +235,7 @@ impl<P: HostPayload> Zones<P> {
     }
 
     /// Starts to encode the next group, if a further one may be under way. False if not.
-    pub(crate) fn start_next<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, pages: &PageWriter) -> bool {
+    pub(crate) fn start_next(&mut self, core: &mut Core<P>, pages: &PageWriter) -> bool {
         let encoder = &mut self.encoder;
         if !encoder.on || encoder.budget == 0 || encoder.in_flight >= encoder.at_once {
             return false;
@@ -251,7 +251,7 @@ impl<P: HostPayload> Zones<P> {
     }
 
     /// Has the data of a group read and added up.
-    fn start_encode<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, pages: &PageWriter, encode: Encode) {
+    fn start_encode(&mut self, core: &mut Core<P>, pages: &PageWriter, encode: Encode) {
         let code: usize = encode.lines.iter().map(|line| line.code.len()).sum();
         let (mut sums, mut blocks) = (vec![P::default(); code], vec![0; code]);
         let (mut terms, mut lost) = (Vec::new(), false);
@@ -284,7 +284,7 @@ impl<P: HostPayload> Zones<P> {
 
     /// The code pages of a group are computed, or some of its data cannot be read. Answers how many pages are
     /// to be written now.
-    pub(crate) fn code_summed<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: EncodeId, sums: Option<Vec<P>>) -> u32 {
+    pub(crate) fn code_summed(&mut self, core: &mut Core<P>, id: EncodeId, sums: Option<Vec<P>>) -> u32 {
         let op = &mut self.encoder.ops[id];
         op.failed |= sums.is_none();
         if op.failed || !self.scheme.is_encoding(&op.stamp()) {
@@ -297,12 +297,12 @@ impl<P: HostPayload> Zones<P> {
     }
 
     /// The log of the segment of a code page.
-    pub(crate) fn log_of_code<A: FlashArray<P>>(&self, core: &Core<P, A>, id: EncodeId, which: u32) -> usize {
+    pub(crate) fn log_of_code(&self, core: &Core<P>, id: EncodeId, which: u32) -> usize {
         self.segment_of(core, self.encoder.ops[id].code_page(which)).0
     }
 
     /// Writes a code page, if its segment has room; not where the data have changed in the meantime.
-    pub(crate) fn write_code<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: EncodeId, which: u32, log: usize) -> bool {
+    pub(crate) fn write_code(&mut self, core: &mut Core<P>, id: EncodeId, which: u32, log: usize) -> bool {
         let op = &self.encoder.ops[id];
         let lpn = op.code_page(which);
         if !self.scheme.is_encoding(&op.stamp()) || core.device.is_dead(self.segment_of(core, lpn).1) {
@@ -327,13 +327,7 @@ impl<P: HostPayload> Zones<P> {
     }
 
     /// A code page was programmed, or could not be: then its place in the map is given up already.
-    pub(crate) fn code_programmed<A: FlashArray<P>>(
-        &self,
-        core: &mut Core<P, A>,
-        image: ImageId,
-        id: EncodeId,
-        outcome: ProgramOutcome,
-    ) {
+    pub(crate) fn code_programmed(&self, core: &mut Core<P>, image: ImageId, id: EncodeId, outcome: ProgramOutcome) {
         if let Some(pin) = core.device.images.slot(image, 0).2 {
             core.release(pin);
         }
@@ -342,7 +336,7 @@ impl<P: HostPayload> Zones<P> {
     }
 
     /// Nothing more happens to a code page of a group.
-    pub(crate) fn code_page_over<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: EncodeId, how: CodePage) {
+    pub(crate) fn code_page_over(&mut self, core: &mut Core<P>, id: EncodeId, how: CodePage) {
         let op = &mut self.encoder.ops[id];
         op.failed |= how == CodePage::GivenUp;
         op.left -= 1;
@@ -353,7 +347,7 @@ impl<P: HostPayload> Zones<P> {
     }
 
     /// The code of a group is all written, or given up.
-    fn end_encode<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, id: EncodeId, how: CodePage) {
+    fn end_encode(&mut self, core: &mut Core<P>, id: EncodeId, how: CodePage) {
         let op = std::mem::take(&mut self.encoder.ops[id]);
         self.encoder.ops.give(id);
         let stamp = op.stamp();

@@ -11,6 +11,7 @@ pub(crate) mod testing;
 mod tests;
 
 use crate::core::effects::{Effect, Parcel};
+use crate::core::flash::FlashPayload;
 use crate::core::ids::EncodeId;
 use crate::core::owner::{Holds, Owner};
 use crate::core::read_step::ReadStep;
@@ -20,11 +21,10 @@ use crate::core::{Core, data_of, oob_covering};
 use crate::write::sources::Sources;
 use crate::write::ways::{CoverageMoves, WayFacts};
 use crate::write::zones::encode::Encoder;
-use device::contents::HostPayload;
 use device::image::Contents;
 use device::slab::JobId;
 use ftl::{Place, Segments, Stream};
-use nand::{FlashArray, OobTag};
+use nand::OobTag;
 use protect::Protection;
 use protect::code_zones::{CodeGroupId, CodeLine, CodeStamp, CodeZones, LineRead};
 use std::collections::{BTreeMap, VecDeque};
@@ -137,21 +137,21 @@ pub(crate) fn space(protection: &Protection, over: Option<&CodeZones>, user_slot
     (Some(Segments { per_die: layout.zones(), blocks: layout.zone_blocks() }), layout.pages())
 }
 
-impl<P: HostPayload> Zones<P> {
+impl<P: FlashPayload> Zones<P> {
     /// The log of a logical page's segment, and its die.
-    pub(crate) fn segment_of<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn) -> (usize, DieId) {
+    pub(crate) fn segment_of(&self, core: &Core<P>, lpn: Lpn) -> (usize, DieId) {
         let place = self.scheme.layout().place(lpn);
         (core.map.logs_of_die(place.die).start + place.zone.0 as usize, place.die)
     }
 
     /// The pages of the host that a request touches: of whole stripe blocks, where the drive maps these.
-    pub(crate) fn touched<A: FlashArray<P>>(&self, core: &Core<P, A>, asked: Range<u32>) -> Range<u32> {
+    pub(crate) fn touched(&self, core: &Core<P>, asked: Range<u32>) -> Range<u32> {
         let touched = self.scheme.touched(Lpn(asked.start), asked.len() as u32);
         touched.start..touched.end.min(core.map.user_slots())
     }
 
     /// Refuses a drive with a segment that its bad blocks leave no room to collect in.
-    pub(crate) fn check_segments<A: FlashArray<P>>(&self, core: &Core<P, A>) -> Result<(), String> {
+    pub(crate) fn check_segments(&self, core: &Core<P>) -> Result<(), String> {
         for die in (0..core.device.grid.dies()).map(|die| DieId(die as u16)) {
             for (zone, log) in core.map.logs_of_die(die).enumerate() {
                 if core.map.live_max(log) <= self.scheme.layout().segment_pages() {
@@ -167,7 +167,7 @@ impl<P: HostPayload> Zones<P> {
     }
 
     /// Where every page of valid code lies, and the logical pages that it is the sum of.
-    pub(crate) fn code_pages<A: FlashArray<P>>(&self, core: &Core<P, A>) -> Vec<(Place, Vec<Lpn>)> {
+    pub(crate) fn code_pages(&self, core: &Core<P>) -> Vec<(Place, Vec<Lpn>)> {
         let layout = self.scheme.layout();
         let groups = (0..layout.data_zones() * layout.zone_groups()).map(CodeGroupId);
         let coded = groups.filter_map(|group| self.scheme.stamp(group));
@@ -186,7 +186,7 @@ impl<P: HostPayload> Zones<P> {
     }
 
     /// What brings back the lost page that the target wants.
-    pub(crate) fn sources<A: FlashArray<P>>(&self, core: &Core<P, A>, target: Target) -> Sources<P> {
+    pub(crate) fn sources(&self, core: &Core<P>, target: Target) -> Sources<P> {
         let (lpn, failed) = lost_page(core, target);
         if !matches!(target, Target::Move { .. }) && core.map.lookup(lpn) == Place::Unmapped {
             return Sources::Discarded;
@@ -200,7 +200,7 @@ impl<P: HostPayload> Zones<P> {
     }
 
     /// The page gets other contents in the map, now: its code becomes stale.
-    pub(crate) fn contents_change<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, lpn: Lpn) {
+    pub(crate) fn contents_change(&mut self, core: &mut Core<P>, lpn: Lpn) {
         core.out.push(Effect::ForgetReadAhead { lpn });
         let line = self.scheme.layout().line(lpn).0;
         let stamp = self.scheme.stamp(line.group);
@@ -211,14 +211,14 @@ impl<P: HostPayload> Zones<P> {
     }
 
     /// The pages of code that no one decodes with any more are garbage.
-    pub(crate) fn forget_code<A: FlashArray<P>>(&self, core: &mut Core<P, A>, stamp: CodeStamp) {
+    pub(crate) fn forget_code(&self, core: &mut Core<P>, stamp: CodeStamp) {
         for lpn in self.scheme.layout().code_pages(stamp.group, stamp.code_zone) {
             core.out.send(Parcel::Zones(ZoneStep::ForgetCodePage { lpn, only_at: None }));
         }
     }
 
     /// A code page cannot be read: its group does without code until it is encoded again.
-    pub(crate) fn lose_code_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, lpn: Lpn) {
+    pub(crate) fn lose_code_page(&mut self, core: &mut Core<P>, lpn: Lpn) {
         match self.scheme.lose_code(lpn) {
             Some(stamp) => code_is_stale(core, stamp),
             None => forget_code_page(core, lpn, None),
@@ -226,7 +226,7 @@ impl<P: HostPayload> Zones<P> {
     }
 
     /// Writes a page of a job to its segment, if that has room.
-    pub(crate) fn write_page<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, job: JobId, index: u32, log: usize) -> bool {
+    pub(crate) fn write_page(&mut self, core: &mut Core<P>, job: JobId, index: u32, log: usize) -> bool {
         let page = &core.jobs[job].pages[index as usize];
         let (lpn, payload) = (page.lpn, page.payload.clone());
         let Some(ppn) = core.map.take_page(log, Stream::Host) else {
@@ -244,13 +244,13 @@ impl<P: HostPayload> Zones<P> {
 }
 
 /// Code was valid and is not any more: no one decodes with it from now on, and then its pages are garbage.
-fn code_is_stale<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, stamp: CodeStamp) {
+fn code_is_stale<P: FlashPayload>(core: &mut Core<P>, stamp: CodeStamp) {
     core.out.send(Parcel::Reads(ReadStep::DropCode { group: stamp.group }));
     core.out.send(Parcel::Zones(ZoneStep::ForgetCode { stamp }));
 }
 
 /// A code page is garbage. With `only_at`: unless it lies elsewhere by now.
-pub(crate) fn forget_code_page<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, lpn: Lpn, only_at: Option<Slot>) {
+pub(crate) fn forget_code_page<P: FlashPayload>(core: &mut Core<P>, lpn: Lpn, only_at: Option<Slot>) {
     if only_at.is_none_or(|slot| core.map.lookup(lpn) == Place::At(slot))
         && let Some(unit) = core.map.forget(lpn).pinned
     {
@@ -259,7 +259,7 @@ pub(crate) fn forget_code_page<P: HostPayload, A: FlashArray<P>>(core: &mut Core
 }
 
 /// The logical page that a target wants, and where it could not be read.
-fn lost_page<P: HostPayload, A: FlashArray<P>>(core: &Core<P, A>, target: Target) -> (Lpn, Option<Slot>) {
+fn lost_page<P: FlashPayload>(core: &Core<P>, target: Target) -> (Lpn, Option<Slot>) {
     match target {
         Target::HostRead { lpn, failed, .. } => (lpn, failed),
         Target::Merge { failed, .. } => (core.lpn_wanted(target).expect("a host page"), failed),

@@ -4,14 +4,13 @@
 
 use crate::config::{Drive, shape};
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::ids::EncodeId;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::write::zones::Zones;
-use device::contents::HostPayload;
 use device::facts::RequestKind;
 use device::slab::JobId;
 use ftl::Place;
-use nand::FlashArray;
 use protect::code_zones::CodeZones;
 use protect::{SchemeChoice, SchemeError};
 use vocab::{DieId, Lba, Lpn};
@@ -21,14 +20,14 @@ pub(crate) fn code_over(drive: &Drive, scheme: &SchemeChoice) -> Result<Option<C
     protect::registry::code_over(scheme, shape(drive))
 }
 
-impl<P: HostPayload> Zones<P> {
+impl<P: FlashPayload> Zones<P> {
     /// Whether another way of writing finds the places of pages.
     pub fn is_over(&self) -> bool {
         self.over
     }
 
     /// The die that a read of the page goes to; `None`: none.
-    pub(crate) fn die_of<A: FlashArray<P>>(&self, core: &Core<P, A>, lpn: Lpn) -> Option<DieId> {
+    pub(crate) fn die_of(&self, core: &Core<P>, lpn: Lpn) -> Option<DieId> {
         if !self.over {
             return Some(self.segment_of(core, lpn).1);
         }
@@ -39,7 +38,7 @@ impl<P: HostPayload> Zones<P> {
     }
 
     /// The job that writes the code of a group, which is computed.
-    pub(crate) fn code_job<A: FlashArray<P>>(&mut self, core: &mut Core<P, A>, encode: EncodeId) -> JobId {
+    pub(crate) fn code_job(&mut self, core: &mut Core<P>, encode: EncodeId) -> JobId {
         let (pages, now) = (self.encoder.take_code(encode), core.device.now);
         let id = core.jobs.take();
         core.jobs[id].reset(Asker::Encoder { encode }, RequestKind::Write, now);
@@ -51,14 +50,14 @@ impl<P: HostPayload> Zones<P> {
     }
 
     /// Code of data that have changed in the meantime is not written: late pages would replace other code (I17).
-    pub(crate) fn drop_stale_pages<A: FlashArray<P>>(&self, core: &mut Core<P, A>, job: JobId, encode: EncodeId) {
+    pub(crate) fn drop_stale_pages(&self, core: &mut Core<P>, job: JobId, encode: EncodeId) {
         if !self.is_being_encoded(encode) {
             drop_pages(core, job);
         }
     }
 
     /// Notes where the pages of a job lie that have just got a place.
-    pub(crate) fn note_code_places<A: FlashArray<P>>(&mut self, core: &Core<P, A>, job: JobId, encode: EncodeId) {
+    pub(crate) fn note_code_places(&mut self, core: &Core<P>, job: JobId, encode: EncodeId) {
         let job = &core.jobs[job];
         let placed = job.pages[..job.next].iter().map(|page| page.lpn);
         self.encoder.note_places(encode, placed.map(|lpn| (lpn, core.map.lookup(lpn))));
@@ -74,7 +73,7 @@ impl<P> Zones<P> {
 }
 
 /// Pages of code that have no place yet will never have one.
-pub(crate) fn drop_pages<P: HostPayload, A: FlashArray<P>>(core: &mut Core<P, A>, job: JobId) {
+pub(crate) fn drop_pages<P: FlashPayload>(core: &mut Core<P>, job: JobId) {
     let job = &mut core.jobs[job];
     job.failed |= job.next < job.pages.len();
     job.pages.truncate(job.next);

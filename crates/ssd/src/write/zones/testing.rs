@@ -32,7 +32,7 @@ pub(crate) fn zones_core(setup: &mut Setup) -> (ZonesCore, Protection) {
     let protection = tiny_scheme(setup);
     let Protection::Zones(zones) = &protection else { unreachable!("code zones") };
     setup.user_slots = zones.layout().user_pages();
-    let array = tiny_array(MemoryArray::new(geometry, true));
+    let array = tiny_array::<Tag>(MemoryArray::new(geometry, true));
     let grid = FlashArray::<Tag>::grid(&array).clone();
     let (segments, slots) = space(&protection, None, setup.user_slots);
     let (user_slots, gc, wear) = (setup.user_slots, &setup.gc, &setup.wear);

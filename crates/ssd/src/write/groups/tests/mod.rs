@@ -6,7 +6,9 @@ mod mount;
 
 use crate::config::Setup;
 use crate::core::Command;
+use crate::core::Core;
 use crate::core::effects::{Effect, Popped};
+use crate::core::flash::FlashPayload;
 use crate::core::owner::{Holds, Owner};
 use crate::core::target::Target;
 use crate::core::timer::Timer;
@@ -14,7 +16,7 @@ use crate::write::group_log::{Feed, Placed};
 use crate::write::groups::Groups;
 use crate::write::moves::Moves;
 use crate::write::sources::Sources;
-use crate::write::testing::{LogCore, end_in_flash, in_words, log_core, log_setup, page_of, programs, write_job};
+use crate::write::testing::{end_in_flash, in_words, log_core, log_setup, page_of, programs, write_job};
 use coding::ErasureCode;
 use device::contents::{HostPayload, PageBuf, Tag};
 use device::failed::FailedProgram;
@@ -25,13 +27,13 @@ use protect::Protection;
 use vocab::{DieId, Lpn, SimTime, StripSet, StripeId};
 
 /// Block groups of a tiny drive, under `mds-groups` with these options.
-struct Alone<P: HostPayload> {
-    core: LogCore<P>,
+struct Alone<P: FlashPayload> {
+    core: Core<P>,
     groups: Groups<P>,
     moves: Moves<P>,
 }
 
-impl<P: HostPayload> Alone<P> {
+impl<P: FlashPayload> Alone<P> {
     fn new(options: &[(&str, &str)]) -> Self {
         Self::with(&log_setup("mds-groups", options))
     }

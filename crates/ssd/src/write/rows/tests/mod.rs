@@ -4,13 +4,14 @@ mod mount;
 
 use crate::config::Setup;
 use crate::core::Command;
+use crate::core::Core;
 use crate::core::effects::{Effect, Popped};
 use crate::core::owner::{Holds, Owner};
 use crate::write::group_log::{Feed, Placed};
 use crate::write::moves::{Move, Moves};
 use crate::write::rows::Rows;
 use crate::write::rows::solve::ParityOnItsWay;
-use crate::write::testing::{LogCore, end_in_flash, in_words, kill, log_core, log_setup, page_of, programs, sum_of, write_job};
+use crate::write::testing::{end_in_flash, in_words, kill, log_core, log_setup, page_of, programs, sum_of, write_job};
 use device::contents::{HostPayload, Tag};
 use device::slab::JobId;
 use ftl::Stream;
@@ -20,7 +21,7 @@ use vocab::{Cause, DieId, Lpn, Ppn, StripSet, StripeId};
 
 /// Rows of a tiny drive, under DS-RAID with these options.
 struct Alone {
-    core: LogCore<Tag>,
+    core: Core<Tag>,
     rows: Rows<Tag>,
     moves: Moves<Tag>,
 }

@@ -1,25 +1,24 @@
 //! Which state of a stripe a mount chooses, and where its redundancy is.
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::newest::Newest;
 use crate::rules::SafetyRule;
 use crate::write::stripes::Stripes;
 use crate::write::stripes::mount::states::{Copies, Copy, State, Versions};
 use crate::write::stripes::mount::{Evidence, Partial, StripeFound};
 use crate::write::stripes::partial::{PartialParityRemains, Sums};
-use device::contents::HostPayload;
 use ftl::Place;
-use nand::FlashArray;
 use vocab::{DieId, Lpn, Slot, StripSet, StripeId};
 
 /// What a choice is made of.
-pub(super) struct Chooser<'a, P: HostPayload, A: FlashArray<P>> {
+pub(super) struct Chooser<'a, P: FlashPayload> {
     pub stripes: &'a Stripes<P>,
-    pub core: &'a Core<P, A>,
+    pub core: &'a Core<P>,
     pub evidence: &'a Evidence<'a, P>,
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
+impl<P: FlashPayload> Chooser<'_, P> {
     /// Chooses a state of the stripe; its pages go to `pages`.
     pub fn choose(
         &self,

@@ -21,6 +21,7 @@ mod choose;
 mod states;
 
 use crate::core::Core;
+use crate::core::flash::FlashPayload;
 use crate::core::journal::Journal;
 use crate::core::newest::Newest;
 use crate::core::sorted::sorted;
@@ -28,7 +29,6 @@ use crate::write::stripes::Stripes;
 use crate::write::stripes::mount::choose::Chooser;
 use crate::write::stripes::mount::states::{Copies, Copy};
 use crate::write::stripes::partial::{PartialParityRemains, pinned};
-use device::contents::HostPayload;
 use ftl::Place;
 use nand::{FlashArray, PageRole};
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,9 +110,9 @@ fn is_of_same_stripe(a: &Copy, b: &Copy) -> bool {
     a.stripe == b.stripe
 }
 
-impl<P: HostPayload> Stripes<P> {
+impl<P: FlashPayload> Stripes<P> {
     /// Chooses a state of each stripe, as if the pages `but` could not be read.
-    pub fn choose<A: FlashArray<P>>(&self, core: &Core<P, A>, evidence: &Evidence<'_, P>, but: &BTreeSet<Ppn>) -> ChosenStripes {
+    pub fn choose(&self, core: &Core<P>, evidence: &Evidence<'_, P>, but: &BTreeSet<Ppn>) -> ChosenStripes {
         let stripes = vec![StripeFound::default(); self.stripe_count(core) as usize];
         let mut chosen = ChosenStripes { pages: vec![None; core.map.user_slots() as usize], stripes };
         let copies = self.copies_by_stripe(core, &evidence.readable);
@@ -134,9 +134,9 @@ impl<P: HostPayload> Stripes<P> {
 
     /// Pages that are known only from a block's summary, of stripes of which the cut left something in parts: if
     /// one more page of these was lost since, the newest state may not be whole, so the pages have to be looked at.
-    pub fn doubted<A: FlashArray<P>>(
+    pub fn doubted(
         &self,
-        core: &Core<P, A>,
+        core: &Core<P>,
         evidence: &Evidence<'_, P>,
         suspects: &BTreeSet<Ppn>,
         is_believed: impl Fn(Ppn) -> bool,
@@ -162,14 +162,14 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// All readable copies, stripe by stripe.
-    fn copies_by_stripe<A: FlashArray<P>>(&self, core: &Core<P, A>, readable: &[Ppn]) -> Vec<Copy> {
+    fn copies_by_stripe(&self, core: &Core<P>, readable: &[Ppn]) -> Vec<Copy> {
         let mut copies: Vec<Copy> = readable.iter().filter_map(|&ppn| self.copy_at(core, ppn)).collect();
         copies.sort_unstable();
         copies
     }
 
     /// The copy that a page is. Pages of drives with static stripes have one slot.
-    fn copy_at<A: FlashArray<P>>(&self, core: &Core<P, A>, ppn: Ppn) -> Option<Copy> {
+    fn copy_at(&self, core: &Core<P>, ppn: Ppn) -> Option<Copy> {
         let page = core.device.array.page(ppn);
         let role = page.tags[0].role();
         if matches!(role, PageRole::Data(lpn) if lpn.0 >= core.map.user_slots()) {
@@ -181,12 +181,7 @@ impl<P: HostPayload> Stripes<P> {
     }
 
     /// Takes over the parities and partial parities of the chosen states. The map has the data already.
-    pub fn take_over<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        chosen: &[StripeFound],
-        partials: Vec<PartialParityRemains<P>>,
-    ) {
+    pub fn take_over(&mut self, core: &mut Core<P>, chosen: &[StripeFound], partials: Vec<PartialParityRemains<P>>) {
         for (stripe, found) in (0..).map(StripeId).zip(chosen) {
             let has_data = self.has_data(core, stripe);
             let is_stored = found.parity.is_some() && has_data;
@@ -205,12 +200,7 @@ impl<P: HostPayload> Stripes<P> {
         self.tell_worn_strips(core);
     }
 
-    fn take_over_partial<A: FlashArray<P>>(
-        &mut self,
-        core: &mut Core<P, A>,
-        found: &StripeFound,
-        partial: PartialParityRemains<P>,
-    ) {
+    fn take_over_partial(&mut self, core: &mut Core<P>, found: &StripeFound, partial: PartialParityRemains<P>) {
         let PartialParityRemains { stripe, sums, before } = partial;
         let (mut sums, before) = match found.partial {
             Partial::None => {
@@ -231,7 +221,7 @@ impl<P: HostPayload> Stripes<P> {
         self.held.restore(stripe, sums, before, |slot| core.map.unit_of(slot));
     }
 
-    fn has_data<A: FlashArray<P>>(&self, core: &Core<P, A>, stripe: StripeId) -> bool {
+    fn has_data(&self, core: &Core<P>, stripe: StripeId) -> bool {
         (0..self.data_strips()).any(|strip| self.place_of_strip(core, stripe, strip) != Place::Unmapped)
     }
 }

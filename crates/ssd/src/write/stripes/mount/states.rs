@@ -1,11 +1,11 @@
 //! The states that the pages of one stripe name.
 
 use crate::core::data_of;
+use crate::core::flash::FlashPayload;
 use crate::rules::SafetyRule;
 use crate::write::stripes::mount::Partial;
 use crate::write::stripes::mount::choose::Chooser;
 use crate::write::stripes::partial::{PartialParityRemains, Sums};
-use device::contents::HostPayload;
 use nand::FlashArray;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,7 +102,7 @@ impl<P> State<'_, P> {
     }
 }
 
-impl<P: HostPayload, A: FlashArray<P>> Chooser<'_, P, A> {
+impl<P: FlashPayload> Chooser<'_, P> {
     /// Every state that is named anywhere, in order of rank.
     pub(super) fn states<'b>(
         &self,

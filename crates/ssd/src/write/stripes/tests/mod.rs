@@ -62,7 +62,7 @@ impl Drive {
         let mut core = tiny_core(&setup);
         core.device.timed = false;
         if setup.power.mountable {
-            core.device.array = tiny_array(MemoryArray::new(setup.drive.geometry, true).keeping_updates());
+            core.device.array = tiny_array::<Tag>(MemoryArray::new(setup.drive.geometry, true).keeping_updates());
         }
         let protection = tiny_scheme(&setup);
         let Protection::Stripes(scheme) = protection else { panic!("a scheme of static stripes") };
