@@ -280,9 +280,14 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
 const ONCE_BROKEN_BEYOND_PROMISE: &[u64] = &[1_011, 1_553, 722, 3_276, 2_054, 20_141, 45_984, 17_909, 65_358];
 
 /// On drives with an SLC cache: a write to a dead die of a stripe without parity, a discarded stripe that a mount after the loss
-/// of sums took for an older one, and groups each of which held something after two cuts, one of them only what no one was told of.
-const ONCE_BROKEN_SLC: &[(u64, u64, &[&str])] =
-    &[(42, 175_029, &["da-raid5"]), (32, 109_736, &["none", "raid5", "ppc", "da-raid5", "ds-raid"]), (880_006, 247_275, &[])];
+/// of sums took for an older one, groups each of which held something after two cuts, one of them only what no one was told of,
+/// and a page whose update was still under way when GC moved it to a die that died: the contents before it were taken for lost.
+const ONCE_BROKEN_SLC: &[(u64, u64, &[&str])] = &[
+    (42, 175_029, &["da-raid5"]),
+    (32, 109_736, &["none", "raid5", "ppc", "da-raid5", "ds-raid"]),
+    (880_006, 247_275, &[]),
+    (580_003, 246_080, &[]),
+];
 
 /// Narrow stripes and dies that are replaced while others are dead: a lost strip joined one that had no room at home, and two strips were to
 /// change places on full dies, so that a later loss took a page.

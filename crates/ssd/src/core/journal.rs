@@ -65,6 +65,11 @@ impl Journal {
         self.ranks.get(lpn.index()).copied().filter(|rank| rank & DISCARDED == 0).unwrap_or(0)
     }
 
+    /// Whether contents of this rank, or newer ones, were durable, be they discarded now or not.
+    pub fn was_durable(&self, lpn: Lpn, rank: u64) -> bool {
+        self.saved(lpn) & !DISCARDED >= rank
+    }
+
     /// The highest rank that it knows of, discarded contents among them.
     pub fn newest(&self) -> u64 {
         self.ranks.iter().map(|rank| rank & !DISCARDED).max().unwrap_or(0)

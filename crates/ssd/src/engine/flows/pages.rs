@@ -1,14 +1,15 @@
 //! Pages of region logs: what happens between placing a page, its program, and its loss.
 
 use crate::care::bad_blocks::pass_pin_on;
+use crate::config::BufferKind;
 use crate::core::data_of;
 use crate::core::flash::FlashPayload;
 use crate::core::jobs::Asker;
 use crate::core::owner::Holds;
 use crate::engine::Engine;
-use crate::write::KeptMembers;
 use crate::write::coverage_to_keep;
 use crate::write::pages::write::Placing;
+use crate::write::{KeptMembers, RebuiltBy};
 use device::facts::StreamWork;
 use device::image::{Contents, Image};
 use device::slab::{ImageId, JobId};
@@ -129,9 +130,20 @@ impl<P: FlashPayload> Engine<P> {
         let (ppn, tag) = (self.core.device.images.slab[image].ppn, self.core.device.images.slot(image, index).0);
         if let (Holds::MovedData, Some(lpn)) = (holds, data_of(tag)) {
             let rank = self.core.device.images.updates(image)[index as usize];
-            self.core.note_lost(lpn, rank);
+            if !self.may_go_back(lpn, rank) {
+                self.core.note_lost(lpn, rank);
+            }
         }
         self.lose(tag, self.core.device.grid.slot(ppn, index));
+    }
+
+    /// Whether the update that brought contents of this rank is still under way and the host was not answered for it: its parity may
+    /// still come, and if the power goes before that, the contents before are what the host is to read.
+    fn may_go_back(&self, lpn: Lpn, rank: u64) -> bool {
+        self.writer.facts().rebuilt_by == RebuiltBy::Stripes
+            && self.host.buffer.kind() != BufferKind::Plp
+            && !self.core.safe.journal.was_durable(lpn, rank)
+            && self.writer.stripes.is_being_programmed(self.strip_of(lpn).0)
     }
 
     /// The slot did not get its contents: if it is still current, only a stripe has them now.
