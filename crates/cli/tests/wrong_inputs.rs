@@ -158,7 +158,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("shape.sh", "qemu-system-x86_64 -device femu,femu_mode=1,nchs=-1\n"),
 ];
 
-/// What is typed, and what is said: parts of it.
+/// Command lines, and parts of the messages.
 const WRONG: &[(&str, &[&str])] = &[
     // Traces.
     ("compare empty", &["empty: found an empty file"]),
@@ -457,7 +457,7 @@ fn paths_that_are_no_utf_8_are_paths_like_any_other() {
     files.iter().for_each(|(option, file)| arguments.extend([OsStr::new(option), file]));
     run(&arguments);
     assert!(files.iter().all(|(_, file)| here.join(file).exists()));
-    // What it wrote names the trace, and repeats the run.
+    // The written file names the trace, and repeats the run.
     let again = Path::new(report).join("experiment.toml");
     run(&[OsStr::new("run"), again.as_os_str(), OsStr::new("--report"), name(b"again\xff")]);
     run(&[OsStr::new("inspect"), name(b"t\xff.csv"), columns[0], columns[1], OsStr::new("--report"), name(b"i\xff")]);
