@@ -433,7 +433,7 @@ fn torture_prints_a_line_for_each_scheme_and_is_silent_in_a_pipe() {
     };
     assert_eq!((cells("none")[0].as_str(), cells("code-zones")[0].as_str()), ("32", "32"), "{text}");
     assert_eq!(cells("all").last().map(String::as_str), Some("0"), "{text}");
-    assert!(text.contains("scenarios a second and core"), "{text}");
+    assert!(text.contains("scenarios per second and core"), "{text}");
     let timed = flashkeep(&here, &["torture", "--minutes", "0.001", "--scheme", "none", "--fault", "cut"]);
     assert_eq!(code(&timed), 0, "{}{}", stdout(&timed), stderr(&timed));
 }
@@ -531,7 +531,7 @@ fn a_sweep_killed_midway_loses_nothing_and_repeats_nothing() {
     assert!(before >= 5 && !here.join("killed/results.parquet").exists(), "killed after {before} of 80 runs");
     let resumed = flashkeep(&here, &["sweep", "grid.toml", "--out", "killed"]);
     assert_eq!(code(&resumed), 0, "{}", stderr(&resumed));
-    assert_eq!(stderr(&resumed), format!("{before} of 80 runs were there already\n"));
+    assert!(stderr(&resumed).starts_with(&format!("{before} of 80 runs were there already\n")), "{}", stderr(&resumed));
     let serial = flashkeep(&here, &["sweep", "grid.toml", "--out", "serial", "--threads", "1"]);
     assert_eq!(stdout(&serial), "80 runs, 160 rows: serial/results.parquet\n", "{}", stderr(&serial));
     let read = |path: &str| std::fs::read(here.join(path)).expect("written");
