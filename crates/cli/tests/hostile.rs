@@ -120,11 +120,14 @@ const TYPED: [(&[&str], &[&str]); 9] = [
     (&["compare", "--threads", "1025"], &["--threads", "valid is 1 to 1024"]),
     (&["compare", "--arrival", "scaled=1e308"], &["--arrival scaled=1e308", "at most 1e9"]),
     (&["compare", "--loops", "18446744073709551615"], &["--loops 18446744073709551615", "0 to 4294967295"]),
-    (&["compare", "--set", "drive.timing.erase=18446744073709551615ns"], &["drive.timing.erase: found", "valid is 0ns to 1s"]),
+    (
+        &["compare", "--set", "drive.timing.erase=18446744073709551615ns"],
+        &["--set drive.timing.erase=18446744073709551615ns: found", "valid is 0ns to 1s"],
+    ),
     (&["compare", "--set", "drive.timing.erase=-1ns"], &["--set drive.timing.erase=-1ns: `-1ns`"]),
     (
         &["compare", "mixed", "--set", "generate.sizes=[[\"4KiB\", 0]]"],
-        &["generate.sizes: found only weights of 0, wanted a list of sizes with weights of 0 to 1e9, not all of them 0"],
+        &["found only weights of 0, wanted a list of sizes with weights of 0 to 1e9, not all of them 0"],
     ),
 ];
 
