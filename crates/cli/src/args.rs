@@ -1,4 +1,4 @@
-//! What may be typed. Help texts that list names take them from the registries.
+//! The command line. Help texts that list names take them from the registries.
 
 use crate::advise::AdviseOptions;
 use crate::crash::CrashOptions;
@@ -26,12 +26,12 @@ pub struct Cli {
     /// Print no progress and no notes
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// The command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Replay a workload under several schemes on the same drive
@@ -42,7 +42,7 @@ pub enum Command {
         /// The trace, as an option
         #[arg(long = "trace", value_name = "TRACE", conflicts_with = "trace", hide_short_help = true)]
         trace_option: Option<OsString>,
-        /// Options of fio after `--`: compare -- --rw=randwrite --bs=4k --iodepth=32
+        /// Options of fio after `--`: compare -- --rw=randwrite --bs=4k --ioengine=libaio --iodepth=32
         #[arg(index = 2, last = true, value_name = "OPTION OF FIO", conflicts_with_all = ["trace", "trace_option"])]
         fio: Vec<OsString>,
         /// Options.
@@ -92,7 +92,7 @@ pub enum Command {
     Reliability {
         /// The study; without it, studies are listed
         study: Option<String>,
-        /// What the study depends on.
+        /// Options of the study.
         #[command(flatten)]
         options: StudyOptions,
         /// One JSON document on stdout
@@ -147,7 +147,7 @@ pub enum Command {
     },
     /// List schemes, drives, traces, formats, ECC policies and error models
     List {
-        /// What to list; without it, the lists are listed
+        /// The list; without it, the lists are listed
         #[arg(index = 1)]
         what: Option<String>,
         /// An entry of the list, such as a scheme, with its options
@@ -221,6 +221,9 @@ pub struct WorkloadOptions {
     /// Columns of a CSV file in their order, such as time=us,op,lba=bytes,size=bytes; `-` skips one
     #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true)]
     pub columns: Option<String>,
+    /// Bytes of the drive, which fio jobs without a size or with a share of it are on, such as 4GiB [default: of the drive `tlc`]
+    #[arg(long, value_name = "SIZE")]
+    pub capacity: Option<String>,
     /// The part of it that is taken.
     #[command(flatten)]
     pub pick: PickOptions,
@@ -292,7 +295,11 @@ impl WorkloadOptions {
     /// The settings these options stand for.
     #[must_use]
     pub fn overrides(&self) -> lab::Overrides {
-        let named = [("--format", "trace.format", &self.format), ("--columns", "trace.columns", &self.columns)];
+        let named = [
+            ("--format", "trace.format", &self.format),
+            ("--columns", "trace.columns", &self.columns),
+            ("--capacity", "capacity.size", &self.capacity),
+        ];
         let fio = fio_source(&self.fio);
         lab::Overrides {
             trace: self.trace.as_ref().or(self.trace_option.as_ref()).or(fio.as_ref()).map(lab::path_text),
@@ -374,7 +381,7 @@ pub struct Options {
     /// Bit error model
     #[arg(long = "error-model", alias = "errors", value_name = "NAME")]
     pub errors: Option<String>,
-    /// Repeat the workload N times
+    /// Repeat the workload N times; each repetition finds the drive as the one before left it
     #[arg(long, value_name = "N")]
     pub loops: Option<String>,
     /// Arrival clock: auto, half-busy, recorded, load=SHARE, scaled=FACTOR or closed=QUEUE_DEPTH
@@ -438,7 +445,7 @@ impl Options {
     }
 }
 
-/// What a drive is.
+/// Options of a new drive.
 #[derive(Debug, Args)]
 pub struct NewDrive {
     /// New drive: scheme [default: ds-raid]
@@ -470,7 +477,7 @@ pub struct ServeOptions {
     /// Create the drive, from an experiment file (TOML) if one is named
     #[arg(long, value_name = "EXPERIMENT.toml", num_args = 0..=1)]
     pub create: Option<Option<PathBuf>>,
-    /// What a new drive is.
+    /// Options of a new drive.
     #[command(flatten)]
     pub new: NewDrive,
     /// New drive: precondition it as the experiment says; otherwise it is empty
@@ -606,7 +613,7 @@ impl FromArgMatches for StudyOptions {
 /// Reads the words of a command line.
 ///
 /// # Errors
-/// What is wrong with them, or the help that they ask for.
+/// The fault in them, or the help that they ask for.
 pub fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
     let words = [OsString::from("flashkeep")].into_iter().chain(words);
     let matches = crate::help::command().try_get_matches_from(words).map_err(|mut error| {

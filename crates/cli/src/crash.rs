@@ -251,7 +251,8 @@ fn left_out(options: &CrashOptions, drive: &DriveKind, tried: &Tried) {
     let DriveKind::Strict { atom, .. } = drive else { return };
     let mut left = Vec::new();
     if tried.failures.len() >= options.failures.max(1) {
-        left.push(format!("what comes after {} failures", tried.failures.len()));
+        let count = tried.failures.len();
+        left.push(format!("instants after {count} failure{}", if count == 1 { "" } else { "s" }));
     }
     if tried.images_left_out > 0 {
         left.push(format!("{} other images, past --images {}", tried.images_left_out, options.images));

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What was typed.
+/// Options of the command.
 pub struct Wanted {
     pub paper: Option<String>,
     pub only: Option<String>,
@@ -44,7 +44,7 @@ const BOUNDED: [&str; 7] = ["none", "raid5", "ppc", "da-raid5", "ds-raid", "mds-
 /// Bytes that each load of it asks for.
 const BOUNDED_BYTES: u64 = 1 << 30;
 
-/// What each preset attains beside its physical bounds; `--only` names one of them.
+/// Figures of each preset beside its physical bounds; `--only` names one of them.
 fn table_of_bounds(wanted: &Wanted) -> Result<ExitCode, Problem> {
     if wanted.kept || wanted.points.is_some() {
         return Err(Problem::new("figures bounds", "takes --only PRESET, --out and --threads, and neither --kept nor --points"));

@@ -42,6 +42,80 @@ const HEADINGS: [(&str, &[&str]); 4] = [
     ("Output", &["report", "force", "full", "explain", "json", "plot", "log", "series", "dry_run"]),
 ];
 
+/// Options that the short help of a command leaves out: `--help` has them.
+const ONLY_LONG: [&str; 36] = [
+    "alone",
+    "beside",
+    "block_rate",
+    "block_sigma",
+    "celsius",
+    "columns",
+    "csv",
+    "device",
+    "die_rate",
+    "epochs",
+    "every_program",
+    "finalists",
+    "first",
+    "force",
+    "log",
+    "page_sigma",
+    "payload",
+    "plot",
+    "read_p999",
+    "rebuild_hours",
+    "reference_celsius",
+    "represents",
+    "samples",
+    "fates",
+    "series",
+    "since",
+    "skip",
+    "soft",
+    "strict",
+    "then",
+    "timed",
+    "until",
+    "wear_exponent",
+    "worn_at_rated",
+    "write_p99",
+    "trace_option",
+];
+
+/// Defaults of `compare` that settings have: option and default. An experiment file has its own.
+const DEFAULTS: [(&str, &str); 10] = [
+    ("loops", "1"),
+    ("arrival", "auto"),
+    ("format", "auto"),
+    ("schemes", "none,raid5,ds-raid,mds-groups"),
+    ("drive", "tlc"),
+    ("payload", "tag"),
+    ("ecc", "that of the drive"),
+    ("errors", "that of the drive"),
+    ("capacity", "auto"),
+    ("seed", "1"),
+];
+
+/// Appends a default to the help of an option, long and short.
+fn with_default(command: clap::Command, (option, default): (&'static str, &'static str)) -> clap::Command {
+    command.mut_arg(option, |a| {
+        let both = [a.get_help(), a.get_long_help()].map(|help| help.map(|help| format!("{help} [default: {default}]")));
+        let [short, long] = both;
+        let a = a.help(short.unwrap_or_default());
+        if let Some(long) = long { a.long_help(long) } else { a }
+    })
+}
+
+/// Leaves rare options out of the short help of all commands.
+fn with_short_help(command: clap::Command) -> clap::Command {
+    let commands: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
+    commands.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |command| {
+            command.mut_args(|arg| if ONLY_LONG.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg })
+        })
+    })
+}
+
 /// Names the entries of a registry in the long help of an option.
 fn listing(command: clap::Command, option: &'static str, list: &str) -> clap::Command {
     let known = names(list);
@@ -114,8 +188,8 @@ fn grouped(command: clap::Command) -> clap::Command {
 #[must_use]
 pub fn command() -> clap::Command {
     let lists: Vec<&str> = lab::LISTS.iter().map(|list| list.name).collect();
-    with_signs(grouped(Cli::command()))
-        .mut_subcommand("compare", with_names)
+    with_short_help(with_signs(grouped(Cli::command())))
+        .mut_subcommand("compare", |c| DEFAULTS.into_iter().fold(with_names(c), with_default))
         .mut_subcommand("run", with_names)
         .mut_subcommand("reliability", |c| {
             c.mut_arg("study", |a| a.help(format!("The study; without it, studies are listed: {}", names("studies"))))
@@ -147,6 +221,39 @@ fn with_signs(command: clap::Command) -> clap::Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_short_help_of_each_command_fits_a_screen() {
+        let mut command = command();
+        for one in command.get_subcommands_mut().filter(|one| one.get_name() != "help") {
+            let lines = one.render_help().to_string().lines().count();
+            assert!(lines <= 45, "{}: {lines} lines", one.get_name());
+        }
+    }
+
+    #[test]
+    fn defaults_in_help_are_those_of_settings() {
+        let paths = [
+            "trace.loops",
+            "trace.arrival",
+            "trace.format",
+            "schemes",
+            "drive",
+            "payload",
+            "ecc",
+            "errors",
+            "capacity.size",
+            "seed",
+        ];
+        for ((option, shown), path) in DEFAULTS.into_iter().zip(paths) {
+            let default = lab::settings_at(path).expect("a setting")[0].default_text();
+            let default = default.replace(['"', '[', ']', ' '], "");
+            // A drive has its own codes and errors; the preset is called `default` there.
+            let is_of_drive = ["drive", "ecc", "errors"].contains(&option);
+            assert!(is_of_drive || default == shown, "{option}: {default}");
+        }
+        assert_eq!(lab::Experiment::with(&lab::Overrides::default()).expect("the default").drive.name, "tlc");
+    }
 
     #[test]
     fn each_command_is_in_one_group_of_the_help() {

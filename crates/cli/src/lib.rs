@@ -37,10 +37,10 @@ const BAD_INPUT: u8 = 2;
 /// With `--strict`: a scheme of the comparison is not comparable with the others.
 const NOT_COMPARABLE: u8 = 3;
 
-/// What was typed behind the name of the program.
+/// The words behind the name of the program.
 static TYPED: OnceLock<Vec<String>> = OnceLock::new();
 
-/// What was typed behind the name of the program, as text.
+/// The words behind the name of the program, as text.
 fn typed() -> &'static [String] {
     TYPED.get().map_or(&[], Vec::as_slice)
 }
@@ -145,7 +145,10 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
     }
     experiment.hints.iter().for_each(|hint| note(hint));
     if options.dry_run {
-        print(&lab::dry_run(experiment, threads(options.threads))?);
+        let line = progress::Ticker::new("requests read");
+        let plan = lab::dry_run(experiment, threads(options.threads), &|count| line.set(count));
+        line.clear();
+        print(&plan?);
         return Ok(ExitCode::SUCCESS);
     }
     // Before hours of simulation rather than after them.

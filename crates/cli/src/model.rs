@@ -1,4 +1,4 @@
-//! What lives and advice assume of drives: options that both have.
+//! Assumptions about drives that lives and advice share, as options.
 
 use clap::Args;
 use lab::life::{CELSIUS, LifeSettings, Rates, SIGMA};

@@ -1,6 +1,6 @@
 //! `flashkeep sweep`.
 
-use crate::{CHECK_FAILED, interrupt, print, progress, say, threads, warn_of_canaries};
+use crate::{CHECK_FAILED, interrupt, note, print, progress, say, threads, warn_of_canaries};
 use lab::Problem;
 use lab::parts::{Directory, SWEEP};
 use lab::sweep::{Beside, Grid, Summary, Sweeper, grid_text, sweep};
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// What was typed.
+/// Options of the command.
 pub struct Wanted {
     pub grid: PathBuf,
     pub out: Option<PathBuf>,
@@ -30,6 +30,8 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
     if let Some(seeds) = wanted.seeds {
         grid = grid.with_seeds(&format!("--seeds {seeds}"), seeds)?;
     }
+    // Former names of settings are those of the file, which all runs share.
+    grid.run(0)?.experiment.hints.iter().for_each(|hint| note(hint));
     warn_of_canaries(words(&grid_text(&wanted.grid)?));
     let out = wanted.out.clone().unwrap_or_else(|| Path::new("report").join(wanted.grid.file_stem().unwrap_or_default()));
     let directory = Directory::open(&out, &SWEEP)?;
@@ -53,7 +55,22 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
     Ok(tell(&summary?, &directory, wanted))
 }
 
-/// What may be names of schemes in a grid's file, each once.
+/// Runs with warnings whose first warning is printed.
+const WARNED: usize = 3;
+
+/// Says how many runs have warnings, and those of the first.
+fn say_warnings(warned: &[(usize, Vec<String>)], runs: usize) {
+    if warned.is_empty() {
+        return;
+    }
+    say(&format!("{} of {runs} runs have warnings, in the column `warnings` of their rows; the first are:", warned.len()));
+    for (run, texts) in warned.iter().take(WARNED) {
+        let more = if texts.len() > 1 { format!(" (and {} more)", texts.len() - 1) } else { String::new() };
+        say(&format!("warning: run {run}: {}{more}", texts[0]));
+    }
+}
+
+/// Words of a grid's file that may be names of schemes, each once.
 fn words(text: &str) -> BTreeSet<&str> {
     let is_letter = |c: char| c.is_ascii_alphanumeric() || "+-".contains(c);
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
@@ -61,7 +78,7 @@ fn words(text: &str) -> BTreeSet<&str> {
 }
 
 fn tell(summary: &Summary, directory: &Directory, wanted: &Wanted) -> ExitCode {
-    let Summary { runs, found, others, rows, failed, refused } = summary;
+    let Summary { runs, found, others, rows, failed, refused, warned } = summary;
     if *found > 0 {
         say(&format!("{found} of {runs} runs were there already"));
     }
@@ -73,6 +90,7 @@ fn tell(summary: &Summary, directory: &Directory, wanted: &Wanted) -> ExitCode {
     if let Some((_, problem)) = refused.first() {
         say(&format!("{} of {runs} runs cannot be run, as the column `problem` says of each; {problem}", refused.len()));
     }
+    say_warnings(warned, *runs);
     if failed.is_empty() {
         return ExitCode::SUCCESS;
     }

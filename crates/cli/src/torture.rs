@@ -151,7 +151,7 @@ fn kept(campaign: Campaign, into: &Path, options: &TortureOptions) -> Result<Exi
     }
     print(&format!("{}\n{}\n", summary.to_text(), totals(&summary)));
     if run > 0 {
-        print(&format!("{run} scenarios were run now, in {seconds:.1} s: {}\n", speed(run, seconds, crew.threads)));
+        print(&format!("{} run now, in {seconds:.1} s: {}\n", counted(run, "scenario"), speed(run, seconds, crew.threads)));
     }
     let tables = [directory.results(), directory.file("violations.parquet")];
     print(&format!("{}\n{}\n", tables[0].display(), tables[1].display()));
@@ -164,22 +164,28 @@ fn tell_all(scope: &Scope, summary: &Summary) -> ExitCode {
         let (scenario, outcome) = scope.replay(found.number);
         tell(scope, found.number, scenario, &outcome);
         if found.times > 1 {
-            print(&format!("{} scenarios of this scheme ended alike\n", found.times));
+            print(&format!("{} of this scheme ended alike\n", counted(found.times, "scenario")));
         }
     }
     verdict(summary.total().violations == 0)
 }
 
 fn speed(scenarios: u64, seconds: f64, threads: usize) -> String {
-    format!("{:.0} scenarios a second and core", scenarios as f64 / seconds.max(1e-9) / threads as f64)
+    format!("{:.0} scenarios per second and core", scenarios as f64 / seconds.max(1e-9) / threads as f64)
 }
 
 fn totals(summary: &Summary) -> String {
     let total = summary.total();
-    format!(
-        "{} scenarios, {} power cuts, {} losses, {} pages checked, {} violations",
-        total.scenarios, total.cuts, total.losses, total.pages_checked, total.violations,
-    )
+    let [scenarios, cuts, failures] = [(total.scenarios, "scenario"), (total.cuts, "power cut"), (total.losses, "flash failure")]
+        .map(|(n, noun)| counted(n, noun));
+    let [pages, violations] = [(total.pages_checked, "page"), (total.violations, "violation")].map(|(n, noun)| counted(n, noun));
+    format!("{scenarios}, {cuts}, {failures}, {pages} checked, {violations}")
+}
+
+/// A number of things.
+fn counted(count: u64, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{ending}")
 }
 
 fn replay(scope: &Scope, number: u64) -> ExitCode {
@@ -198,7 +204,7 @@ fn verdict(passed: bool) -> ExitCode {
     if passed { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) }
 }
 
-/// What broke, the command that does it again, and a scenario as small as can be found.
+/// Prints the broken rule, the command that repeats it, and a scenario as small as can be found.
 fn tell(scope: &Scope, number: u64, scenario: Option<Scenario>, outcome: &Outcome) {
     let Some(violation) = outcome.broken() else { return };
     print(&format!("\nscenario {number}: {violation}\n"));

@@ -56,7 +56,7 @@ fn imports(source: &Path) -> BTreeMap<String, BTreeSet<(String, String)>> {
     imports
 }
 
-/// What the order of components forbids.
+/// Imports that the order of components forbids.
 fn upward(order: &[String], imports: &BTreeMap<String, BTreeSet<(String, String)>>) -> Vec<String> {
     let level = |name: &str| order.iter().position(|component| component == name);
     let mut wrong = Vec::new();

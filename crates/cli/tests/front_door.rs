@@ -1,4 +1,4 @@
-//! What a newcomer types: inspect, settings, completions, traces of all kinds, Ctrl-C.
+//! Commands of a newcomer: inspect, settings, completions, traces of all kinds, Ctrl-C.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -149,7 +149,7 @@ fn interrupted_after(here: &Path, seconds: u64) -> Output {
     child.wait_with_output().expect("it ends")
 }
 
-/// What a command says when it gets SIGINT once `is_under_way`, and how long it takes to end.
+/// The output of a command that gets SIGINT once `is_under_way`, and how long it takes to end.
 #[cfg(unix)]
 #[expect(clippy::disallowed_methods, reason = "how long a program takes to end is wall-clock time")]
 fn stopped(here: &Path, arguments: &[&str], is_under_way: &dyn Fn() -> bool) -> (Output, std::time::Duration) {

@@ -24,7 +24,7 @@ fn bounded(here: &Path, arguments: &[&str]) -> Output {
     output.output().expect("bash starts")
 }
 
-/// What cannot be a file of settings: a name, and what is said about it.
+/// Texts that are no file of settings: a name, and a part of the message.
 fn hostile_files(here: &Path) -> Vec<(&'static str, &'static str)> {
     let write = |name: &str, text: String| std::fs::write(here.join(name), text).expect("written");
     std::fs::create_dir(here.join("directory.toml")).expect("made");
@@ -112,7 +112,7 @@ fn a_trace_of_one_endless_line_is_refused_in_little_memory() {
     assert!(stderr(&output).contains("t.spc, line 1: longer than 65536 bytes"), "{}", stderr(&output));
 }
 
-/// What is typed, and what is said about it.
+/// Command lines, and parts of the messages.
 const TYPED: [(&[&str], &[&str]); 9] = [
     (&["torture", "--exhaustive", "--depth", "4294967295"], &["--depth", "1..=8"]),
     (&["torture", "--threads", "18446744073709551615"], &["--threads", "valid is 1 to 1024"]),
@@ -120,11 +120,14 @@ const TYPED: [(&[&str], &[&str]); 9] = [
     (&["compare", "--threads", "1025"], &["--threads", "valid is 1 to 1024"]),
     (&["compare", "--arrival", "scaled=1e308"], &["--arrival scaled=1e308", "at most 1e9"]),
     (&["compare", "--loops", "18446744073709551615"], &["--loops 18446744073709551615", "0 to 4294967295"]),
-    (&["compare", "--set", "drive.timing.erase=18446744073709551615ns"], &["drive.timing.erase: found", "valid is 0ns to 1s"]),
-    (&["compare", "--set", "drive.timing.erase=-1ns"], &["--set drive.timing.erase=-1ns: drive.timing.erase: `-1ns`"]),
+    (
+        &["compare", "--set", "drive.timing.erase=18446744073709551615ns"],
+        &["--set drive.timing.erase=18446744073709551615ns: found", "valid is 0ns to 1s"],
+    ),
+    (&["compare", "--set", "drive.timing.erase=-1ns"], &["--set drive.timing.erase=-1ns: `-1ns`"]),
     (
         &["compare", "mixed", "--set", "generate.sizes=[[\"4KiB\", 0]]"],
-        &["generate.sizes: found only weights of 0, wanted a list of sizes with weights of 0 to 1e9, not all of them 0"],
+        &["found only weights of 0, wanted a list of sizes with weights of 0 to 1e9, not all of them 0"],
     ),
 ];
 

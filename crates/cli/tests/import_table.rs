@@ -53,7 +53,7 @@ fn edges(metadata: &Value) -> (Vec<String>, Vec<Edge>) {
     (crates, edges)
 }
 
-/// What the table forbids. Tests may use the vocabulary, whatever their crate.
+/// Edges that the table forbids. Tests may use the vocabulary, whatever their crate.
 fn forbidden(table: &Table, crates: &[String], edges: &[Edge]) -> Vec<String> {
     let unlisted = crates.iter().filter(|name| !table.contains_key(*name)).map(|name| format!("{name} is not in the table"));
     let gone = table.keys().filter(|name| !crates.contains(name)).map(|name| format!("{name} is in the table and no crate"));

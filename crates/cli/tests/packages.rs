@@ -1,4 +1,4 @@
-//! What goes out: crates that can be packaged, with what their packages need to say.
+//! Packages: crates that can be packaged, with all that their manifests need.
 
 use serde_json::Value;
 use std::path::{Component, Path, PathBuf};

@@ -6,7 +6,7 @@ use std::process::Command;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// What the tour has typed that installs something, or is Python's: `python/tests/test_docs.py` runs the latter.
+/// Commands of the tour that install something, or are Python's: `python/tests/test_docs.py` runs the latter.
 const NOT_OURS: [&str; 6] = ["git clone ", "cd ", "cargo install ", "python ", ". ", "pip "];
 
 /// A directory of one test with nothing in it but the examples.
@@ -24,7 +24,7 @@ fn directory(test: &str) -> PathBuf {
     path
 }
 
-/// What a command line prints, with the program built from these sources in the path.
+/// The output of a command line, with the program built from these sources in the path.
 fn typed(directory: &Path, line: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_flashkeep")).parent().expect("it is in a directory");
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -79,7 +79,7 @@ fn run_page(name: &str, here: &Path) -> (usize, usize) {
                 }
             }
             "text" => {
-                // What Python prints is compared there.
+                // Output of Python is compared there.
                 let Some((line, printed)) = &printed else { continue };
                 let missing = missing(&lines, printed);
                 assert_eq!(missing, None, "`{line}` does not print it; it prints\n{printed}");

@@ -40,7 +40,7 @@ fn sh(here: &Path, script: &str) -> (bool, String) {
     (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What a script prints that must end well.
+/// The output of a script that must succeed.
 fn typed(here: &Path, script: &str) -> String {
     let (is_done, printed) = sh(here, script);
     assert!(is_done, "`{script}`: {printed}");
@@ -201,12 +201,12 @@ fn first_column(part: &str, head: &str) -> Vec<&'static str> {
     rows.map(|row| row[1..].split(" | ").next().expect("a cell").trim()).collect()
 }
 
-/// What is between backquotes.
+/// The text between backquotes.
 fn quoted(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
 
-/// What the page writes for an option, typed. A row that is new needs one here.
+/// Options of the page as they are typed. A new row needs one here.
 fn option(written: &str) -> &str {
     match written {
         "--create [FILE.toml]" => "--create drive.toml --memory",

@@ -28,7 +28,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What a command prints that must be done.
+/// The output of a command that must succeed.
 fn printed(here: &Path, arguments: &[&str]) -> String {
     let output = flashkeep(here, arguments);
     assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));

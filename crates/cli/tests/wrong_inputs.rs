@@ -158,7 +158,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("shape.sh", "qemu-system-x86_64 -device femu,femu_mode=1,nchs=-1\n"),
 ];
 
-/// What is typed, and what is said: parts of it.
+/// Command lines, and parts of the messages.
 const WRONG: &[(&str, &[&str])] = &[
     // Traces.
     ("compare empty", &["empty: found an empty file"]),
@@ -225,15 +225,15 @@ const WRONG: &[(&str, &[&str])] = &[
     ("inspect cut.tape --format tape", &["no recording of Flashkeep of version 1"]),
     ("inspect pgbench --set trace.order=backwards", &["trace.order", "unknown", "sorted"]),
     ("inspect pgbench --then", &["--then"]),
-    ("inspect pgbench --then absent", &["trace.then: unknown trace `absent`, and no such file"]),
-    ("inspect pgbench --beside uniform", &["trace.beside: `uniform` is no recording", "flashkeep convert"]),
-    ("inspect pgbench --beside job.fio", &["trace.beside: `job.fio` is no recording"]),
-    ("inspect uniform --then pgbench", &["trace.then: `uniform` is no recording"]),
+    ("inspect pgbench --then absent", &["--then absent: unknown trace `absent`, and no such file"]),
+    ("inspect pgbench --beside uniform", &["--beside uniform: `uniform` is no recording", "flashkeep convert"]),
+    ("inspect pgbench --beside job.fio", &["--beside job.fio: `job.fio` is no recording"]),
+    ("inspect uniform --then pgbench", &["--then pgbench: `uniform` is no recording"]),
     ("compare pgbench --beside cut.spc", &["cut.spc, line 2"]),
     ("inspect pgbench --set trace.ranges=mine", &["trace.ranges", "separate"]),
-    ("inspect pgbench --since tomorrow", &["--since tomorrow: trace.since"]),
-    ("inspect pgbench --first none", &["--first none: trace.first"]),
-    ("inspect pgbench --device one", &["--device one: trace.device"]),
+    ("inspect pgbench --since tomorrow", &["--since tomorrow: `tomorrow` is not"]),
+    ("inspect pgbench --first none", &["--first none: found string"]),
+    ("inspect pgbench --device one", &["--device one: found string"]),
     ("inspect pgbench --since 2d", &["there is no request in it"]),
     ("convert pgbench --to csv --out nowhere/a.csv", &["--out: nowhere/a.csv cannot be written"]),
     ("convert pgbench --to csv --out good.csv", &["--out: good.csv cannot be written"]),
@@ -304,10 +304,10 @@ const WRONG: &[(&str, &[&str])] = &[
     ("compare uniform --set generate.requests=0", &["found 0 requests"]),
     ("compare uniform --set generate.requests=many", &["--set generate.requests=many", "generate.requests"]),
     ("compare uniform --set generate.range=1", &["generate.range"]),
-    ("compare uniform --set generate.read_fraction=1.5", &["generate.read_fraction: found 1.5, wanted a share"]),
-    ("compare uniform --set generate.request_size=100B", &["generate.request_size: found 100B"]),
-    ("compare zipf --set generate.theta=-1", &["generate.theta: found -1"]),
-    ("compare mixed --set generate.sizes=[]", &["generate.sizes: found an empty list"]),
+    ("compare uniform --set generate.read_fraction=1.5", &["--set generate.read_fraction=1.5: found 1.5, wanted a share"]),
+    ("compare uniform --set generate.request_size=100B", &["--set generate.request_size=100B: found 100B"]),
+    ("compare zipf --set generate.theta=-1", &["--set generate.theta=-1: found -1"]),
+    ("compare mixed --set generate.sizes=[]", &["--set generate.sizes=[]: found an empty list"]),
     ("compare --read-share 0.7", &["--read-share 0.7", "`pgbench` is a recorded trace", "known: uniform"]),
     ("compare --rate 5000", &["--rate 5000", "`pgbench` is a recorded trace", "--arrival scaled=FACTOR"]),
     ("compare uniform --read-share 130%", &["--read-share 130%", "found `130%`", "0.7 or 70%"]),
@@ -318,12 +318,12 @@ const WRONG: &[(&str, &[&str])] = &[
     ("compare uniform --iodepth 8 --rate 100", &["'--iodepth <N>' cannot be used with '--rate <IOPS>'"]),
     ("compare uniform --set generate.arrivals=never", &["--set generate.arrivals=never", "arrivals"]),
     ("compare --set gc.polcy=fifo", &["--set gc.polcy=fifo", "did you mean `policy`"]),
-    ("compare --set gc.policy=fiof", &["gc.policy: unknown", "did you mean `fifo`"]),
-    ("compare --set gc.free_blocks=1", &["gc.free_blocks: found 1, valid is 2"]),
-    ("compare --set gc.choices=0", &["gc.choices: found 0"]),
+    ("compare --set gc.policy=fiof", &["--set gc.policy=fiof: unknown", "did you mean `fifo`"]),
+    ("compare --set gc.free_blocks=1", &["--set gc.free_blocks=1: found 1, valid is 2"]),
+    ("compare --set gc.choices=0", &["--set gc.choices=0: found 0"]),
     ("compare --set gc", &["found no `=`"]),
     ("compare --set =3", &["is no path of a setting"]),
-    ("compare --set capacity.over_provisioning=25", &["capacity.over_provisioning: found 25"]),
+    ("compare --set capacity.over_provisioning=25", &["--set capacity.over_provisioning=25: found 25"]),
     ("compare --set capacity.fairness=equal", &["capacity.fairness"]),
     ("compare --set buffer.kind=volatle", &["buffer.kind", "volatile"]),
     ("compare --set buffer.size=9EiB", &["buffer.size"]),
@@ -331,28 +331,28 @@ const WRONG: &[(&str, &[&str])] = &[
     ("compare --set payload=pages", &["payload", "page"]),
     ("compare --set age.retention=60y", &["age.retention"]),
     ("compare --set age.pe_cycles=-1", &["age.pe_cycles"]),
-    ("compare --set errors.celsius=500", &["errors.celsius: found 500, valid is -40 to 125"]),
-    ("compare --set ecc.retries=65", &["ecc.retries: found 65"]),
-    ("compare --set trace.loops=0", &["trace.loops: found 0"]),
+    ("compare --set errors.celsius=500", &["--set errors.celsius=500: found 500, valid is -40 to 125"]),
+    ("compare --set ecc.retries=65", &["--set ecc.retries=65: found 65"]),
+    ("compare --set trace.loops=0", &["--set trace.loops=0: found 0"]),
     ("compare --set trace.blk_action=X", &["trace.blk_action"]),
     ("compare --set trace.keep_writes=2", &["trace.keep_writes"]),
     (
         "compare --drive mlc-2014 --set drive.timing.independent_planes=true",
-        &["timing.independent_planes: found true, wants timing.unit"],
+        &["drive.timing.independent_planes=true: found true, wants timing.unit"],
     ),
-    ("compare --set drive.timing.cache_read=2s", &["drive.timing.cache_read: found 2s, valid is 0ns to 1s"]),
-    ("compare --set drive.timing.erase=2s", &["drive.timing.erase: found 2s, valid is 0ns to 1s"]),
+    ("compare --set drive.timing.cache_read=2s", &["--set drive.timing.cache_read=2s: found 2s, valid is 0ns to 1s"]),
+    ("compare --set drive.timing.erase=2s", &["--set drive.timing.erase=2s: found 2s, valid is 0ns to 1s"]),
     ("compare --set drive.geometry.dies=3", &["`dies`", "known"]),
     ("compare --set faults.dead_die=x", &["--set faults.dead_die=x", "faults.dead_die"]),
-    ("compare --set precondition.fill=2", &["precondition.fill: found 2"]),
+    ("compare --set precondition.fill=2", &["--set precondition.fill=2: found 2"]),
     // Options.
     ("compare --schemes raid6", &["unknown scheme `raid6`", "did you mean `raid5`"]),
     ("compare --schemes none,none", &["none"]),
     ("compare --schemes none+nothing", &["nothing"]),
     ("compare --ecc flare", &["--ecc flare", "did you mean `flares`"]),
     ("compare --error-model flare", &["--error-model flare", "did you mean `flares`"]),
-    ("compare --seed=-1", &["--seed -1: seed"]),
-    ("compare --seeds 0", &["seeds: found 0, valid is 1 to 100"]),
+    ("compare --seed=-1", &["--seed -1: found integer"]),
+    ("compare --seeds 0", &["--seeds 0: found 0, valid is 1 to 100"]),
     ("compare --arrival fast", &["--arrival fast", "wanted auto, half-busy"]),
     ("compare --arrival closed=0", &["--arrival closed=0", "1 to 65536"]),
     ("compare --capacity 0B", &["--capacity 0B", "wanted a size above 0"]),
@@ -457,7 +457,7 @@ fn paths_that_are_no_utf_8_are_paths_like_any_other() {
     files.iter().for_each(|(option, file)| arguments.extend([OsStr::new(option), file]));
     run(&arguments);
     assert!(files.iter().all(|(_, file)| here.join(file).exists()));
-    // What it wrote names the trace, and repeats the run.
+    // The written file names the trace, and repeats the run.
     let again = Path::new(report).join("experiment.toml");
     run(&[OsStr::new("run"), again.as_os_str(), OsStr::new("--report"), name(b"again\xff")]);
     run(&[OsStr::new("inspect"), name(b"t\xff.csv"), columns[0], columns[1], OsStr::new("--report"), name(b"i\xff")]);

@@ -21,6 +21,8 @@ struct Source {
     text: String,
     /// Whether positions inside the text mean something to the user.
     is_file: bool,
+    /// The setting that an argument stands for; empty of a file.
+    setting: String,
 }
 
 /// Where a setting was written.
@@ -36,7 +38,7 @@ pub(crate) struct Foreign(Arc<Source>);
 impl Foreign {
     /// The file called `name` in complaints.
     pub fn new(name: &str, text: &str) -> Self {
-        Self(Arc::new(Source { name: name.into(), text: text.into(), is_file: true }))
+        Self(Arc::new(Source { name: name.into(), text: text.into(), is_file: true, setting: String::new() }))
     }
 
     /// A place in it.
@@ -82,7 +84,7 @@ impl Origin {
     fn place(&self) -> Place {
         let source = self.source.name.clone();
         if !self.source.is_file {
-            return Place { source, position: None };
+            return Place { source, position: None, setting: self.source.setting.clone() };
         }
         let text = &self.source.text;
         let floor = |mut at: usize| {
@@ -104,7 +106,7 @@ impl Origin {
             width: marked.clamp(1, 160),
             text: shown,
         };
-        Place { source, position: Some(position) }
+        Place { source, position: Some(position), setting: String::new() }
     }
 }
 
@@ -130,7 +132,7 @@ impl Document {
     /// An empty document.
     #[must_use]
     pub fn new() -> Self {
-        let source = Arc::new(Source { name: "defaults".into(), text: String::new(), is_file: false });
+        let source = Arc::new(Source { name: "defaults".into(), text: String::new(), is_file: false, setting: String::new() });
         let origin = Origin { source, span: 0..0 };
         Self { root: Node { value: Value::Table(BTreeMap::new()), origin } }
     }
@@ -140,7 +142,7 @@ impl Document {
     /// # Errors
     /// Syntax, with its place.
     pub fn parse(name: &str, text: &str) -> Result<Self, Problem> {
-        let source = Arc::new(Source { name: name.into(), text: text.into(), is_file: true });
+        let source = Arc::new(Source { name: name.into(), text: text.into(), is_file: true, setting: String::new() });
         let table = DeTable::parse(text).map_err(|error| {
             let message = error.message().trim().replace('\n', "; ");
             let span = error.span().unwrap_or(0..0);
@@ -266,8 +268,9 @@ impl Document {
     /// # Errors
     /// A text without `=`, an empty path, or a path through something that holds no keys.
     pub fn set(&mut self, argument: &str, assignment: &str) -> Result<(), Problem> {
-        let source = Arc::new(Source { name: printable(argument), text: String::new(), is_file: false });
-        let origin = Origin { source: source.clone(), span: 0..0 };
+        let setting = assignment.split('=').next().unwrap_or_default().trim();
+        let origin = Self::argument(argument, setting);
+        let source = origin.source.clone();
         let (path, text) = assignment.split_once('=').ok_or_else(|| {
             Problem::new("", "found no `=`; wanted a setting and its value, such as gc.policy=fifo").at(origin.place())
         })?;
@@ -297,7 +300,7 @@ impl Document {
     /// # Errors
     /// A path through something that holds no keys.
     pub fn set_text(&mut self, argument: &str, path: &str, text: &str) -> Result<(), Problem> {
-        let origin = Self::argument(argument);
+        let origin = Self::argument(argument, path);
         self.put(path, Node { value: Value::Text(text.into()), origin: origin.clone() }, &origin)
     }
 
@@ -306,7 +309,7 @@ impl Document {
     /// # Errors
     /// A path through something that holds no keys.
     pub fn set_list(&mut self, argument: &str, path: &str, texts: &str) -> Result<(), Problem> {
-        let origin = Self::argument(argument);
+        let origin = Self::argument(argument, path);
         let texts = texts.split(',').map(str::trim).filter(|t| !t.is_empty());
         let node = |text: &str| Node { value: Value::Text(text.into()), origin: origin.clone() };
         let list = Value::List(texts.map(node).collect());
@@ -318,7 +321,7 @@ impl Document {
     /// # Errors
     /// A path through something that holds no keys.
     pub(crate) fn add_text(&mut self, argument: &str, path: &str, text: &str) -> Result<(), Problem> {
-        let origin = Self::argument(argument);
+        let origin = Self::argument(argument, path);
         let node = Node { value: Value::Text(text.into()), origin: origin.clone() };
         match self.root.find_mut(&path.split('.').collect::<Vec<_>>()) {
             Some(Node { value: Value::List(list), .. }) => {
@@ -331,11 +334,11 @@ impl Document {
 
     /// A problem with what was typed as `argument`.
     pub(crate) fn typed(argument: &str, problem: Problem) -> Problem {
-        problem.at(Self::argument(argument).place())
+        problem.at(Self::argument(argument, "").place())
     }
 
-    fn argument(argument: &str) -> Origin {
-        let source = Source { name: printable(argument), text: String::new(), is_file: false };
+    fn argument(argument: &str, setting: &str) -> Origin {
+        let source = Source { name: printable(argument), text: String::new(), is_file: false, setting: setting.to_owned() };
         Origin { source: Arc::new(source), span: 0..0 }
     }
 

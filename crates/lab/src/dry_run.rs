@@ -7,19 +7,33 @@ use crate::over_provisioning::of_user;
 use crate::problem::Problem;
 use crate::quantity::percent;
 use crate::table::{Row, aligned, grouped, wrapped};
-use crate::workload::Workload;
+use crate::workload::{Workload, is_drawn};
 use ssd::PayloadKind;
 use vocab::Bytes;
 
 /// Bytes of memory for each logical page of flash, without payload and with tags (`docs/performance.md`).
 const BYTES_A_SLOT: (f64, f64) = (10.0, 20.0);
 
-/// The plan as text, for a comparison of which this many runs go on at a time.
+/// Most requests of a drawn workload that a plan reads: more can take hours to draw.
+const DRAWN_REQUESTS: u64 = 20_000_000;
+
+/// The plan as text, for a comparison of which this many runs go on at a time. `progress` hears the requests read so far.
 ///
 /// # Errors
 /// What the comparison itself would refuse before it simulates.
-pub fn dry_run(experiment: &Experiment, threads: usize) -> Result<String, Problem> {
-    let workload = Workload::open(experiment, &|_| {})?;
+pub fn dry_run(experiment: &Experiment, threads: usize, progress: &dyn Fn(u64)) -> Result<String, Problem> {
+    plan_of_first(experiment, DRAWN_REQUESTS, threads, progress)
+}
+
+/// As [`dry_run`], of at most this many requests of a drawn workload.
+fn plan_of_first(experiment: &Experiment, most: u64, threads: usize, progress: &dyn Fn(u64)) -> Result<String, Problem> {
+    let mut short = experiment.clone();
+    let is_cut = is_drawn(experiment) && experiment.trace.first.is_none();
+    if is_cut {
+        short.trace.first = Some(most);
+    }
+    let experiment = &short;
+    let workload = Workload::open(experiment, progress)?;
     workload.check_space(experiment)?;
     let plan = plan(experiment, workload.touched())?;
     let (facts, drive) = (workload.facts(), &experiment.drive);
@@ -33,6 +47,10 @@ pub fn dry_run(experiment: &Experiment, threads: usize) -> Result<String, Proble
         facts.duration_s,
         mib(Bytes(facts.footprint_bytes))
     ));
+    if is_cut && facts.requests == most {
+        let first = grouped(most);
+        out.push_str(&wrapped(&format!("this is the plan of the first {first} requests; the run draws all of them")));
+    }
     out.push_str(&wrapped(&format!("drive {}: {}", drive.name, drive.summary)));
     let slot = drive.geometry.slot_size;
     out.push_str(&format!("user capacity {}\n\n", mib(Bytes(u64::from(plan.user_slots) * slot.0))));
@@ -85,7 +103,7 @@ mod tests {
 
     fn planned(text: &str) -> String {
         let experiment = Experiment::parse("test.toml", text).unwrap_or_else(|e| panic!("{e}"));
-        dry_run(&experiment, 2).unwrap_or_else(|e| panic!("{e}"))
+        dry_run(&experiment, 2, &|_| {}).unwrap_or_else(|e| panic!("{e}"))
     }
 
     #[test]
@@ -105,10 +123,19 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_of_endless_requests_is_of_the_first() {
+        let text =
+            "schemes = [\"none\"]\n[trace]\nsource = \"uniform\"\n[generate]\nrequests = 1000000000000\nrange = \"1MiB\"\n";
+        let experiment = Experiment::parse("test.toml", text).expect("valid");
+        let told = plan_of_first(&experiment, 2000, 1, &|_| {}).expect("a plan");
+        assert!(told.contains("this is the plan of the first 2 000 requests"), "{told}");
+    }
+
+    #[test]
     fn a_plan_refuses_as_the_run_does() {
         let text = "[trace]\nsource = \"uniform\"\n[capacity]\nsize = \"64MiB\"\nover_provisioning = \"1% of raw\"\n[drive]\npreset = \"mlc-2014\"\n\
                     [generate]\nrange = \"32MiB\"\n";
         let experiment = Experiment::parse("test.toml", text).expect("valid");
-        assert_eq!(dry_run(&experiment, 1).expect_err("no room").field, "capacity.over_provisioning");
+        assert_eq!(dry_run(&experiment, 1, &|_| {}).expect_err("no room").field, "capacity.over_provisioning");
     }
 }

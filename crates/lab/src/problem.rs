@@ -9,6 +9,17 @@ pub struct Place {
     pub source: String,
     /// Line, column (both from 1) and the line itself; `None` for an argument.
     pub position: Option<Position>,
+    /// The setting that an argument stands for; empty of a file.
+    pub setting: String,
+}
+
+impl Place {
+    /// Whether the place itself tells which setting it is.
+    fn names(&self, field: &str) -> bool {
+        let behind = field.strip_prefix(&self.setting).filter(|_| !self.setting.is_empty());
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        behind.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('.').is_some_and(is_number))
+    }
 }
 
 /// A position in a file.
@@ -143,6 +154,7 @@ impl fmt::Display for Problem {
         let message = without_numbers(&self.message);
         match self.field.as_str() {
             "" => write!(f, "{message}")?,
+            field if self.place.as_ref().is_some_and(|place| place.names(field)) => write!(f, "{message}")?,
             field => write!(f, "{field}: {message}")?,
         }
         if let Some(p) = position {
@@ -189,12 +201,24 @@ mod tests {
         let place = Place {
             source: "x.toml".into(),
             position: Some(Position { line: 12, column: 3, width: 5, text: "  polcy = 1".into() }),
+            setting: String::new(),
         };
         let text = Problem::unknown("gc.polcy", "key", "polcy", &["policy"]).at(place).to_string();
         assert_eq!(
             text,
             "x.toml:12:3: gc.polcy: unknown key `polcy`\n  12 |   polcy = 1\n     |   ^^^^^\n  did you mean `policy`?\n  known: policy"
         );
+    }
+
+    #[test]
+    fn an_argument_names_its_setting() {
+        let place = |setting: &str| Place { source: "--schemes raid6".into(), position: None, setting: setting.into() };
+        let text = |field: &str| Problem::new(field, "found").at(place("schemes")).to_string();
+        assert_eq!(text("schemes"), "--schemes raid6: found");
+        assert_eq!(text("schemes.0"), "--schemes raid6: found");
+        assert_eq!(text("schemes.x"), "--schemes raid6: schemes.x: found");
+        assert_eq!(text("capacity.size"), "--schemes raid6: capacity.size: found");
+        assert_eq!(Problem::new("a", "found").at(place("")).to_string(), "--schemes raid6: a: found");
     }
 
     #[test]

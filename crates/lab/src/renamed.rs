@@ -5,7 +5,7 @@ use crate::over_provisioning::OverProvisioning;
 use crate::problem::Problem;
 
 /// Former paths of settings, and the present ones.
-const PATHS: [(&str, &str); 6] = [
+pub(crate) const PATHS: [(&str, &str); 6] = [
     ("capacity.spare", "capacity.over_provisioning"),
     ("usual.capacity.spare", "usual.capacity.over_provisioning"),
     ("gc.separate_frontier", "gc.separate_write_pointer"),

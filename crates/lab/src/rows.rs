@@ -15,7 +15,13 @@ const COMMON: [&str; 7] =
     ["user_capacity_mib", "touched_share", "clock_factor", "config_hash", "seed", "trace_hash", "event_digest"];
 
 /// Columns of what is said of a scheme, and of the comparison.
-const SAID: [&str; 2] = ["warnings", "notes"];
+const SAID: [&str; 2] = [WARNINGS, "notes"];
+
+/// Column of the warnings about a scheme.
+pub(crate) const WARNINGS: &str = "warnings";
+
+/// Between the texts of such a column.
+pub(crate) const BETWEEN: &str = " | ";
 
 /// Keys of a scheme's results that rows have, in column order. An object by cause, kind or operation is a column for each of its
 /// names. Lists and wall-clock times are left out.
@@ -78,7 +84,7 @@ impl Comparison {
 impl Comparison {
     /// The columns of what is said of a scheme and of all.
     pub(crate) fn said(&self, label: &str) -> Row {
-        let said = [json!(self.said_of(label)), json!((!self.notes.is_empty()).then(|| self.notes.join(" | ")))];
+        let said = [json!(self.said_of(label)), json!((!self.notes.is_empty()).then(|| self.notes.join(BETWEEN)))];
         SAID.iter().map(|name| (*name).to_owned()).zip(said).collect()
     }
 
@@ -86,7 +92,7 @@ impl Comparison {
     fn said_of(&self, label: &str) -> Option<String> {
         let is_of = |caution: &&Caution| caution.scheme.as_deref().is_none_or(|scheme| scheme == label);
         let texts: Vec<&str> = self.cautions.iter().filter(is_of).map(|caution| caution.text.as_str()).collect();
-        (!texts.is_empty()).then(|| texts.join(" | "))
+        (!texts.is_empty()).then(|| texts.join(BETWEEN))
     }
 }
 

@@ -216,9 +216,10 @@ impl Comparison {
             .as_ref()
             .map(|_| format!("; seeds {}: means with 95 % confidence intervals", crate::seeds::range(&self.experiment)));
         let seconds = trace.duration_s * self.clock.factor;
+        let times = if trace.loops > 1 { format!(", repeated {} times", trace.loops) } else { String::new() };
         let lasts = if seconds > 0.0 { format!(" in {}", Quantity::Seconds.show(seconds)) } else { String::new() };
         wrapped(&format!(
-            "{}: {} requests{lasts} ({}), footprint {}, {}{}",
+            "{}: {} requests{lasts}{times} ({}), footprint {}, {}{}",
             trace.name,
             grouped(trace.requests),
             kinds.join(", "),

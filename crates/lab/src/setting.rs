@@ -110,9 +110,24 @@ pub fn settings_at(path: &str) -> Result<Vec<Setting>, Problem> {
     if !found.is_empty() {
         return Ok(found);
     }
-    let keys: Vec<&str> = all.iter().map(|one| one.key.as_str()).collect();
-    let mut problem = Problem::unknown("", "setting", path, &keys);
-    problem.known = vec!["`flashkeep settings` lists them".into()];
+    if let Some((_, new)) = crate::renamed::PATHS.iter().find(|(old, _)| *old == path) {
+        return Err(Problem::new("", format!("`{path}` is now `{new}`")));
+    }
+    let mut sections: Vec<&str> = all.iter().filter_map(|one| Some(one.key.split_once('.')?.0)).collect();
+    sections.dedup();
+    let section = path.split('.').next().unwrap_or_default();
+    let mut problem = if sections.contains(&section) {
+        let keys: Vec<&str> =
+            all.iter().filter(|one| one.key.starts_with(&format!("{section}."))).map(|one| one.key.as_str()).collect();
+        Problem::unknown("", "setting", path, &keys)
+    } else {
+        let keys: Vec<&str> = all.iter().map(|one| one.key.as_str()).chain(sections.iter().copied()).collect();
+        let known = format!("sections {}; `flashkeep settings` lists all settings", sections.join(", "));
+        Problem { known: vec![known], ..Problem::unknown("", "setting", path, &keys) }
+    };
+    if let Some(meant) = &problem.meant {
+        problem.known.retain(|known| known != meant);
+    }
     Err(problem)
 }
 

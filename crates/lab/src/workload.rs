@@ -178,7 +178,10 @@ fn check_joined(experiment: &Experiment) -> Result<(), Problem> {
 }
 
 fn columns(text: &str) -> Result<Columns, Problem> {
-    text.parse().map_err(|error: TraceError| Problem::new("trace.columns", error.to_string()))
+    text.parse().map_err(|error: TraceError| {
+        let message = if let TraceError::Columns { reason, .. } = error { reason } else { error.to_string() };
+        Problem::new("trace.columns", message)
+    })
 }
 
 /// A source that is no file and looks like a name is probably a misspelt name.

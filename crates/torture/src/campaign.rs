@@ -127,7 +127,15 @@ impl Summary {
     /// A line for each scheme.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let cells = ["scenarios", "cuts", "looks a mount", "mount, us", "losses", "pages checked", "violations"];
+        let cells = [
+            "scenarios",
+            "power cuts",
+            "pages scanned per mount",
+            "mount time, us",
+            "flash failures",
+            "pages checked",
+            "violations",
+        ];
         let mut rows = vec![Row { label: "scheme".into(), cells: cells.map(String::from).to_vec() }];
         let row = |label: &str, tally: &Tally| {
             let (mounts, us) = (tally.cuts.max(1), tally.mounting.0 / 1000);

@@ -18,7 +18,7 @@ impl Scenario {
             if happened.is_empty() && outcome.violation.as_ref().is_some_and(|(broken, _)| *broken < number) {
                 break;
             }
-            let _ = writeln!(text, "round {}, {} requests:", number + 1, round.commands.len());
+            let _ = writeln!(text, "round {}, requests: {}", number + 1, round.commands.len());
             let sectors = self.setup.drive.geometry.sectors_per_slot();
             for line in wrapped(round.commands.iter().map(|command| self.command_text(command, sectors))) {
                 let _ = writeln!(text, "  {line}");
@@ -26,7 +26,7 @@ impl Scenario {
             for (stop, happened) in round.stops.iter().zip(happened) {
                 let _ = writeln!(text, "  {} events later{} {}", stop.after, waited_text(&stop.strike), happened_text(happened));
             }
-            let _ = writeln!(text, "  then the drive comes to rest and everything is read back");
+            let _ = writeln!(text, "  then the drive becomes idle and everything is read back");
         }
         if let Some((number, violation)) = &outcome.violation {
             let _ = writeln!(text, "broken in round {}: {violation}", number + 1);
@@ -45,7 +45,7 @@ impl Scenario {
     fn drive_text(&self) -> String {
         let (setup, geometry) = (&self.setup, &self.setup.drive.geometry);
         let mut text = format!(
-            "scheme {}\ndrive {} dies on {} channels, {} blocks of {} pages each, {} logical pages in a page; {} for the host\n",
+            "scheme {}\ndies {}, channels {}, blocks per die {}, pages per block {}, logical pages per page {}, logical pages for the host {}\n",
             setup.scheme,
             geometry.dies(),
             geometry.channels,

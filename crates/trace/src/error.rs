@@ -1,4 +1,4 @@
-//! What can be wrong with a trace, and where.
+//! Errors of traces, with their places.
 
 use thiserror::Error;
 use vocab::{Bytes, Nanos};
@@ -19,7 +19,7 @@ pub enum TraceError {
     Open {
         /// Name of the file.
         file: String,
-        /// What the operating system says.
+        /// The reason that the operating system gives.
         reason: String,
     },
     /// Reading or decompressing fails part-way.
@@ -29,7 +29,7 @@ pub enum TraceError {
         file: String,
         /// The last line, or record of a binary file, that was read whole; 0 where there is none.
         after_line: u64,
-        /// What the operating system or the decompressor says.
+        /// The reason that the operating system or the decompressor gives.
         reason: String,
     },
     /// A line is longer than [`crate::LINE_LIMIT`].
@@ -51,9 +51,9 @@ pub enum TraceError {
         line: u64,
         /// Name of the column.
         field: &'static str,
-        /// What stands there, shortened and escaped.
+        /// The text found there, shortened and escaped.
         found: String,
-        /// What would be valid.
+        /// Valid values.
         wanted: String,
     },
     /// An option of a description of a workload cannot be used.
@@ -65,7 +65,7 @@ pub enum TraceError {
         line: u64,
         /// The option, shortened and escaped.
         option: String,
-        /// What was found, and what would be valid.
+        /// The value found, and the valid ones.
         message: String,
         /// The known name that was probably meant.
         meant: Option<String>,
@@ -79,7 +79,7 @@ pub enum TraceError {
         format: &'static str,
         /// Lines read.
         lines: u64,
-        /// What the format looks for.
+        /// The lines that the format looks for.
         hint: String,
     },
     /// No format has this name.
@@ -95,7 +95,7 @@ pub enum TraceError {
     Foreign {
         /// Name of the file.
         file: String,
-        /// What it is, and what to do.
+        /// Its kind, and the remedy.
         found: &'static str,
     },
     /// A description of columns that cannot be used.
@@ -103,7 +103,7 @@ pub enum TraceError {
     Columns {
         /// The description, shortened and escaped; empty where there is none.
         found: String,
-        /// What is wrong, and what would be valid.
+        /// The fault, and valid values.
         reason: String,
     },
     /// The first lines fit no format.
@@ -116,7 +116,7 @@ pub enum TraceError {
         file: String,
         /// First line that is not blank, counted from 1.
         line: u64,
-        /// What stands there, shortened and escaped.
+        /// The text found there, shortened and escaped.
         found: String,
         /// All names.
         known: String,
@@ -185,7 +185,7 @@ pub enum TraceError {
     /// A time scale that is no positive number.
     #[error("time scale `{found}` is invalid: wanted a number above 0 and at most 1e9")]
     TimeScale {
-        /// What was given.
+        /// The given value.
         found: String,
     },
 }

@@ -7,7 +7,7 @@ use vocab::SECTOR_BYTES;
 /// Digits of a fraction that can matter: finer than a nanosecond in every unit used.
 const FRACTION_DIGITS: usize = 18;
 
-/// What one unit of a time column is worth.
+/// The length of one unit of a time column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeUnit {
     Seconds,

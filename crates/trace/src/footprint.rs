@@ -27,7 +27,7 @@ pub struct Run {
     pub rank: u64,
 }
 
-/// What a trace asks for in all.
+/// Totals of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceCounts {
     /// Requests of any kind.
@@ -107,7 +107,7 @@ impl Footprint {
             match record.op {
                 HostOp::Read => is_new = touched.insert(record.device, first, end),
                 HostOp::Write(_) => {
-                    // What is written is touched: slots that were written before need no second look.
+                    // Written slots are touched: those that were written before need no second look.
                     is_new = written.insert(record.device, first, end);
                     if is_new {
                         touched.insert(record.device, first, end);
@@ -178,7 +178,7 @@ impl Footprint {
         self.written_slots
     }
 
-    /// What the trace asks for in all.
+    /// Totals of the trace.
     #[must_use]
     pub fn counts(&self) -> &TraceCounts {
         &self.counts

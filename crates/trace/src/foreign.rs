@@ -21,7 +21,7 @@ const MAGIC: [(&[u8], &str); 14] = [
 /// Where the magic of a tar archive stands.
 const TAR_MAGIC: std::ops::Range<usize> = 257..262;
 
-/// What the first bytes of a file, unpacked, are instead of the text of a trace; `None`: they may be text.
+/// The kind of file that the first bytes, unpacked, belong to instead of the text of a trace; `None`: they may be text.
 pub(crate) fn foreign(prefix: &[u8]) -> Option<&'static str> {
     if prefix.is_empty() {
         return Some("an empty file");

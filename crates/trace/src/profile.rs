@@ -1,4 +1,4 @@
-//! What is in a trace: one pass, in memory that does not grow with its length.
+//! Statistics of a trace: one pass, in memory that does not grow with its length.
 
 use crate::{Footprint, Record, Reuse, TraceError};
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ const STREAMS: usize = 32;
 /// Slots of one request that count for hot shares and reuse: a longer one, which no host sends often, counts with these.
 const SLOTS_OF_A_REQUEST: u64 = 1024;
 
-/// What was asked for in a span of time.
+/// Requests in a span of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bin {
     /// Requests of any kind.
@@ -39,7 +39,7 @@ pub struct Hot {
     pub accesses: f64,
 }
 
-/// What is in a trace.
+/// Statistics of a trace.
 #[derive(Clone, Debug)]
 pub struct Profile {
     footprint: Footprint,

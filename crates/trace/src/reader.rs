@@ -29,7 +29,7 @@ pub struct ReadOptions {
     pub reorder_records: usize,
     /// All requests are sorted by time, those of the same time as they are; more than [`SORTED_LIMIT`] are refused.
     pub is_sorted: bool,
-    /// What the columns of a file of format `csv` are.
+    /// Columns of a file of format `csv`.
     pub columns: Option<Columns>,
 }
 
@@ -46,7 +46,7 @@ impl Default for ReadOptions {
     }
 }
 
-/// What reading met so far.
+/// Counts of the lines read so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadCounts {
     /// Lines read.
@@ -112,7 +112,7 @@ impl TraceReader {
         self.format
     }
 
-    /// What was met so far; complete once the iterator has ended.
+    /// Counts of the lines read so far; complete once the iterator has ended.
     #[must_use]
     pub fn counts(&self) -> ReadCounts {
         self.counts

@@ -19,7 +19,7 @@ pub struct Record {
     pub at: SimTime,
     /// Device, numbered from 0 in order of appearance; each is its own address space.
     pub device: u32,
-    /// What it does.
+    /// Operation.
     pub op: HostOp,
     /// First sector; 0 for a flush.
     pub lba: Lba,

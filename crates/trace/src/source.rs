@@ -168,6 +168,9 @@ impl TraceSource {
     fn file(&self, path: &Path) -> Result<File, TraceError> {
         let open_error = |reason: String| TraceError::Open { file: self.name.clone(), reason };
         let metadata = std::fs::metadata(path).map_err(|error| open_error(error.to_string()))?;
+        if metadata.is_dir() {
+            return Err(open_error(String::from("it is a directory, wanted the file of a trace")));
+        }
         // A pipe could block for ever, and cannot be read a second time.
         if !metadata.is_file() {
             return Err(open_error(String::from("not a regular file, and a trace is read more than once")));

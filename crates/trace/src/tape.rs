@@ -26,23 +26,23 @@ pub enum Tape {
         kind: &'static GeneratorKind,
         /// Its options.
         workload: Workload,
-        /// What it draws from.
+        /// Random stream.
         seed: u64,
     },
     /// A description of what a program asks.
     Described {
-        /// What it says.
+        /// The description.
         flows: Box<Flows>,
-        /// What is drawn where it says nothing.
+        /// Seed, where the description has none.
         seed: u64,
     },
 }
 
-/// What a tape was found to be when all of it was read.
+/// Facts about a tape, known when all of it was read.
 pub struct Scanned {
     /// Slots that it touches, and its totals.
     pub footprint: Footprint,
-    /// What its reader left out.
+    /// Lines that its reader left out.
     pub read: ReadCounts,
     /// Gaps that were made shorter.
     pub clip: Clip,
@@ -78,9 +78,9 @@ impl Part {
     }
 }
 
-/// What was met while a tape was read.
+/// Counts of unusual lines and gaps, from reading a tape.
 pub struct Met {
-    /// What its reader left out.
+    /// Lines that its reader left out.
     pub read: ReadCounts,
     /// Gaps that were made shorter.
     pub clip: Clip,
@@ -120,7 +120,7 @@ impl Reel<'_> {
 pub type Records<'a> = Box<dyn Iterator<Item = Result<Record, TraceError>> + 'a>;
 
 impl Tape {
-    /// What a generator gives.
+    /// Requests of a generator.
     ///
     /// # Errors
     /// Names the option that is out of its range.
@@ -186,7 +186,7 @@ impl Tape {
     /// Reads all requests once. This many are kept at most; `progress` hears the number of those read so far.
     ///
     /// # Errors
-    /// What is wrong with the recording, with file, line and field; what [`Footprint::scan`] refuses.
+    /// The fault in the recording, with file, line and field; and all that [`Footprint::scan`] refuses.
     pub fn scan(
         &self,
         (left_out, slot_size): (LeftOut, Bytes),

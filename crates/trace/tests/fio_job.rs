@@ -21,13 +21,13 @@ fn drawn(text: &str) -> Vec<Record> {
     flows(text).records(1).map(|record| record.expect("drawn requests have no errors")).collect()
 }
 
-/// What fio sends for a job; `None` where there is no fio.
+/// The requests that fio sends for a job; `None` where there is no fio.
 fn sent(test: &str, text: &str) -> Option<Vec<Record>> {
     let text = text.replacen("[global]", "[global]\nwrite_iolog=log0", 1);
     run_fio(test, &text, 1)?.pop()
 }
 
-/// What fio sends for each of several jobs with files and logs of their own, in one run.
+/// The requests that fio sends for each of several jobs with files and logs of their own, in one run.
 fn sent_each(test: &str, jobs: &[&str]) -> Option<Vec<Vec<Record>>> {
     let job = |(index, job): (usize, &&str)| format!("[job{index}]\nwrite_iolog=log{index}\n{job}\n");
     let jobs_text: String = jobs.iter().enumerate().map(job).collect();
@@ -51,7 +51,7 @@ fn run_fio(test: &str, text: &str, logs: usize) -> Option<Vec<Vec<Record>>> {
     Some((0..logs).map(log).collect())
 }
 
-/// What can be counted of requests.
+/// Counts of requests.
 #[derive(Debug, PartialEq, Eq)]
 struct Counts {
     /// Of each kind and size.
@@ -150,7 +150,10 @@ fn mixes_and_sizes_are_drawn_as_fio_draws_them() {
     // Reads and writes at one rate each are as many, whatever `rwmixread` says.
     let rated = format!("{HEAD}[a]\nrw=randrw\nrwmixread=70\nsize=1m\nbs=4k\nrate_iops=1000\n");
     let theirs = counts(&sent("rated", &rated).expect("it is installed"));
-    assert_eq!(counts(&drawn(&rated)).sizes, theirs.sizes);
+    let reads = |counts: &Counts| share(counts, ("read", 8));
+    assert_eq!((reads(&counts(&drawn(&rated))), theirs.sizes.values().sum()), (128, 256usize));
+    // fio keeps time on a machine with other work: nearer to one half than to 70 %.
+    assert!(reads(&theirs).abs_diff(128) < 26, "{theirs:?}");
 }
 
 #[test]
@@ -607,7 +610,14 @@ const WRONG: &[(&str, &str)] = &[
     ),
     ("[a]\nsize=1m\nioengine=filecreate\n", "this one makes empty files"),
     ("[a]\nsize=1m\nwait_for=b\n", "line 3, option `wait_for`: found `b`, wanted the name of a job above"),
-    ("[a]\nsize=1m\nzonemode=zbd\n", "line 3, option `zonemode`: zones of fio are not drawn here"),
+    ("[a]\nsize=1m\nzonemode=zbd\n", "line 3, option `zonemode`: found `zbd`, wanted none or strided: drives with zones"),
+    ("[a]\nsize=1m\nzonemode=strided\n", "option `zonemode`: found `strided`, wanted strided with a `zonesize`"),
+    ("[a]\nsize=1m\nzonesize=4k\n", "option `zonesize`: found `4k`, wanted `zonemode=strided` beside it"),
+    ("[a]\nsize=1m\nzonemode=strided\nzonesize=4k\nzoneskip=1000\n", "option `zoneskip`: found `1000`, wanted a multiple of 512"),
+    (
+        "[a]\nsize=1m\nzonemode=strided\nzonesize=4k\nrw=randread\nrandom_distribution=zipf:1.1\n",
+        "option `random_distribution`: found `zipf:1.1`, wanted random, which is all that is drawn in zones",
+    ),
     ("[a]\nsize=1m\nfilesize=4k-1m\n", "line 3, option `filesize`: found `4k-1m`, wanted one size"),
     ("[a]\nsize=1m\nrw=write:100\n", "line 3, option `rw`: found `write:100`"),
     ("[a]\nsize=1m\nnrfiles=5000\n", "line 3, option `nrfiles`"),
@@ -627,7 +637,10 @@ const WRONG: &[(&str, &str)] = &[
         "[a]\nsize=4*$mb_memory\n",
         "line 2, option `size`: found `4*$mb_memory`, wanted a value that does not depend on the machine",
     ),
-    ("[a]\nsize=1m\nrw=randrw\nrate_iops=5,\n", "line 4, option `rate_iops`: found `5,`, wanted a rate for each kind"),
+    (
+        "[a]\nsize=1m\nrw=randrw\nrate_iops=5,\n",
+        "line 4, option `rate_iops`: found `5,`, wanted a rate for each kind that the job asks for, or a `runtime`",
+    ),
     (
         "[a]\nsize=1m\nrw=randread\nrandom_distribution=zipf\n",
         "line 4, option `random_distribution`: found `zipf`, wanted random",

@@ -75,6 +75,61 @@ fn kinds_sizes_and_range_are_those_of_fio() {
     }
 }
 
+fn place(one: &Record) -> (bool, u64, u32) {
+    (one.op == HostOp::Read, one.lba.0, one.sectors)
+}
+
+/// Zones one after the other, request by request.
+#[test]
+fn zones_follow_each_other_as_in_fio() {
+    let jobs = [
+        "rw=read\nsize=1m\nbs=16k\nzonesize=64k\nzoneskip=128k",
+        "rw=write\nsize=1m\nbs=16k\nzonesize=64k",
+        "rw=read\nsize=1m\nbs=16k\nzonerange=128k\nzonesize=32k\nzoneskip=64k",
+        "rw=read\nsize=1m\nbs=16k\nzonerange=64k\nzonesize=160k\nzoneskip=64k",
+        "rw=write\nfilesize=1m\nsize=256k\nbs=16k\nzonesize=64k\nzoneskip=256k",
+        "rw=read\nsize=1m\noffset=512k\nbs=16k\nzonesize=64k\nzoneskip=320k",
+        "rw=read\nsize=700k\nbs=16k\nzonesize=256k\nzoneskip=300k",
+        "rw=read\nsize=1m\nbs=24k\nzonesize=64k\nzoneskip=64k",
+        "rw=read\nsize=1m\nio_size=3m\nbs=16k\nzonesize=64k\nzoneskip=128k",
+        "rw=read\nsize=1m\nloops=2\nbs=16k\nzonesize=80k\nzoneskip=128k",
+        "rw=read:16k\nsize=1m\nbs=16k\nzonerange=128k\nzonesize=64k\nzoneskip=64k",
+        "rw=read\nsize=256k\nbs=16k\nzonesize=4m\nzoneskip=4m",
+        "rw=read\nsize=1m\nbs=16k\nnrfiles=2\nzonesize=64k\nzoneskip=128k",
+        "rw=read\nsize=1m\nbs=16k\nnrfiles=2\nopenfiles=2\nzonesize=64k\nzoneskip=128k",
+    ];
+    for (index, job) in jobs.iter().enumerate() {
+        let job = &format!("{job}\nzonemode=strided");
+        let Some(theirs) = sent(200 + index, job) else { return };
+        let ours = drawn(&format!("[a]\n{job}\n"));
+        assert_eq!(ours.iter().map(place).collect::<Vec<_>>(), theirs.iter().map(place).collect::<Vec<_>>(), "{job}");
+    }
+}
+
+/// Places at random within a zone: each run of requests stays in its zone and takes each of its blocks once.
+#[test]
+fn places_at_random_stay_in_their_zone() {
+    for (index, (job, run)) in [
+        ("rw=randread\nsize=1m\nbs=4k\nzonesize=64k\nzoneskip=192k", 16),
+        ("rw=randwrite\nsize=1m\nbs=4k\nzonerange=32k\nzonesize=96k\nzoneskip=32k", 8),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let runs = |records: &[Record]| {
+            let sorted = |run: &[Record]| {
+                let mut places: Vec<_> = run.iter().map(place).collect();
+                places.sort_unstable();
+                places
+            };
+            records.chunks(run).map(sorted).collect::<Vec<_>>()
+        };
+        let job = &format!("{job}\nzonemode=strided");
+        let Some(theirs) = sent(300 + index, job) else { return };
+        assert_eq!(runs(&drawn(&format!("[a]\n{job}\n"))), runs(&theirs), "{job}");
+    }
+}
+
 /// Blocks in the order in which fio sends them; measured with its commit f5344384, since releases up to 3.42 have no sequences.
 #[test]
 fn blocks_come_in_the_order_that_is_listed() {
@@ -111,6 +166,22 @@ fn a_rate_for_reads_does_not_hold_a_job_of_writes() {
     let is_timed: Vec<bool> = flows.flows.iter().map(|flow| flow.clock() == FlowClock::Times).collect();
     assert_eq!(is_timed, [false, true]);
     assert!(parsed("[a]\nsize=1m\nrw=rw\nrate_iops=100,\n").is_err_and(|error| error.contains("a rate for each kind")));
+}
+
+/// In a mix of which one kind has a rate, the other kind does not wait for it.
+#[test]
+fn a_rate_for_one_kind_leaves_the_other_its_queue() {
+    for (index, (rates, rated)) in [("1000,", HostOp::Read), (",1000", HostOp::Write(vocab::Fua::No))].into_iter().enumerate() {
+        let job = format!("rw=randrw\nsize=1m\nbs=4k\nrate_iops={rates}\nruntime=100ms\ntime_based\niodepth=4");
+        let flows = parsed(&format!("[a]\nioengine=libaio\n{job}\n")).expect("a job that ends in time");
+        let clocks: Vec<bool> = flows.flows.iter().map(|flow| flow.clock() == FlowClock::Times).collect();
+        assert_eq!((clocks, flows.extents.len()), (vec![true, false], 1), "both go to one file");
+        let ours: Vec<Record> = flows.records_of(0, 1).map(|one| one.expect("drawn")).collect();
+        assert!(ours.len() == 100 && ours.iter().all(|one| one.op == rated), "{} of the rated kind in 100 ms", ours.len());
+        let Some(theirs) = sent(400 + index, &job) else { return };
+        let (slow, fast): (Vec<&Record>, Vec<&Record>) = theirs.iter().partition(|one| one.op == rated);
+        assert!(2 * slow.len() < fast.len(), "without a rate they are as many: {} and {}", slow.len(), fast.len());
+    }
 }
 
 #[test]

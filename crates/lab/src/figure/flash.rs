@@ -211,7 +211,7 @@ pub(super) const FIGURES: &[Figure] = &[
     figure(
         "retry_reads_by_end",
         "object",
-        "page reads by the step of the ladder they ended on: `hard`, `retry`, `soft_2_bit`, `soft_3_bit`, and `parity`, those that no step brought back; `{}` without `ecc.read_retry`",
+        "page reads by the step of read retry that they ended on: `hard`, `retry`, `soft_2_bit`, `soft_3_bit`, and `parity`, those that no step brought back; `{}` without `ecc.read_retry`",
         |r| json!(r.ladder.reads),
     )
         .terminal_parts(Section::LadderEnds, &[
@@ -235,7 +235,7 @@ pub(super) const FIGURES: &[Figure] = &[
         |r| json!(r.ladder.reads_by_retries),
     )
         .document_only(),
-    figure("read_retries_mean", "number", "that, on average; `null` without a ladder", |r| json!(r.ladder.retries_mean()))
+    figure("read_retries_mean", "number", "that, on average; `null` without read retry", |r| json!(r.ladder.retries_mean()))
         .terminal(Section::Ladder, "read retries per page read, mean")
         .report(Group::Ladder, Cost, "retries of a page read, mean", ""),
     figure(

@@ -146,7 +146,7 @@ const TABLES: [(&str, Shown, Groups); 7] = [
     (
         "Page ECC",
         |runs| runs.iter().any(|run| run.ecc.codewords > 0),
-        &[(Of::Code, "Code"), (Of::Errors, "Errors"), (Of::Refresh, "Refresh"), (Of::Ladder, "Ladder of reads")],
+        &[(Of::Code, "Code"), (Of::Errors, "Errors"), (Of::Refresh, "Refresh"), (Of::Ladder, "Read retry")],
     ),
     (
         "Checks and simulator",

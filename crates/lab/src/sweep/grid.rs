@@ -119,7 +119,7 @@ impl GridRun {
         if problem.place.is_none() {
             let values: Vec<String> = self.axes.iter().map(|(name, value)| format!("{name} = {value}")).collect();
             let source = format!("run {} ({})", self.index, values.join(", "));
-            problem = problem.at(Place { source, position: None });
+            problem = problem.at(Place { source, position: None, setting: String::new() });
         }
         problem
     }

@@ -32,7 +32,7 @@ use crate::forks::{Drives, grouped};
 use crate::parquet_file::parquet_bytes;
 use crate::parts::{Directory, Known, Part};
 use crate::problem::Problem;
-use crate::rows::Row;
+use crate::rows::{BETWEEN, Row, WARNINGS};
 pub use beside::Beside;
 pub use grid::{Grid, GridRun, Policies, grid_text};
 pub use group::Group;
@@ -64,6 +64,8 @@ pub struct Summary {
     pub failed: Vec<usize>,
     /// Runs that cannot be run, with the reason.
     pub refused: Vec<(usize, String)>,
+    /// Runs with warnings, with those of their rows, each once.
+    pub warned: Vec<(usize, Vec<String>)>,
 }
 
 impl GridRun {
@@ -174,8 +176,8 @@ pub fn sweep(grid: &Grid, directory: &Directory, with: &Sweeper<'_>) -> Result<S
     let mut kept = in_parallel(with.threads, work, |(drives, run)| Ok((run.index, keep(drives.as_deref(), run))))?;
     kept.sort_by_key(|(index, _)| *index);
     kept.into_iter().try_for_each(|(_, kept)| kept)?;
-    let Merged { columns, failed, refused, .. } = merge(directory, &runs)?;
-    Ok(Summary { runs: runs.len(), found, others: known.others, rows: columns.rows(), failed, refused })
+    let Merged { columns, failed, refused, warned, .. } = merge(directory, &runs)?;
+    Ok(Summary { runs: runs.len(), found, others: known.others, rows: columns.rows(), failed, refused, warned })
 }
 
 fn keys(runs: &[GridRun]) -> BTreeSet<u64> {
@@ -199,6 +201,8 @@ pub fn merge(directory: &Directory, runs: &[GridRun]) -> Result<Merged, Problem>
     let parts = runs.iter().map(|run| directory.part(run.key)).collect::<Result<Vec<Part>, Problem>>()?;
     let refused = refused(runs.iter().zip(&parts))?;
     let failed = runs.iter().zip(&parts).filter(|(_, part)| !passed(part)).map(|(run, _)| run.index).collect();
+    let warnings = runs.iter().zip(&parts).map(|(run, part)| (run.index, warnings(part)));
+    let warned = warnings.filter(|(_, texts)| !texts.is_empty()).collect();
     let all: Vec<Row> = runs.iter().zip(&parts).flat_map(|(run, part)| run.rows(part)).collect();
     let mut columns = Columns::default();
     all.iter().for_each(|row| columns.push(row));
@@ -218,7 +222,7 @@ pub fn merge(directory: &Directory, runs: &[GridRun]) -> Result<Merged, Problem>
         beside.tidy(&keys(runs));
     }
     directory.tidy(&keys(runs))?;
-    Ok(Merged { columns, repetitions, failed, refused })
+    Ok(Merged { columns, repetitions, failed, refused, warned })
 }
 
 /// All parts of a sweep together.
@@ -232,6 +236,20 @@ pub struct Merged {
     pub failed: Vec<usize>,
     /// Runs that cannot be run, with the reason.
     pub refused: Vec<(usize, String)>,
+    /// Runs with warnings, with those of their rows, each once.
+    pub warned: Vec<(usize, Vec<String>)>,
+}
+
+/// The warnings in the rows of a run, each once, in their order.
+fn warnings(part: &Part) -> Vec<String> {
+    let mut found = Vec::new();
+    let texts = part.rows.iter().filter_map(|row| row.get(WARNINGS)?.as_str());
+    for text in texts.flat_map(|text| text.split(BETWEEN)) {
+        if !found.iter().any(|known| known == text) {
+            found.push(text.to_owned());
+        }
+    }
+    found
 }
 
 /// Column that says why a run cannot be run.

@@ -1,7 +1,7 @@
 //! The requests of one drawn flow.
 
 use super::files::FileTurns;
-use super::sizes::{draw_size, places, smallest};
+use super::sizes::{draw_size, places, smallest, zone_places};
 use super::{Asked, KINDS, Kind, Pacing, Place, Rate, Synthetic};
 use crate::SPAN_LIMIT;
 use crate::generate::{Scatter, Zipf};
@@ -30,9 +30,11 @@ pub(super) struct Drawn<'a> {
     writes: u64,
     /// Bytes of this pass.
     pass: u64,
+    /// Bytes that were asked for in the present zone.
+    zone: u64,
     /// When a flush is due that follows the last write; none follows the last request of all.
     flush: Option<u64>,
-    /// What follows the request just given.
+    /// Requests that follow the one just given.
     behind: VecDeque<Asked>,
     end: u64,
 }
@@ -79,6 +81,7 @@ impl<'a> Drawn<'a> {
             bytes: 0,
             writes: 0,
             pass: 0,
+            zone: 0,
             flush: None,
             behind: VecDeque::new(),
             end: start,
@@ -103,8 +106,14 @@ impl<'a> Drawn<'a> {
         }
         self.pass = 0;
         self.flush = None;
-        self.files.reset();
+        self.start_again();
         true
+    }
+
+    /// Begins the files from their start again.
+    fn start_again(&mut self) {
+        self.files.reset();
+        self.zone = 0;
     }
 
     fn is_over(&self) -> bool {
@@ -159,6 +168,7 @@ impl<'a> Drawn<'a> {
         self.requests += 1;
         self.bytes += size;
         self.pass += size;
+        self.zone += if self.flow.manner.rewrites { 2 * size } else { size };
         let state = &mut self.files.states[file];
         state.bytes += size;
         (state.starts[kind.index()], state.cursors[kind.index()]) = (offset, offset + size);
@@ -228,14 +238,14 @@ impl<'a> Drawn<'a> {
         if smallest > left {
             return None;
         }
-        let mut again = amount.is_exact;
+        let mut again = flow.manner.strides.map_or(amount.is_exact, |strides| !strides.begins_again);
         loop {
             let Some(file) = self.files.turn(&mut self.addresses) else {
                 // With an amount beyond the size of the files they begin from the start again.
                 if std::mem::replace(&mut again, true) {
                     return None;
                 }
-                self.files.reset();
+                self.start_again();
                 continue;
             };
             let Some(offset) = self.offset(file, kind, is_placed, smallest) else {
@@ -246,7 +256,7 @@ impl<'a> Drawn<'a> {
                 if std::mem::replace(&mut again, true) {
                     return None;
                 }
-                self.files.reset();
+                self.start_again();
                 continue;
             };
             let size = draw_size(&flow.sizes[kind.index()], (flow.range.1 - offset).min(left), &mut self.sizes);
@@ -257,19 +267,26 @@ impl<'a> Drawn<'a> {
     /// First byte within the range; `None`: the file is done.
     fn offset(&mut self, file: usize, kind: Kind, is_placed: bool, smallest: u64) -> Option<u64> {
         let (length, manner) = (self.flow.range.1, self.flow.manner);
+        if let Some(strides) = manner.strides {
+            strides.turn(&mut self.files.states[file], kind.index(), &mut self.zone, length);
+        }
         let state = &self.files.states[file];
         let cursor = state.cursors[kind.index()];
+        let fits = |offset: &u64| offset.saturating_add(smallest) <= length;
         if manner.step != 0 {
-            return self.stepped(cursor).filter(|offset| offset + smallest <= length);
+            return self.stepped(cursor, state.zone).filter(fits);
         }
         let is_done = match self.flow.place {
-            Place::Sequential => cursor + smallest > length,
+            Place::Sequential => !fits(&cursor),
             _ => state.bytes >= length,
         };
+        if is_done && manner.strides.is_some() && self.flow.place == Place::Sequential {
+            return None;
+        }
         if is_done && !self.files.is_one() {
             return None;
         }
-        let in_order = if cursor + smallest > length { 0 } else { cursor };
+        let in_order = if fits(&cursor) { cursor } else { 0 };
         let is_followed = manner.burst > 1 && !self.requests.is_multiple_of(manner.burst) && in_order == cursor;
         if !is_placed || self.flow.place == Place::Sequential {
             return Some(in_order);
@@ -280,23 +297,28 @@ impl<'a> Drawn<'a> {
         if let Place::Listed { blocks, moves_on } = &self.flow.place {
             let (count, number) = (blocks.len() as u64, self.listed[kind.index()]);
             let block = blocks[(number % count) as usize] + if *moves_on { number / count * count } else { 0 };
-            let offset = Some(block * self.flow.units[kind.index()]).filter(|offset| offset + smallest <= length);
+            let offset = Some(block * self.flow.units[kind.index()]).filter(fits);
             self.listed[kind.index()] += u64::from(offset.is_some());
             return offset;
         }
-        Some(self.place(file, kind))
+        let places = match manner.strides {
+            None => places(self.flow, kind.index()),
+            Some(strides) => zone_places(self.flow, kind.index(), strides.zone.min(length)),
+        };
+        let zone = self.files.states[file].zone;
+        Some(zone + self.place(file, kind, places.max(1))).filter(|offset| manner.strides.is_none() || fits(offset))
     }
 
-    /// The place in order with a step (`get_next_seq_offset` of fio's io_u.c), where `cursor` is the end of the request before. `None`
-    /// at the end.
-    fn stepped(&self, cursor: u64) -> Option<u64> {
+    /// The place in order with a step (`get_next_seq_offset` of fio's io_u.c), where `cursor` is the end of the request before and `zone` the
+    /// first byte of its zone. `None` at the end.
+    fn stepped(&self, cursor: u64, zone: u64) -> Option<u64> {
         let ((start, length), step) = (self.flow.range, i128::from(self.flow.manner.step));
-        let (start, length, mut at) = (i128::from(start), i128::from(length), i128::from(cursor));
-        // The file ends where the range does, and a way backwards begins at the length of the range, counted from the file's start.
-        let file = start + length;
-        if at >= length {
+        if cursor >= length {
             return None;
         }
+        // The file ends where the range does, and a way backwards begins at the length of the range, counted from the file's start.
+        let file = i128::from(start) + i128::from(length);
+        let (start, length, mut at) = (i128::from(start + zone), i128::from(length), i128::from(cursor - zone.min(cursor)));
         if at == 0 && start > 0 && step < 0 {
             at = length - start;
         }
@@ -306,13 +328,12 @@ impl<'a> Drawn<'a> {
                 at = if step > 0 { start } else { length + step };
             }
         }
-        u64::try_from(at).ok()
+        u64::try_from(at + i128::from(zone)).ok()
     }
 
-    /// Where a request goes that does not follow the one before, as a byte within the range.
-    fn place(&mut self, file: usize, kind: Kind) -> u64 {
+    /// Where a request goes that does not follow the one before, as a byte within the range, or within its zone, with this many places.
+    fn place(&mut self, file: usize, kind: Kind, places: u64) -> u64 {
         let unit = self.flow.units[kind.index()];
-        let places = places(self.flow, kind.index()).max(1);
         let index = match &self.flow.place {
             Place::Once => self.once(file, places),
             Place::Zones(zones) => self.zoned(&zones[kind.index()], places),

@@ -16,6 +16,8 @@ pub(super) struct FileState {
     pub round: Option<(Scatter, u64)>,
     /// Bytes of this pass.
     pub bytes: u64,
+    /// First byte of the present zone, within the range.
+    pub zone: u64,
 }
 
 /// The files of a flow.

@@ -1,5 +1,7 @@
 //! How the requests of a flow follow each other, beside their places and their pace.
 
+use super::Strides;
+
 /// In what order the files of a flow are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileOrder {
@@ -56,10 +58,12 @@ pub struct Manner {
     pub rewrites: bool,
     /// A flush at the end of each pass that wrote.
     pub flushes_at_end: bool,
-    /// What was written is read back.
+    /// Written places are read back.
     pub read_back: Option<ReadBack>,
     /// Files.
     pub files: Files,
+    /// Zones of each file that follow each other.
+    pub strides: Option<Strides>,
     /// Bytes of a pass, behind which requests begin from the start again; `None`: there is one.
     pub pass: Option<u64>,
 }
@@ -74,6 +78,7 @@ impl Default for Manner {
             flushes_at_end: false,
             read_back: None,
             files: Files { count: 1, open: 1, turn: 1, order: FileOrder::RoundRobin },
+            strides: None,
             pass: None,
         }
     }

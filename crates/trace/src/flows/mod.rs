@@ -9,6 +9,7 @@ pub mod fio_job;
 mod manner;
 mod passes;
 mod sizes;
+mod strides;
 
 use crate::generate::{GeneratorKind, Workload};
 use crate::{Record, TraceError, TraceSource};
@@ -18,12 +19,13 @@ pub(crate) use passes::SORTED_LIMIT;
 pub(crate) use sizes::smallest;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+pub use strides::Strides;
 use vocab::{HostCommand, HostOp, Nanos, SimTime, StreamId, Streams};
 
 /// Most flows of a workload.
 pub const FLOWS_LIMIT: usize = 4096;
 
-/// What a flow asks for; each has its share, its sizes and its pace.
+/// Kinds of requests; each has its share, its sizes and its pace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Reads.
@@ -166,7 +168,7 @@ pub struct Synthetic {
     pub shares: [f64; 3],
     /// Sizes of each kind.
     pub sizes: [Sizes; 3],
-    /// What addresses of each kind are multiples of, within the range, in bytes.
+    /// Alignment of addresses of each kind, within the range, in bytes.
     pub units: [u64; 3],
     /// Where requests go.
     pub place: Place,
@@ -188,7 +190,7 @@ pub struct Synthetic {
     pub seed: Option<u64>,
 }
 
-/// What a flow plays.
+/// Sources of the requests of a flow.
 #[derive(Clone, Debug)]
 pub enum Requests {
     /// Drawn requests.
@@ -228,7 +230,7 @@ pub struct Flow {
     pub stage: u32,
     /// When it begins, behind the start of its stage.
     pub delay: Nanos,
-    /// What it plays.
+    /// Its requests.
     pub requests: Requests,
 }
 
@@ -241,7 +243,7 @@ pub struct Flows {
     pub flows: Vec<Flow>,
     /// Bytes of each address space.
     pub extents: Vec<u64>,
-    /// What of the description has no counterpart, and what was taken for what.
+    /// Notes: parts of the description that have no counterpart, or were read as something similar.
     pub notes: Vec<String>,
 }
 

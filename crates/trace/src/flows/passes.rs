@@ -17,7 +17,7 @@ pub(super) struct Passes<'a> {
     sorted: BTreeMap<(u32, u64), Asked>,
     /// Writes to be read back while the pass goes on.
     backlog: VecDeque<Asked>,
-    /// What comes before anything else.
+    /// Requests that come before all others.
     due: VecDeque<Asked>,
     stage: Stage,
     /// Writes before this pass.

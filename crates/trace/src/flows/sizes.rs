@@ -15,7 +15,12 @@ impl Kind {
 
 /// Places for requests of a kind: multiples of its unit from which the smallest fits.
 pub(super) fn places(flow: &Synthetic, kind: usize) -> u64 {
-    flow.range.1.checked_sub(smallest(&flow.sizes[kind])).map_or(0, |room| room / flow.units[kind] + 1)
+    zone_places(flow, kind, flow.range.1)
+}
+
+/// Places for requests of a kind in a zone of this many bytes.
+pub(super) fn zone_places(flow: &Synthetic, kind: usize, zone: u64) -> u64 {
+    zone.checked_sub(smallest(&flow.sizes[kind])).map_or(0, |room| room / flow.units[kind] + 1)
 }
 
 /// The smallest request.

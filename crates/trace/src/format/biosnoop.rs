@@ -48,7 +48,7 @@ impl Parser for Biosnoop {
         let (kind, disk) = (fields.take_last("T")?, fields.take_last("DISK")?);
         fields.take_last("PID")?.number()?;
         let device = self.disks.number(disk)?;
-        // What has no data has no place.
+        // A request without data has no place.
         let (lba, sectors) = if bytes.bytes == b"0" { (0, 0) } else { mixed_range(sector, bytes, 1)? };
         event(kind, Raw { at, device, op: HostOp::Read, lba, sectors, stream: vocab::StreamId::default() }, out)
     }

@@ -63,7 +63,7 @@ struct Blkparse {
     action: BlkAction,
 }
 
-/// What a word of RWBS letters asks for, as one operation: a preflush makes a write durable at least.
+/// The operation of a word of RWBS letters: a preflush makes a write durable at least.
 pub(super) fn rwbs_operation(word: &[u8]) -> Option<HostOp> {
     let rwbs = Rwbs::parse(Field { name: "op", bytes: word }).ok()?;
     match rwbs.op {

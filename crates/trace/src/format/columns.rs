@@ -46,7 +46,7 @@ enum Kind {
     Stream,
 }
 
-/// What a word of the file stands for.
+/// The operation that a word of the file stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
     Operation(HostOp),
@@ -54,7 +54,7 @@ enum Meaning {
     Nothing,
 }
 
-/// What the columns of a CSV file are, from its first on.
+/// The columns of a CSV file, from its first on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
     kinds: Arc<[Kind]>,
@@ -76,7 +76,7 @@ const UNIT_MAX: u64 = 1 << 30;
 
 fn unit<T: Copy>(name: &str, unit: &str, known: &[(&str, T)]) -> Result<T, String> {
     let names = || known.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    let found = known.iter().find(|(name, _)| *name == unit);
+    let found = known.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit));
     found.map(|(_, value)| *value).ok_or_else(|| match unit {
         "" => format!("`{name}` needs a unit, as `{name}=UNIT`: one of {}", names()),
         _ => format!("`{}` is no unit of `{name}`; known are {}", shown(unit.as_bytes()), names()),
@@ -89,7 +89,7 @@ fn bytes_of(name: &str, of: &str) -> Result<u64, String> {
         let size = size.parse().ok().filter(|size| (1..=UNIT_MAX).contains(size));
         return size.ok_or_else(|| format!("`{name}=blocks:N` needs the bytes of a block, 1 to {UNIT_MAX}"));
     }
-    unit(name, of, &UNITS).map_err(|reason| format!("{reason}, or blocks:N for blocks of N bytes"))
+    unit(name, of, &UNITS).map_err(|reason| format!("{reason}, or blocks:N for blocks of N bytes, such as blocks:1024 for KiB"))
 }
 
 fn kind(column: &str) -> Result<Kind, String> {
@@ -134,7 +134,7 @@ impl std::str::FromStr for Columns {
         let fault = |reason: String| TraceError::Columns { found: shown(text.as_bytes()), reason };
         let (mut kinds, mut words) = (Vec::new(), Vec::new());
         for column in text.split(',').map(str::trim) {
-            // What follows `op=` and has a colon is a word for an operation, too.
+            // An entry behind `op=` that has a colon is a word for an operation, too.
             let is_word = kinds.last() == Some(&Kind::Op) && column.contains(':') && !column.contains('=');
             if let Some(first) = column.strip_prefix("op=").or(is_word.then_some(column)) {
                 words.push(word(first).map_err(fault)?);
@@ -180,7 +180,7 @@ pub(crate) fn check(format: &Format, options: &ReadOptions) -> Result<(), TraceE
     }
 }
 
-/// What usual words for operations mean, in any case.
+/// The operations that usual words stand for, in any case.
 fn known_word(word: &[u8]) -> Option<HostOp> {
     match word.to_ascii_lowercase().as_slice() {
         b"r" | b"read" | b"rs" | b"rd" | b"diskread" => Some(HostOp::Read),

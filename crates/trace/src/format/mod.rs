@@ -91,7 +91,7 @@ pub const FORMATS: &[Format] = &[
     binary::TAPE,
 ];
 
-/// What a line turned out to be.
+/// Kinds of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// One or more requests.
@@ -107,7 +107,7 @@ pub(crate) trait Parser: Send {
     /// Appends the requests of `line` to `out`, in the order they take effect.
     fn line(&mut self, line: &[u8], out: &mut Vec<Raw>) -> Result<Taken, Bad>;
 
-    /// What the format looks for, for a file in which it finds nothing.
+    /// A hint for a file in which the format finds nothing: the lines that it looks for.
     fn looks_for(&self) -> String {
         String::from("every line is blank or a header")
     }

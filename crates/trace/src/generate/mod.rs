@@ -44,7 +44,7 @@ pub enum Placement {
     Clustered,
 }
 
-/// What to generate. Fields that a generator does not name in its description are not used.
+/// Options of generators. Fields that a generator does not name in its description are not used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     /// Alignment of requests; 512 bytes at least.
@@ -112,7 +112,7 @@ pub enum GenerateError {
         field: &'static str,
         /// Its value.
         found: String,
-        /// What would be valid.
+        /// Valid values.
         wanted: String,
     },
     /// No generator has this name.

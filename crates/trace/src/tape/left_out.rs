@@ -1,9 +1,9 @@
-//! What is left out of a workload before it is replayed: all but a part of it, long gaps, and a share of its writes.
+//! Parts of a workload that are not replayed: all but a chosen part, long gaps, and a share of its writes.
 
 use crate::{Record, TraceError};
 use vocab::{HostOp, Nanos};
 
-/// What is left out; usually nothing.
+/// The parts that are not replayed; usually none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LeftOut {
     /// The part that stays.
@@ -84,7 +84,7 @@ impl Thin {
     }
 }
 
-/// What a tape gives: a request, or why there is none.
+/// An item of a tape: a request, or the reason why there is none.
 type Item = Result<Record, TraceError>;
 
 /// Leaves out of one loop what is to be left out.
@@ -105,12 +105,12 @@ impl Edit {
         Self { pick: left_out.pick, thin, clip, seen: 0, start: None }
     }
 
-    /// What was made of gaps.
+    /// Gaps that were shortened.
     pub fn clip(&self) -> Clip {
         self.clip
     }
 
-    /// What becomes of an item: `None` ends the loop, `Some(None)` leaves it out. An error stays.
+    /// The item as it is kept: `None` ends the loop, `Some(None)` leaves it out. An error stays.
     pub fn item(&mut self, item: Item) -> Option<Option<Item>> {
         let Pick { device, from, until, skip, first } = self.pick;
         let mut record = match item {

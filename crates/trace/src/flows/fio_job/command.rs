@@ -37,7 +37,7 @@ const OF_PROGRAM: &[&str] = &[
 /// Longest command line, in bytes.
 const LENGTH_MAX: usize = 1 << 16;
 
-/// What a workload that is a command line begins with.
+/// The first word of a workload that is a command line.
 pub const COMMAND: &str = "fio ";
 
 /// Whether a workload is named by a command line of fio instead of a path.
@@ -71,7 +71,7 @@ fn words(text: &str) -> Vec<String> {
 /// The job file that a command line stands for: each `--name` begins a job, what comes before the first is for all.
 ///
 /// # Errors
-/// What is no option of a job.
+/// Options that are none of a job.
 pub fn job_text(command: &str) -> Result<String, String> {
     if command.len() > LENGTH_MAX {
         return Err(format!("found {} bytes, a command line has at most {LENGTH_MAX}", command.len()));

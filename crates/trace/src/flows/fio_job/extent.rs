@@ -1,4 +1,4 @@
-//! What a job covers of its files, and how much it asks for (`setup_files` of fio's filesetup.c).
+//! The range of a job within its files, and how much it asks for (`setup_files` of fio's filesetup.c).
 
 use super::follow;
 use super::section::{Part, SIZE, Values};
@@ -58,7 +58,9 @@ pub(super) fn set(values: Values<'_>, one: &mut Synthetic, clone: u64, drive: u6
             let left = whole.saturating_sub(offset);
             let share = |percent: u64| Part::Percent(percent).of(whole).min(left) / least * least;
             let length = if let Some(Part::Percent(percent)) = size { share(percent) } else { left };
-            (length, length.saturating_mul(files))
+            // Zones reach to the end of the file, whatever is asked for.
+            let reach = if one.manner.strides.is_some() { left } else { length };
+            (reach, length.saturating_mul(files))
         }
     };
     one.range = (offset, length);
@@ -66,12 +68,19 @@ pub(super) fn set(values: Values<'_>, one: &mut Synthetic, clone: u64, drive: u6
     check_listed(values, one)?;
     let io_size =
         values.part("io_size")?.filter(|size| !matches!(size, Part::Bytes(0) | Part::Percent(0))).map(|size| size.of(total));
+    if let Some(strides) = &mut one.manner.strides {
+        strides.begins_again = io_size.is_some_and(|bytes| bytes > total);
+    }
     // A pass without `io_size` ends where no further request fits; with it, with the request that reaches it.
-    let is_exact = io_size.is_none_or(|bytes| bytes <= total) && matches!(one.place, Place::Sequential | Place::Once);
+    let is_once = matches!(one.place, Place::Sequential | Place::Once) && one.manner.strides.is_none();
+    let is_exact = io_size.is_none_or(|bytes| bytes <= total) && is_once;
     let per_file = if is_exact { length / least * least } else { length };
     let size_pass = total.min(per_file.saturating_mul(files));
     let pass = if is_exact && io_size.is_none() { size_pass / least * least } else { io_size.unwrap_or(size_pass) };
     let rounds = values.number("loops", 1, 1 << 32)?.unwrap_or(1);
+    // Zones have no end at which a further loop could begin: all loops are one pass, as in fio.
+    let is_endless = one.manner.strides.is_some();
+    let (pass, rounds) = if is_endless { (pass.saturating_mul(rounds), 1) } else { (pass, rounds) };
     let (pass, rounds) = reading_back(one, (pass, rounds), (size_pass, least), &mut notes);
     amount(values, one, (pass, rounds, is_exact && io_size.is_none()), &mut notes)?;
     Ok(notes)
@@ -117,14 +126,15 @@ fn reading_back(
         one.manner.read_back = None;
         return (pass, rounds);
     };
-    // What is read back counts among what `io_size` asks for, and each pass is of the size.
+    // Reads that verify count in `io_size`, and each pass is of the size.
     let (pass, rounds) = if pass > size_pass && read_back != ReadBack::Only {
         (size_pass, pass.div_ceil(2 * size_pass.max(1)).saturating_mul(rounds))
     } else {
         (pass, rounds)
     };
-    let Manner { step, files, .. } = one.manner;
-    let is_once = matches!(one.place, Place::Sequential | Place::Once) && step == 0 && pass <= size_pass && files.count == 1;
+    let Manner { step, files, strides, .. } = one.manner;
+    let is_in_order = step == 0 && strides.is_none() && files.count == 1;
+    let is_once = matches!(one.place, Place::Sequential | Place::Once) && is_in_order && pass <= size_pass;
     if read_back == ReadBack::InOrder && !is_once {
         if pass / least.max(1) <= crate::flows::SORTED_LIMIT {
             one.manner.read_back = Some(ReadBack::Sorted);
@@ -166,8 +176,9 @@ fn amount(
 fn check_range(values: Values<'_>, range: (u64, u64), least: u64) -> Result<(), TraceError> {
     let section = values.section;
     if range.1 < least {
+        let hint = if is_on_the_drive(values)? { "a drive that is large enough (`--capacity`)" } else { SIZE };
         let message = format!(
-            "found a range of {} bytes from byte {} on for requests of {least} bytes; wanted room for one at least, and {SIZE}",
+            "found a range of {} bytes from byte {} on for requests of {least} bytes; wanted room for one at least, and {hint}",
             range.1, range.0
         );
         return Err(values.file.wrong(section.line, &section.name, message));

@@ -2,7 +2,7 @@
 
 use super::section::Values;
 use crate::TraceError;
-use crate::flows::{FileOrder, Files, Manner, ReadBack};
+use crate::flows::{FileOrder, Files, Manner, ReadBack, Strides};
 
 /// Most writes that wait to be read back.
 const BACKLOG_MAX: u64 = 1 << 20;
@@ -13,12 +13,12 @@ const STEP_MAX: u64 = 1 << 50;
 const DIRECTIONS: &str = "read, write, rw, randread, randwrite, randrw, trim, randtrim, trimwrite or randtrimwrite, in order with \
     `:BYTES` that are left out, at random with `:REQUESTS` for each place";
 
-/// What `rw` says.
+/// The value of `rw`.
 pub(super) struct Direction<'a> {
     /// `read`, `write`, `rw`, `trim` or `trimwrite`.
     pub kind: &'static str,
     pub is_random: bool,
-    /// What is behind the colon.
+    /// The text behind the colon.
     pub suffix: Option<&'a str>,
 }
 
@@ -61,6 +61,7 @@ pub(super) fn manner(values: Values<'_>, files: u32, notes: &mut Vec<String>) ->
     if flushes_at_end {
         notes.push("end_fsync, fsync_on_close: a flush behind the last write".into());
     }
+    let files = self::files(values, files, notes)?;
     Ok(Manner {
         step,
         burst,
@@ -68,12 +69,13 @@ pub(super) fn manner(values: Values<'_>, files: u32, notes: &mut Vec<String>) ->
         rewrites: direction.kind == "trimwrite",
         flushes_at_end,
         read_back: read_back(values)?,
-        files: self::files(values, files, notes)?,
+        files,
+        strides: strides(values, notes)?,
         pass: None,
     })
 }
 
-/// What is read back of what the job writes. In which order depends on its places, which are not known yet.
+/// How written places are read back. The order depends on the places, which are not known yet.
 fn read_back(values: Values<'_>) -> Result<Option<ReadBack>, TraceError> {
     let verify = values.text("verify", "the name of a check, such as crc32c")?;
     let is_left = values.get("do_verify").is_some() && !values.flag("do_verify")?;
@@ -113,4 +115,32 @@ fn files(values: Values<'_>, count: u32, notes: &mut Vec<String>) -> Result<File
         Some(turn) => turn.parse().ok().filter(|turn| *turn > 0).ok_or_else(bad)?,
     };
     Ok(Files { count, open, turn, order })
+}
+
+/// Zones that follow each other (`fixup_options` of fio's init.c).
+fn strides(values: Values<'_>, notes: &mut Vec<String>) -> Result<Option<Strides>, TraceError> {
+    const MODES: &str = "none or strided: drives with zones that are written in order (zbd) are not simulated";
+    let size = values.size("zonesize")?.filter(|size| *size > 0);
+    let mode = values.text("zonemode", MODES)?;
+    let bad = |name: &str, wanted: &str| Err(values.file.bad(values.get(name).expect("it has a text"), wanted));
+    let amount = match (mode, size) {
+        (None | Some("none"), None) => return Ok(None),
+        (Some("strided"), Some(size)) => size,
+        (Some("strided"), None) => return bad("zonemode", "strided with a `zonesize`, the bytes to ask for in a zone"),
+        (None | Some("none"), Some(_)) => return bad("zonesize", "`zonemode=strided` beside it, without which fio refuses it"),
+        (Some(_), _) => return bad("zonemode", MODES),
+    };
+    if values.number("openfiles", 1, u64::from(u32::MAX))?.is_some_and(|open| open > 1) {
+        notes.push("zonemode: zones are left out with `openfiles` above 1, as in fio".into());
+        return Ok(None);
+    }
+    let (zone, skip) = (values.size("zonerange")?.filter(|zone| *zone > 0), values.size("zoneskip")?.unwrap_or(0));
+    let strides = Strides { amount, zone: zone.unwrap_or(amount), skip, begins_again: false };
+    let units = [("zonerange", strides.zone), ("zonesize", strides.amount), ("zoneskip", skip)];
+    for (option, bytes) in units {
+        if let Some(setting) = values.get(option).filter(|_| bytes % vocab::SECTOR_BYTES != 0) {
+            return Err(values.file.bad(setting, "a multiple of 512 bytes"));
+        }
+    }
+    Ok(Some(strides))
 }

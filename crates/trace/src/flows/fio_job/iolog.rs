@@ -49,5 +49,5 @@ pub(super) fn read(values: Values<'_>, clone: u64, around: &Around<'_>) -> Resul
     let times = values.number("loops", 1, u64::from(u32::MAX))?.unwrap_or(1);
     let depth = (!is_stalled).then_some(depth);
     let requests = Requests::Recorded { source, requests: requests.min(most), times, depth };
-    Ok(Some(Asked { requests, files, notes }))
+    Ok(Some(Asked { flows: vec![(values.section.name.clone(), requests)], files, notes }))
 }

@@ -2,7 +2,7 @@
 
 use super::section::Values;
 use super::{extent, follow, pace};
-use crate::flows::{Amount, KINDS, Place, Sizes, Synthetic, Zone};
+use crate::flows::{Amount, KINDS, Manner, Pacing, Place, Sizes, Synthetic, Zone};
 use crate::{REQUEST_LIMIT, TraceError};
 use vocab::{Nanos, SECTOR_BYTES};
 
@@ -16,6 +16,8 @@ pub(super) struct Job<'a> {
     pub delay: Nanos,
     pub notes: Vec<String>,
     one: Synthetic,
+    /// The kind without a rate, where the other has one, and its queue.
+    unrated: Option<(usize, Pacing)>,
 }
 
 impl<'a> Job<'a> {
@@ -26,9 +28,10 @@ impl<'a> Job<'a> {
         let (sizes, units) = (sizes(values, &mut notes)?, units(values)?);
         check_sizes(values, &sizes, shares)?;
         let units: [u64; 3] = std::array::from_fn(|kind| units[kind].unwrap_or_else(|| crate::flows::smallest(&sizes[kind])));
-        let (pacing, pauses) = pace::pacing(values, shares, &mut notes)?;
+        let pace::Pace { pacing, pauses, unrated } = pace::pacing(values, shares, &mut notes)?;
         let manner = follow::manner(values, file_names(values, 0)?.len() as u32, &mut notes)?;
         let place = place(values, &sizes, units, shares, (manner.burst > 1, &mut notes))?;
+        check_strides(values, manner, &place)?;
         let placed = values.triple("percentage_random", "a percentage, or one each for reads, writes and trims", percentage)?;
         let flushes = [values.number("fsync", 0, 1 << 40)?, values.number("fdatasync", 0, 1 << 40)?];
         Ok(Self {
@@ -51,6 +54,7 @@ impl<'a> Job<'a> {
                 seed: values.number("randseed", 0, u64::MAX)?,
             },
             notes,
+            unrated,
         })
     }
 
@@ -59,12 +63,38 @@ impl<'a> Job<'a> {
         file_names(self.values, clone).unwrap_or_default()
     }
 
-    /// What a clone asks for, where a device that is the drive has this many bytes; and what is to be said about it.
+    /// The requests of a clone, where a device that is the drive has this many bytes, and notes about them.
     pub fn requests(&self, clone: u64, drive: u64) -> Result<(Synthetic, Vec<String>), TraceError> {
         let mut one = self.one.clone();
         let notes = extent::set(self.values, &mut one, clone, drive)?;
         Ok((one, notes))
     }
+
+    /// The flows of a clone: its requests, or those of the kind with a rate and those of the kind without.
+    pub fn flows(&self, one: Synthetic) -> Vec<(String, Synthetic)> {
+        let name = &self.values.section.name;
+        let Some((unrated, queue)) = self.unrated else { return vec![(name.clone(), one)] };
+        let of_kind = |kind: usize, pacing: Pacing| {
+            let mut part = Synthetic { shares: [0.0; 3], pacing, ..one.clone() };
+            part.shares[kind] = 1.0;
+            let is_read = kind == 0;
+            if is_read {
+                (part.manner.read_back, part.manner.flushes_at_end) = (None, false);
+            }
+            (format!("{name}, {}", if is_read { "reads" } else { "writes" }), part)
+        };
+        // Of a mix there are reads and writes.
+        vec![of_kind(1 - unrated, one.pacing), of_kind(unrated, queue)]
+    }
+}
+
+/// Refuses places that are not drawn in zones.
+fn check_strides(values: Values<'_>, manner: Manner, place: &Place) -> Result<(), TraceError> {
+    if manner.strides.is_none() || matches!(place, Place::Sequential | Place::Once | Place::Uniform) {
+        return Ok(());
+    }
+    let setting = values.get("random_distribution").expect("it says where requests go");
+    Err(values.file.bad(setting, "random, which is all that is drawn in zones here"))
 }
 
 /// Names of the files of a clone. Those of jobs on the drive that name none are the drive.
@@ -138,7 +168,7 @@ fn check_sizes(values: Values<'_>, sizes: &[Sizes; 3], shares: [f64; 3]) -> Resu
     Err(values.file.bad(setting.expect("the default is small"), "reads and writes of at most 1g"))
 }
 
-/// What is wanted of a size, with a word on units that mean something else to fio.
+/// The valid sizes in words, with a hint about units that mean something else to fio.
 fn wanted_size(values: Values<'_>, option: &str, wanted: &str) -> String {
     let text = values.get(option).and_then(|setting| setting.value.as_deref()).unwrap_or_default().to_ascii_lowercase();
     if text.contains("ib") && values.get("kb_base").is_none() {
@@ -236,7 +266,7 @@ fn place(
     if distribution != "random" {
         return distributed(values, distribution);
     }
-    // What follows a place is not checked against the map of blocks that are done, in fio neither.
+    // Requests that follow a place are not checked against the map of blocks that are done, in fio neither.
     if values.flag("norandommap")? || is_in_bursts {
         return Ok(Place::Uniform);
     }

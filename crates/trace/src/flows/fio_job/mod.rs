@@ -1,7 +1,7 @@
 //! Job files of fio (fio `HOWTO`, "Job file format"): each job is a flow, or `numjobs` of them.
 //!
-//! What shapes requests is read; what is about the machine or about measuring is listed in a note; what would make requests
-//! that are not made here is refused. `docs/fio.md` has the table.
+//! Options that shape requests are read; those about the machine or about measuring are listed in a note; those that would make requests
+//! that are not made here are refused. `docs/fio.md` has the table.
 
 mod command;
 mod extent;
@@ -44,7 +44,7 @@ pub fn looks_like(prefix: &[u8]) -> bool {
     })
 }
 
-/// What a job file may ask of the world around it.
+/// The surroundings of a job file: drive, variables, files, recordings.
 pub struct Around<'a> {
     /// Bytes of the drive, which is what jobs without a size of their own are on.
     pub drive: u64,
@@ -68,7 +68,7 @@ impl Around<'_> {
 /// The workload of a job file; `name` stands for the file in errors.
 ///
 /// # Errors
-/// What is wrong with it, with line and option.
+/// The fault, with line and option.
 pub fn parse(name: &str, text: &str, around: &Around<'_>) -> Result<Flows, TraceError> {
     let file = File(name);
     let found = sections(file, text, around)?;
@@ -102,9 +102,9 @@ fn drive_share(file: File<'_>, jobs: &[Section], drive: u64, notes: &mut Vec<Str
     Ok(share)
 }
 
-/// Requests of a clone of a job, the files that they go to with the end of each, and what is to be said about it.
+/// The flows of a clone of a job by name, the files that they go to with the end of each, and what is to be said about it.
 struct Asked {
-    requests: super::Requests,
+    flows: Vec<(String, super::Requests)>,
     files: Vec<(String, u64)>,
     notes: Vec<String>,
 }
@@ -141,24 +141,25 @@ impl<'a> Building<'a> {
         self.last = self.last.max(stage);
         let job = Job::read(values)?;
         for clone in 0..job.clones {
-            if self.flows.flows.len() == FLOWS_LIMIT {
-                return Err(file.wrong(section.line, &section.name, format!("more than {FLOWS_LIMIT} jobs in all")));
-            }
             let asked = match iolog::read(values, clone, around)? {
                 Some(log) => log,
                 None => {
                     let (requests, notes) = job.requests(clone, share)?;
                     let end = requests.range.0 + requests.range.1;
                     let files = job.devices(clone).into_iter().map(|name| (name, end)).collect();
-                    Asked { requests: super::Requests::Synthetic(Box::new(requests)), files, notes }
+                    let drawn = |(name, requests)| (name, super::Requests::Synthetic(Box::new(requests)));
+                    Asked { flows: job.flows(requests).into_iter().map(drawn).collect(), files, notes }
                 }
             };
+            if self.flows.flows.len() + asked.flows.len() > FLOWS_LIMIT {
+                return Err(file.wrong(section.line, &section.name, format!("more than {FLOWS_LIMIT} jobs in all")));
+            }
             asked.notes.iter().chain(&job.notes).for_each(|note| note_once(&mut self.flows.notes, note));
             let devices = asked.files.into_iter().map(|(name, end)| self.device(name, end)).collect::<Option<Vec<u32>>>();
             let devices = devices
                 .ok_or_else(|| file.wrong(section.line, &section.name, format!("more than {DEVICES_LIMIT} files in all")))?;
-            let (name, delay) = (section.name.clone(), job.delay);
-            self.flows.flows.push(Flow { name, devices, stage, delay, requests: asked.requests });
+            let flow = |(name, requests)| Flow { name, devices: devices.clone(), stage, delay: job.delay, requests };
+            self.flows.flows.extend(asked.flows.into_iter().map(flow));
         }
         Ok(())
     }

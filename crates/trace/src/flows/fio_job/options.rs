@@ -1,6 +1,6 @@
 //! The options of fio, by name: what each is to a workload here.
 
-/// What an option is here.
+/// How an option is used here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     /// It shapes the workload.
@@ -84,6 +84,10 @@ const READ: &[&str] = &[
     "verify_backlog_batch",
     "verify_only",
     "wait_for",
+    "zonemode",
+    "zonerange",
+    "zonesize",
+    "zoneskip",
 ];
 
 /// Options with which fio would send other requests, and what to do.
@@ -95,7 +99,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("percentage_sequential", "give `percentage_random`, which is the rest up to 100"),
     ("profile", "a profile brings options of its own; write them into the job"),
     ("sprandom", "drives are preconditioned by the experiment: `precondition.*` of `flashkeep settings`"),
-    ("zonemode", "zones of fio are not drawn here; `random_distribution=zoned:..` gives parts of a range their shares"),
 ];
 
 /// Engines of fio that have no options of their own, so that the list below does not name them. fio loads any other from a file.

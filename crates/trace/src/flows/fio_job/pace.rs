@@ -1,6 +1,6 @@
 //! When the requests of a job come: rates, pauses, queue depths, and the engines that have one.
 
-use super::section::Values;
+use super::section::{Setting, Values};
 use crate::TraceError;
 use crate::flows::{KINDS, Pacing, Pauses, Rate};
 use vocab::Nanos;
@@ -37,12 +37,17 @@ pub(super) fn check_engine(values: Values<'_>) -> Result<(), TraceError> {
     Err(values.file.bad(setting, &format!("an engine that reads or writes data of a drive: this one {does}")))
 }
 
+/// When the requests of a job come.
+pub(super) struct Pace {
+    pub pacing: Pacing,
+    /// Pauses, of a job with a queue.
+    pub pauses: Option<Pauses>,
+    /// The queue of a kind without a rate, where the other kind has one.
+    pub unrated: Option<(usize, Pacing)>,
+}
+
 /// When requests come, and pauses between them.
-pub(super) fn pacing(
-    values: Values<'_>,
-    shares: [f64; 3],
-    notes: &mut Vec<String>,
-) -> Result<(Pacing, Option<Pauses>), TraceError> {
+pub(super) fn pacing(values: Values<'_>, shares: [f64; 3], notes: &mut Vec<String>) -> Result<Pace, TraceError> {
     const IOPS: &str = "requests a second, up to 1000000000, or one each for reads, writes and trims";
     let poisson = match values.text("rate_process", "linear or poisson")? {
         None | Some("linear") => false,
@@ -68,23 +73,42 @@ pub(super) fn pacing(
                 poisson,
             }),
         });
-        if (0..KINDS.len()).any(|kind| shares[kind] > 0.0 && rates[kind].is_none()) {
-            return Err(values.file.bad(given, "a rate for each kind that the job asks for: there is one clock for all"));
-        }
+        let unrated = (0..KINDS.len()).find(|kind| shares[*kind] > 0.0 && rates[*kind].is_none());
+        let unrated = unrated.map(|kind| Ok((kind, beside_a_rate(values, given, notes)?))).transpose()?;
         if pause.is_some() {
             notes.push("thinktime: has no effect beside a rate, which holds its mean".into());
         }
-        return Ok((Pacing::Each(rates), None));
+        return Ok(Pace { pacing: Pacing::Each(rates), pauses: None, unrated });
     }
     let every = values.number("thinktime_blocks", 1, 1 << 40)?.unwrap_or(1);
     let pauses = pause.map(|pause| Pauses { pause: Nanos(pause), every });
+    Ok(Pace { pacing: queue(values, notes)?, pauses, unrated: None })
+}
+
+/// The queue of a kind without a rate, in a job whose other kind has one.
+fn beside_a_rate(values: Values<'_>, given: &Setting, notes: &mut Vec<String>) -> Result<Pacing, TraceError> {
+    if values.time("runtime", 1_000_000_000)?.is_none_or(|time| time == 0) {
+        const WANTED: &str = "a rate for each kind that the job asks for, or a `runtime`: how many requests come of the kind without a rate \
+                              depends on the drive";
+        return Err(values.file.bad(given, WANTED));
+    }
+    notes.push(
+        "rate: one kind has its rate and the other a queue of `iodepth`, each as if it were a job of its own; `size` holds for each of them, and \
+         the share in `rwmixread` does not count"
+            .into(),
+    );
+    queue(values, notes)
+}
+
+/// The queue of a job.
+fn queue(values: Values<'_>, notes: &mut Vec<String>) -> Result<Pacing, TraceError> {
     let engine = values.text("ioengine", "the name of an engine")?.unwrap_or(DEFAULT_ENGINE);
     let depth = values.number("iodepth", 1, 65_536)?.unwrap_or(1);
     if SYNCHRONOUS.contains(&engine) && depth > 1 {
         notes.push(format!("iodepth: 1, because the engine `{engine}` waits for each request, as in fio"));
-        return Ok((Pacing::Queue(1), pauses));
+        return Ok(Pacing::Queue(1));
     }
-    Ok((Pacing::Queue(depth as u32), pauses))
+    Ok(Pacing::Queue(depth as u32))
 }
 
 pub(super) fn delay(values: Values<'_>) -> Result<Nanos, TraceError> {

@@ -39,7 +39,7 @@ pub(super) struct Section {
     pub settings: Settings,
 }
 
-/// What a file says: its jobs, the options that have no counterpart, and the variables that it uses.
+/// A parsed file: its jobs, the options that have no counterpart, and the variables that it uses.
 pub(super) struct Sections {
     pub jobs: Vec<Section>,
     pub without: Vec<&'static str>,
@@ -58,7 +58,7 @@ impl File<'_> {
         TraceError::Option { file: self.0.to_owned(), line, option, message: message.into(), meant: None }
     }
 
-    /// What is wrong with a value.
+    /// The fault of a value.
     pub fn bad(self, setting: &Setting, wanted: &str) -> TraceError {
         let found = setting.value.as_deref().map_or("nothing".into(), |value| format!("`{}`", shown(value.as_bytes())));
         File(&setting.file).wrong(setting.line, &setting.typed, format!("found {found}, wanted {wanted}"))
