@@ -60,27 +60,21 @@ pub struct Windows {
 
 /// What words look like, and what they do.
 pub const CONTROLS: &[(&str, &str)] = &[
-    (
-        "kill die|block|page|channel N",
-        "the part is lost permanently; a page until its block is erased; a channel with all its dies",
-    ),
-    ("replace die N", "a spare die, new and erased, takes the place of dead die N, and what that held is rebuilt on it"),
-    ("wear-out N", "block N takes nothing any more; what it holds stays until an erase of it is tried"),
-    ("cut-power", "what is volatile is gone; requests under way fail; the drive mounts and recovers"),
-    ("age TIME", "the drive lies switched off for so long: 90d"),
-    ("idle TIME", "no one asks anything for so long: GC, refresh and scrub go on"),
-    ("wear +CYCLES", "every block has this many P/E cycles more: +1000"),
-    ("temperature CELSIUS", "the drive has this temperature from now on: 55C"),
-    ("silent CHANCE", "page reads return another page and report success with this probability: 1e-4"),
-    ("slow die N x FACTOR", "reads, programs and erases of the die take so many times as long; x 1 undoes it"),
-    ("pause TIME", "the firmware does nothing for so long: 300ms; at most 60s"),
-    ("hang on|off", "requests that come from now on are not answered, until `off`"),
-    ("lie flushes|writes on|off", "flushes, or writes, are answered and dropped from now on, until `off`"),
-    (
-        "errors --up TIME --down TIME|off",
-        "all requests fail in windows of virtual time: 10s up, then 2s down, and again, until `off`",
-    ),
-    ("corrupt OFFSET", "the byte at this offset reads with all its bits changed, until it is written"),
+    ("kill die|block|page|channel N", "the part is lost permanently; a page until its block is erased; a channel is all its dies"),
+    ("wear-out N", "block N accepts no program and no erase any more; its data stay readable"),
+    ("replace die N", "a new, erased spare die takes the place of dead die N and is rebuilt; raid5, ppc and da-raid5 only"),
+    ("cut-power", "volatile memory is lost, outstanding requests fail, the drive mounts and recovers"),
+    ("age TIME", "the drive is switched off for this time, such as 90d"),
+    ("idle TIME", "no requests for this time: GC, refresh and scrub continue"),
+    ("wear +CYCLES", "every block gets this many more P/E cycles, such as +1000"),
+    ("temperature CELSIUS", "the temperature from now on, such as 55C"),
+    ("silent CHANCE", "page reads return another page and report success with this probability, such as 1e-4; 0 ends it"),
+    ("slow die N x FACTOR", "reads, programs and erases of the die take longer by this factor; x 1 undoes it"),
+    ("pause TIME", "the firmware stalls for this time, such as 300ms; at most 60s"),
+    ("hang on|off", "new requests wait until `off`"),
+    ("lie flushes|writes on|off", "flushes, or writes, complete without effect until `off`"),
+    ("errors --up TIME --down TIME|off", "requests succeed for the first time, all fail for the second, and so on, until `off`"),
+    ("corrupt OFFSET", "the byte at this offset reads with all its bits changed, without an error, until it is written"),
 ];
 
 /// The longest pause.
