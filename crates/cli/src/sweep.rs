@@ -1,6 +1,6 @@
 //! `flashkeep sweep`.
 
-use crate::{CHECK_FAILED, interrupt, print, progress, say, threads, warn_of_canaries};
+use crate::{CHECK_FAILED, interrupt, note, print, progress, say, threads, warn_of_canaries};
 use lab::Problem;
 use lab::parts::{Directory, SWEEP};
 use lab::sweep::{Beside, Grid, Summary, Sweeper, grid_text, sweep};
@@ -30,6 +30,7 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
     if let Some(seeds) = wanted.seeds {
         grid = grid.with_seeds(&format!("--seeds {seeds}"), seeds)?;
     }
+    grid.hints().iter().for_each(|hint| note(hint));
     warn_of_canaries(words(&grid_text(&wanted.grid)?));
     let out = wanted.out.clone().unwrap_or_else(|| Path::new("report").join(wanted.grid.file_stem().unwrap_or_default()));
     let directory = Directory::open(&out, &SWEEP)?;
