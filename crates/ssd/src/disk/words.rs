@@ -60,7 +60,10 @@ pub struct Windows {
 
 /// What words look like, and what they do.
 pub const CONTROLS: &[(&str, &str)] = &[
-    ("kill die|block|page|channel N", "the part is lost permanently; a page until its block is erased; a channel is all its dies"),
+    (
+        "kill die|block|page|channel N",
+        "the part is lost permanently; a page until its block is erased; a channel is all its dies",
+    ),
     ("wear-out N", "block N accepts no program and no erase any more; its data stay readable"),
     ("replace die N", "a new, erased spare die takes the place of dead die N and is rebuilt; raid5, ppc and da-raid5 only"),
     ("cut-power", "volatile memory is lost, outstanding requests fail, the drive mounts and recovers"),
