@@ -136,8 +136,10 @@ pub enum Command {
     /// Serve a simulated drive as a block device over NBD
     Serve(ServeOptions),
     /// Test crash consistency: replay recorded I/O, cut power at many points, run your check on each image
-    #[command(after_help = "Exit codes: 0 no image failed, 1 an image failed, 2 nothing was judged, 3 no image failed, and that is no \
-                            proof, because the named drive hides missing flushes")]
+    #[command(
+        after_help = "Exit codes: 0 no image failed, 1 an image failed, 2 nothing was judged, 3 no image failed, and that is no \
+                            proof, because the named drive hides missing flushes"
+    )]
     Crash(CrashOptions),
     /// Query a served drive or inject faults into it; `ctl help` lists the commands
     Ctl {
