@@ -204,7 +204,7 @@ fn drive(options: &CrashOptions) -> Result<DriveKind, Problem> {
         let lab::Size::User(bytes) = text.parse().map_err(|error: String| Problem::new("--size", error))? else {
             return Err(Problem::new("--size", format!("found `{text}`, the strict drive has a size such as 64MiB")));
         };
-        if !bytes.0.is_multiple_of(512) {
+        if !bytes.0.is_multiple_of(serve::SECTOR_BYTES) {
             return Err(Problem::new("--size", format!("found `{text}`, wanted whole sectors of 512 bytes")));
         }
         Ok(bytes.0)

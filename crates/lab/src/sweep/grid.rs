@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use trace::{FNV_START, fnv_on};
+use vocab::{FNV_START, fnv_on};
 
 /// Runs a grid may have.
 const RUNS_MAX: usize = 100_000;
