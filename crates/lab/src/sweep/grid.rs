@@ -73,8 +73,10 @@ pub struct Grid {
     /// The same without the axes: what every run starts from.
     base: Document,
     axes: Vec<Axis>,
-    /// Settings under former names: the present ones.
+    /// Settings under former names, of the experiment and then of the axes: the present ones.
     hints: Vec<String>,
+    /// How many of these are of the experiment.
+    hints_of_base: usize,
     /// Relative paths count from here.
     directory: PathBuf,
     runs: usize,
@@ -151,7 +153,8 @@ impl Grid {
         base.remove("sweep");
         let hints = renamed::bring_up(&mut base)?;
         let (directory, beside, policies) = (directory.to_owned(), None, Policies::default());
-        let mut grid = Self { document, base, axes, hints, directory, runs, beside, policies };
+        let hints_of_base = hints.len();
+        let mut grid = Self { document, base, axes, hints, hints_of_base, directory, runs, beside, policies };
         grid.hints.extend(grid.hints_of_axes()?);
         Ok(grid)
     }
@@ -254,12 +257,13 @@ impl Grid {
     fn run_knowing(&self, index: usize, traces: &mut Traces) -> Result<GridRun, Problem> {
         assert!(index < self.runs, "the grid has {} runs, there is no run {index}", self.runs);
         let mut merged = self.base.clone();
+        let mut hints = self.hints[..self.hints_of_base].to_vec();
         let (mut axes, mut left, mut below) = (Vec::new(), index, self.runs);
         for (number, axis) in self.axes.iter().enumerate() {
             below /= axis.values.len();
             let point = left / below;
             left %= below;
-            self.lay(&mut merged, number, point)?;
+            hints.extend(self.lay(&mut merged, number, point)?);
             let value = &axis.values[point];
             let shown = if value.is_array() || value.is_object() { value.to_string().into() } else { value.clone() };
             axes.push((axis.name.clone(), shown));
@@ -267,7 +271,7 @@ impl Grid {
         experiment::resolve_paths(&mut merged, &self.directory);
         let own = self.policies.of(&merged);
         let mut experiment = Experiment::from_document_with(merged, &Overrides::default(), own)?;
-        experiment.hints.splice(0..0, self.hints.iter().cloned());
+        experiment.hints.splice(0..0, hints);
         if experiment.seeds > 1 && self.axes.iter().any(|axis| axis.key.as_deref() == Some("seed")) {
             let message = format!("found {}, and an axis of seeds: each repeats the runs", experiment.seeds);
             return Err(self.base.locate(Problem::new("seeds", message)));
