@@ -120,6 +120,11 @@ class Disk:
         """Loses a ``die``, ``block``, ``page`` or ``channel`` permanently; a ``worn-out`` block takes nothing any more."""
         self._disk.kill(what, number)
 
+    def replace(self, die: int) -> None:
+        """A new, erased spare die takes the place of a dead die, and its contents are rebuilt on it as time passes
+        (:meth:`idle`, requests). ``raid5``, ``ppc`` and ``da-raid5`` only: other schemes raise :class:`DiskFailed`."""
+        self._disk.replace(die)
+
     def cut_power(self) -> list[Answer]:
         """The power goes and comes back, and the drive mounts. What was submitted and not answered has failed."""
         return [Answer(*told) for told in self._disk.cut_power()]

@@ -87,6 +87,25 @@ def test_snapshots_and_errors():
         fk.Disk(fk.Experiment(schemes=["none", "raid5"]))
 
 
+def test_dies_that_are_replaced_may_die_one_after_the_other():
+    disk, data = drive("raid5"), random.Random(3).randbytes(8 << 20)
+    disk.write(0, data)
+    disk.flush()
+    for die in (1, 5, 1):
+        with pytest.raises(fk.DiskFailed, match=f"die {die} is not dead"):
+            disk.replace(die)
+        disk.kill("die", die)
+        disk.replace(die)
+        disk.idle("60s")
+        assert all(one["alive"] for one in disk.status["dies"])
+    assert disk.read(0, disk.size) == data + bytes(disk.size - len(data))
+    assert disk.status["media_errors"] == 0
+    rows = drive("ds-raid")
+    rows.kill("die", 1)
+    with pytest.raises(fk.DiskFailed, match="scheme ds-raid: .*spare die"):
+        rows.replace(1)
+
+
 def test_a_slow_die_and_a_stall_cost_time_and_a_channel_takes_its_dies():
     disk = drive("none", **{"drive.preset": "mlc-2014", "buffer.kind": "off"})
     for page in range(64):

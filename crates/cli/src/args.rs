@@ -136,13 +136,18 @@ pub enum Command {
     /// Serve a simulated drive as a block device over NBD
     Serve(ServeOptions),
     /// Test crash consistency: replay recorded I/O, cut power at many points, run your check on each image
+    #[command(
+        after_help = "Exit codes: 0 no image failed, 1 an image failed, 2 nothing was judged, 3 no image failed, and that is no \
+                            proof, because the named drive hides missing flushes"
+    )]
     Crash(CrashOptions),
-    /// Query a served drive or inject faults into it; `ctl DIR help` lists the commands
+    /// Query a served drive or inject faults into it; `ctl help` lists the commands
     Ctl {
         /// The drive's directory, or its control socket
+        #[arg(value_name = "DRIVE")]
         socket: PathBuf,
-        /// The command
-        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        /// The command, such as `status` or `kill die 3`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
     /// List schemes, drives, traces, formats, ECC policies and error models

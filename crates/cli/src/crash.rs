@@ -3,7 +3,7 @@
 use crate::args::{self, NewDrive};
 use crate::progress::Count;
 use crate::serve::problem;
-use crate::{CHECK_FAILED, interrupt, print, say, threads};
+use crate::{CHECK_FAILED, NO_CONCLUSION, interrupt, print, say, threads};
 use clap::Args;
 use lab::{Experiment, Problem, quoted};
 use serve::{
@@ -133,7 +133,11 @@ pub fn run(options: &CrashOptions) -> Result<ExitCode, Problem> {
     bar.clear();
     let tried = tried?;
     report((options, &path), &drive, &tried, recording.steps.len());
-    Ok(if tried.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })
+    Ok(match drive.hides_missing_flushes() {
+        _ if !tried.failures.is_empty() => ExitCode::from(CHECK_FAILED),
+        Some(_) => ExitCode::from(NO_CONCLUSION),
+        None => ExitCode::SUCCESS,
+    })
 }
 
 /// Where `--run` records, unless it is told.
@@ -200,7 +204,7 @@ fn drive(options: &CrashOptions) -> Result<DriveKind, Problem> {
         let lab::Size::User(bytes) = text.parse().map_err(|error: String| Problem::new("--size", error))? else {
             return Err(Problem::new("--size", format!("found `{text}`, the strict drive has a size such as 64MiB")));
         };
-        if !bytes.0.is_multiple_of(512) {
+        if !bytes.0.is_multiple_of(serve::SECTOR_BYTES) {
             return Err(Problem::new("--size", format!("found `{text}`, wanted whole sectors of 512 bytes")));
         }
         Ok(bytes.0)
@@ -241,7 +245,8 @@ fn report((options, path): (&CrashOptions, &Path), drive: &DriveKind, tried: &Tr
     }
     if let Some(why) = drive.hides_missing_flushes().filter(|_| failed == 0) {
         print(&format!(
-            "no proof: on this drive a missing flush cannot show, as {why}; without a named drive the strictest one is tried\n"
+            "no proof (exit code {NO_CONCLUSION}): on this drive a missing flush cannot show, as {why}; without a named drive the strictest \
+             one is tried\n"
         ));
     }
 }

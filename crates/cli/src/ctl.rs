@@ -24,6 +24,14 @@ pub fn run(socket: &Path, command: &[String]) -> Result<ExitCode, Problem> {
     let drive = DriveDirectory::at(socket);
     let path = if socket.is_dir() { drive.control_socket() } else { socket.to_owned() };
     let words: Vec<&str> = command.iter().flat_map(|word| word.split_whitespace()).collect();
+    // The list is the same for every drive, so that no drive has to be served.
+    if words == ["help"] || words.is_empty() && socket == Path::new("help") {
+        print(&help());
+        return Ok(ExitCode::SUCCESS);
+    }
+    if words.is_empty() {
+        return Err(Problem::new("", format!("no command for {}; `flashkeep ctl help` lists the commands", socket.display())));
+    }
     let shown = shown(&words)?;
     let asked = if words.first() == Some(&"status") { "status".to_owned() } else { words.join(" ") };
     let answer = serve::ask(&path, &asked).map_err(problem)?;
@@ -51,6 +59,22 @@ fn shown<'a>(words: &[&'a str]) -> Result<Shown<'a>, Problem> {
         ["status", ..] => Err(Problem::new("", format!("found `{}`, valid is `status [FIELD|--json|--text]`", words.join(" ")))),
         _ => Ok(Shown::Json),
     }
+}
+
+/// All commands, for people.
+fn help() -> String {
+    format!(
+        "Usage: flashkeep ctl DRIVE COMMAND, where DRIVE is the drive's directory or its control socket\n\nCommands:\n{}\nThe answer is JSON; \
+         that of `status` is a summary on a terminal. Exit codes: 0 done, 1 the drive refused, 2 bad input or no drive is served there. \
+         docs/serve.md has the fields and more on each command.\n",
+        commands()
+    )
+}
+
+/// The commands, one a line.
+pub fn commands() -> String {
+    let widest = serve::commands().map(|(form, _)| form.len()).max().unwrap_or_default();
+    serve::commands().map(|(form, about)| format!("  {form:<widest$}  {about}\n")).collect()
 }
 
 /// A value of a status: `read_only`, or `dies.3.alive`. A text is printed as it is, anything else as JSON.

@@ -204,6 +204,7 @@ pub fn command() -> clap::Command {
             let known: Vec<&str> = lab::CONVERSIONS.iter().map(|(name, _)| *name).collect();
             with_formats(c).mut_arg("to", |a| a.help(format!("Format to write: {}", known.join(", "))))
         })
+        .mut_subcommand("ctl", |c| c.after_help(format!("Commands:\n{}", crate::ctl::commands())))
         .mut_subcommand("list", |c| c.mut_arg("what", |a| a.help(format!("One of: {}", lists.join(", ")))))
 }
 

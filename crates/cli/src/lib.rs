@@ -1,4 +1,5 @@
-//! Flashkeep on the command line. Exit codes: 0 done, 1 a check failed, 2 bad input, 3 with `--strict` a scheme is not comparable.
+//! Flashkeep on the command line. Exit codes: 0 done, 1 a check failed, 2 bad input, 3 no conclusion (with `--strict` a scheme is not
+//! comparable; `crash` on a drive that hides missing flushes), 130 stopped by Ctrl-C.
 //!
 //! The program is [`command_line`] and nothing else; so is the command that the Python package installs.
 
@@ -34,8 +35,12 @@ use std::time::Instant;
 const CHECK_FAILED: u8 = 1;
 /// The input cannot be used.
 const BAD_INPUT: u8 = 2;
-/// With `--strict`: a scheme of the comparison is not comparable with the others.
-const NOT_COMPARABLE: u8 = 3;
+/// Nothing failed, and yet the question has no answer: with `--strict` a scheme is not comparable with the others, or `crash` ran on a
+/// drive where a missing flush cannot show.
+const NO_CONCLUSION: u8 = 3;
+
+/// All exit codes of [`command_line`].
+pub const EXIT_CODES: [u8; 5] = [0, CHECK_FAILED, BAD_INPUT, NO_CONCLUSION, interrupt::INTERRUPTED];
 
 /// The words behind the name of the program.
 static TYPED: OnceLock<Vec<String>> = OnceLock::new();
@@ -217,7 +222,7 @@ fn threads(given: Option<NonZeroUsize>) -> usize {
 fn verdict(comparison: &Comparison, options: &Options) -> ExitCode {
     if comparison.passed() {
         let is_apart = options.pick.strict && !comparison.verdict.is_comparable();
-        return if is_apart { ExitCode::from(NOT_COMPARABLE) } else { ExitCode::SUCCESS };
+        return if is_apart { ExitCode::from(NO_CONCLUSION) } else { ExitCode::SUCCESS };
     }
     let again = options.report.join("experiment.toml");
     say(&format!("check failed: wrong data was returned; repeat with: flashkeep run {}", again.display()));

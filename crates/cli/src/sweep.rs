@@ -30,8 +30,7 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
     if let Some(seeds) = wanted.seeds {
         grid = grid.with_seeds(&format!("--seeds {seeds}"), seeds)?;
     }
-    // Former names of settings are those of the file, which all runs share.
-    grid.run(0)?.experiment.hints.iter().for_each(|hint| note(hint));
+    grid.hints().iter().for_each(|hint| note(hint));
     warn_of_canaries(words(&grid_text(&wanted.grid)?));
     let out = wanted.out.clone().unwrap_or_else(|| Path::new("report").join(wanted.grid.file_stem().unwrap_or_default()));
     let directory = Directory::open(&out, &SWEEP)?;

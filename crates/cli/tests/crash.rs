@@ -54,8 +54,8 @@ fn an_unsafe_program_fails_unless_a_drive_that_hides_it_is_named() {
     for drive in ["--scheme none", "--set buffer.kind=volatile", "--drive tlc", "--set buffer.kind=off"] {
         let found = crash(&here, &format!("unsafe.log {CHECK} --size 8MiB {drive}"));
         let said = text(&found.stdout);
-        assert_eq!(found.status.code(), Some(0), "{drive}: {said}");
-        assert!(said.contains("\nno proof: on this drive a missing flush cannot show, as it"), "{drive}: {said}");
+        assert_eq!(found.status.code(), Some(3), "{drive}: {said}");
+        assert!(said.contains("\nno proof (exit code 3): on this drive a missing flush cannot show, as it"), "{drive}: {said}");
     }
     let shows = "--scheme none --drive mlc-2014 --set buffer.kind=volatile";
     let found = crash(&here, &format!("unsafe.log {CHECK} --size 8MiB {shows}"));

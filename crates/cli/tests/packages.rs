@@ -11,7 +11,11 @@ const INTERNAL: [&str; 3] = ["flashkeep-py", "flashkeep-ssd-tests", "flashkeep-t
 
 /// Our crates as `cargo metadata` has them.
 fn crates() -> Vec<Value> {
-    let output = Command::new(env!("CARGO")).args(["metadata", "--format-version", "1", "--no-deps"]).current_dir(ROOT).output();
+    metadata(&["--no-deps"])
+}
+
+fn metadata(options: &[&str]) -> Vec<Value> {
+    let output = Command::new(env!("CARGO")).args(["metadata", "--format-version", "1"]).args(options).current_dir(ROOT).output();
     let output = output.expect("cargo runs");
     assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
     let mut metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
@@ -58,6 +62,29 @@ fn every_published_crate_says_what_it_is_and_has_its_licences() {
     descriptions.sort_unstable();
     descriptions.dedup();
     assert_eq!(descriptions.len(), count, "each has a description of its own");
+}
+
+/// Whether these licences allow what an expression of SPDX asks for. Alternatives without brackets beside an `AND` are held too strictly; no
+/// crate has them.
+fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
+    let plain = expression.replace(['(', ')'], "").replace('/', " OR ");
+    let has_one = |part: &str| part.split(" OR ").any(|one| allowed.contains(&one.trim()));
+    plain.split(" AND ").all(has_one)
+}
+
+/// What `cargo deny` looks at where it is installed. Catches a dependency whose licence cannot be passed on.
+#[test]
+fn every_dependency_has_a_licence_of_the_list() {
+    let list = std::fs::read_to_string(Path::new(ROOT).join("deny.toml")).expect("it is there");
+    let from = list.find("allow = [").expect("a list of licences");
+    let allowed: Vec<&str> = list[from..].split(']').next().expect("its end").split('"').skip(1).step_by(2).collect();
+    assert!(allowed.contains(&"MIT") && !is_allowed("GPL-3.0", &allowed) && !is_allowed("MIT AND GPL-3.0", &allowed));
+    let all = metadata(&["--locked", "--offline"]);
+    assert!(all.len() > 100, "{} crates", all.len());
+    for package in &all {
+        let licence = text(package, "license");
+        assert!(is_allowed(licence, &allowed), "{}: {licence} is not in deny.toml", text(package, "name"));
+    }
 }
 
 #[test]

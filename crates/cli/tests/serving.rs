@@ -241,6 +241,22 @@ fn snapshots_are_listed_kept_and_deleted() {
     assert!(stderr(&refused).contains("no snapshot `one`; known: [\"two\"]"), "{}", stderr(&refused));
 }
 
+/// Catches help that needs a drive, or lacks a command that the socket knows.
+#[test]
+fn the_commands_of_a_drive_are_listed_without_one() {
+    let here = directory("help");
+    let help = printed(&here, &["ctl", "help"]);
+    assert_eq!(printed(&here, &["ctl", "d", "help"]), help);
+    let long = printed(&here, &["ctl", "--help"]);
+    for (form, about) in serve::commands() {
+        let listed = |text: &str| text.lines().any(|line| line.trim().starts_with(form) && line.ends_with(about));
+        assert!(listed(&help) && listed(&long), "{form}: {help}{long}");
+    }
+    let refused = flashkeep(&here, &["ctl", "d"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("no command for d; `flashkeep ctl help` lists the commands"), "{}", stderr(&refused));
+}
+
 /// JSON in a pipe, a summary for people, and single values for scripts.
 #[test]
 fn a_status_is_for_people_and_for_scripts() {

@@ -17,6 +17,7 @@ use libloading::{Library, Symbol};
 use std::ffi::{c_int, c_uint, c_void};
 use std::hint::black_box;
 use std::time::Instant;
+use vocab::splitmix64;
 
 /// m, t and bytes of data.
 const CODES: [(u32, usize, usize); 5] = [(13, 8, 512), (14, 24, 1024), (14, 40, 1024), (16, 16, 4096), (16, 50, 4096)];
@@ -121,24 +122,15 @@ impl Word {
     }
 }
 
-/// SplitMix64.
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
-}
-
 fn words(code: &Bch, errors: usize) -> Vec<Word> {
     let mut state = errors as u64;
     let word = |_| {
-        let data: Vec<u8> = (0..code.data_bytes()).map(|_| random(&mut state) as u8).collect();
+        let data: Vec<u8> = (0..code.data_bytes()).map(|_| splitmix64(&mut state) as u8).collect();
         let mut parity = vec![0; code.parity_bytes()];
         code.encode(&data, &mut parity);
         let mut places = Vec::new();
         while places.len() < errors {
-            let place = random(&mut state) as usize % (code.data_bits() + code.parity_bits());
+            let place = splitmix64(&mut state) as usize % (code.data_bits() + code.parity_bits());
             if !places.contains(&place) {
                 places.push(place);
             }

@@ -36,16 +36,9 @@ pub struct Rebuild {
 }
 
 /// Fewer than k symbols are at hand: what is lost stays lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("fewer symbols are at hand than the code has data symbols")]
 pub struct Undecodable;
-
-impl std::fmt::Display for Undecodable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("fewer symbols are at hand than the code has data symbols")
-    }
-}
-
-impl std::error::Error for Undecodable {}
 
 impl ErasureCode {
     /// `data` + `parity` symbols: plain XOR for one parity, Cauchy for more.

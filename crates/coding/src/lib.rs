@@ -24,6 +24,7 @@
 //! ```
 
 pub mod bch;
+mod dispatch;
 pub mod erasure;
 pub mod gf2;
 pub mod gf256;

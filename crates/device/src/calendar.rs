@@ -96,7 +96,7 @@ impl Calendar {
 
     /// Whether any other resource has an event pending.
     #[must_use]
-    pub fn has_any_but(&self, but: [usize; 2]) -> bool {
+    pub fn has_any_but<const N: usize>(&self, but: [usize; N]) -> bool {
         (0..self.leaves).any(|resource| !but.contains(&resource) && self.is_pending(resource))
     }
 

@@ -41,7 +41,7 @@ pub(crate) fn is_column(name: &str) -> bool {
 /// FNV-1a of the effective experiment, the trace by name rather than by path.
 #[must_use]
 pub fn config_hash(experiment: &Experiment) -> u64 {
-    trace::fnv(portable(experiment).as_bytes())
+    vocab::fnv(portable(experiment).as_bytes())
 }
 
 /// The effective experiment as text, the trace by name rather than by path.

@@ -2,11 +2,8 @@
 
 use crate::abi::{Errno, add_extent, fails, say};
 use crate::settings::server;
-use serve::{DiskRequest, Failed, Fua};
+use serve::{DiskRequest, Failed, Fua, SECTOR_BYTES as SECTOR};
 use std::ffi::{c_int, c_void};
-
-/// Bytes of a sector.
-const SECTOR: u64 = 512;
 
 /// Bytes of zeros that are written at once.
 const ZEROS_AT_ONCE: u32 = 1 << 20;

@@ -5,14 +5,11 @@ use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// The codes that the command line ends with; it exits by itself where a signal ends it.
-const CODES: [u8; 3] = [0, 1, 2];
-
 /// Does what a command line says; gives the exit code of the program.
 #[pyfunction]
 pub fn command(py: Python<'_>, words: Vec<OsString>) -> u8 {
     let code = py.detach(|| cli::command_line(words));
-    CODES.into_iter().find(|known| ExitCode::from(*known) == code).expect("a documented exit code")
+    cli::EXIT_CODES.into_iter().find(|known| ExitCode::from(*known) == code).expect("a documented exit code")
 }
 
 /// A setting: key, meaning, kind, what is valid, default.

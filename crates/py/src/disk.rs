@@ -169,6 +169,10 @@ impl Disk {
         self.with(py, |disk| disk.fail(part))
     }
 
+    fn replace(&self, py: Python<'_>, die: u16) -> PyResult<()> {
+        self.with(py, |disk| disk.replace_die(DieId(die)))
+    }
+
     fn cut_power(&self, py: Python<'_>) -> PyResult<Vec<Told>> {
         let (_, answers) = self.with(py, Engine::cut_power)?;
         Ok(Self::told(py, answers))

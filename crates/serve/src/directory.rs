@@ -3,47 +3,25 @@
 use crate::core::nanos;
 use lab::served::{Disk, DiskError, Planned};
 use lab::{Experiment, Overrides, Problem, Setup};
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use vocab::Nanos;
 
 /// Why a drive cannot be served.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Settings.
-    Settings(Problem),
+    #[error(transparent)]
+    Settings(#[from] Problem),
     /// The drive.
-    Disk(DiskError),
+    #[error(transparent)]
+    Disk(#[from] DiskError),
     /// A file or socket.
+    #[error("{path}: cannot {doing}: {error}", path = .0.display(), doing = .1, error = .2)]
     File(PathBuf, &'static str, std::io::Error),
     /// Something else, in words.
+    #[error("{0}")]
     Other(String),
-}
-
-impl fmt::Display for ServeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Settings(problem) => problem.fmt(f),
-            Self::Disk(error) => error.fmt(f),
-            Self::File(path, doing, error) => write!(f, "{}: cannot {doing}: {error}", path.display()),
-            Self::Other(what) => f.write_str(what),
-        }
-    }
-}
-
-impl std::error::Error for ServeError {}
-
-impl From<Problem> for ServeError {
-    fn from(problem: Problem) -> Self {
-        Self::Settings(problem)
-    }
-}
-
-impl From<DiskError> for ServeError {
-    fn from(error: DiskError) -> Self {
-        Self::Disk(error)
-    }
 }
 
 /// Where a drive is kept.

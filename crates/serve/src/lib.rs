@@ -38,7 +38,7 @@ pub use plugin::PLUGIN;
 pub use program::{FileSystem, MADE, Program};
 pub use recording::{Held, Recording, Step};
 pub use server::{Clients, Server};
-pub use vocab::{Fua, Nanos, SharedBytes};
+pub use vocab::{Fua, Nanos, SECTOR_BYTES, SharedBytes};
 
 /// The experiment of a file.
 ///

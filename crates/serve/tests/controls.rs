@@ -61,7 +61,7 @@ fn every_command_does_what_it_says() {
         ("pause 1h", "valid is up to"),
         ("restore never", "no snapshot `never`"),
         ("explode", "unknown command `explode`; known: kill die|block|page|channel N"),
-        ("snapshot", "valid is `snapshot NAME`"),
+        ("snapshot", "valid is `snapshot NAME [--force]`"),
     ] {
         let answer = served.ask(command);
         assert!(answer["error"].as_str().is_some_and(|error| error.contains(what)), "{command}: {answer}");

@@ -331,8 +331,9 @@ pub struct Faults {
     pub dead_die_every: u16,
     /// ..before this request of the workload (0: from the start).
     pub dead_die_at_request: u64,
-    /// So long after its death a spare die takes the place of a dead one, erased and without cycles, and what that held is rebuilt on it;
-    /// absent: none does. Schemes of static stripes alone (`raid5`, `da-raid5`, `ppc`): others write around a dead die.
+    /// This long after its death a spare die takes the place of a dead one, erased and without cycles, and what that held is rebuilt on it,
+    /// also after the last request; absent: none does. Schemes of static stripes alone (`raid5`, `da-raid5`, `ppc`): others write around a
+    /// dead die.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-valid" = "beside `faults.dead_die`, and under `raid5`, `ppc` and `da-raid5` alone: other schemes are refused, because they write around a dead die or have lost what it held"))]
     pub replace_after: Option<Nanos>,

@@ -13,8 +13,7 @@ use lab::{Columns, Values};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::ops::Range;
-use trace::{fnv, fnv_on};
-use vocab::Nanos;
+use vocab::{Nanos, fnv, fnv_on};
 
 /// Scenarios of a piece, where nothing else is said: some seconds of one core.
 pub const PIECE: u64 = 20_000;

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use trace::{FNV_START, fnv_on};
+use vocab::{FNV_START, fnv_on};
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/torture.csv");
 const HEADER: &str = "campaign,seed,first scenario,violations,outcomes";

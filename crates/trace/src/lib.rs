@@ -41,7 +41,7 @@ mod tape_file;
 pub use address_map::{AddressMap, Commands, MappedRecords};
 pub use bundled::{BUNDLED, Bundled};
 pub use decompress::WINDOW_LIMIT;
-pub use digest::{FNV_START, digest, fnv, fnv_on};
+pub use digest::digest;
 pub use error::TraceError;
 pub use footprint::{Footprint, RUNS_LIMIT, Run, TraceCounts};
 pub use format::columns::Columns;

@@ -8,6 +8,7 @@
 
 use rustc_hash::FxHashMap;
 use std::collections::BinaryHeap;
+use vocab::splitmix64;
 
 /// Most slots in the sample; some 4 MiB of memory.
 pub const SAMPLED_SLOTS: usize = 1 << 15;
@@ -84,12 +85,9 @@ impl Order {
     }
 }
 
-/// The finishing steps of splitmix64 (Steele, Lea, Flood 2014), upper half.
+/// The upper half of a number of SplitMix64.
 fn hash(device: u32, slot: u64) -> u64 {
-    let mut z = slot.wrapping_add(u64::from(device) << 40).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)) >> 32
+    splitmix64(&mut slot.wrapping_add(u64::from(device) << 40)) >> 32
 }
 
 impl Default for Reuse {

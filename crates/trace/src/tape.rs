@@ -8,11 +8,11 @@ pub use left_out::{Clip, LeftOut, Pick};
 
 use crate::flows::Flows;
 use crate::generate::{GenerateError, Generator, GeneratorKind, Workload};
-use crate::{AddressMap, FNV_START, Footprint, Joined, MappedRecords, ReadCounts, Record, TimeScale, TraceError, TraceSource};
+use crate::{AddressMap, Footprint, Joined, MappedRecords, ReadCounts, Record, TimeScale, TraceError, TraceSource};
 use crate::{digest, looped};
 use left_out::Edit;
 use std::collections::BTreeSet;
-use vocab::{Bytes, HostCommand, StreamId, Streams};
+use vocab::{Bytes, FNV_START, HostCommand, StreamId, Streams};
 
 /// Where requests come from.
 pub enum Tape {

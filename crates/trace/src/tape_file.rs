@@ -2,11 +2,10 @@
 //!
 //! A checksum at the end tells a file that was cut or changed from a whole one.
 
-use crate::digest::{FNV_START, fnv_on};
 use crate::format::Bytes;
 use crate::record::Record;
 use std::io::{Error, ErrorKind, Read, Result, Write};
-use vocab::{Fua, HostOp, Lba, SimTime, StreamId};
+use vocab::{FNV_START, Fua, HostOp, Lba, SimTime, StreamId, fnv_on};
 
 /// First bytes of a file; the last is the version.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89FKTAPE\x01";

@@ -30,7 +30,8 @@ impl fmt::Display for SchemeChoice {
 }
 
 /// A scheme that cannot be built as asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} {scheme}, {setting}: {reason}")]
 pub struct SchemeError {
     /// What kind of thing: `scheme`, `ecc`.
     pub kind: &'static str,
@@ -41,14 +42,6 @@ pub struct SchemeError {
     /// What was found and what would be valid.
     pub reason: String,
 }
-
-impl fmt::Display for SchemeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}, {}: {}", self.kind, self.scheme, self.setting, self.reason)
-    }
-}
-
-impl std::error::Error for SchemeError {}
 
 /// The entry of a registry called `name`.
 ///

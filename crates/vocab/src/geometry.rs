@@ -3,7 +3,6 @@
 use crate::{BlockAddr, Bytes, ChannelId, DieId, Ppn, Slot, SuperblockId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// How the planes of a die work together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -49,21 +48,14 @@ pub struct Geometry {
 }
 
 /// A geometry that cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("geometry.{field}: {reason}")]
 pub struct GeometryError {
     /// The field at fault.
     pub field: &'static str,
     /// What is wrong and what would be valid.
     pub reason: String,
 }
-
-impl fmt::Display for GeometryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "geometry.{}: {}", self.field, self.reason)
-    }
-}
-
-impl std::error::Error for GeometryError {}
 
 impl Geometry {
     /// Most channels.

@@ -7,6 +7,7 @@ mod address;
 mod choice;
 mod geometry;
 mod grid;
+mod hash;
 mod host;
 mod nearest;
 mod normal;
@@ -19,6 +20,7 @@ pub use address::{BlockAddr, ChannelId, DieId, Lba, Lpn, Ppn, SECTOR_BYTES, Slot
 pub use choice::{Options, SchemeChoice, SchemeError, find_named};
 pub use geometry::{Geometry, GeometryError, PlaneUse};
 pub use grid::{Divider, Grid};
+pub use hash::{FNV_START, fnv, fnv_on, fnv_word, splitmix64};
 pub use host::{Cause, Fua, HostCommand, HostOp, StreamId};
 pub use nearest::nearest;
 pub use normal::normal_below;

@@ -7,21 +7,14 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
 /// A text that is no quantity of the kind wanted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{found}` is not a valid quantity: wanted {wanted}")]
 pub struct QuantityError {
     /// What was found.
     pub found: String,
     /// What would be valid.
     pub wanted: &'static str,
 }
-
-impl fmt::Display for QuantityError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not a valid quantity: wanted {}", self.found, self.wanted)
-    }
-}
-
-impl std::error::Error for QuantityError {}
 
 /// A span of virtual time in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

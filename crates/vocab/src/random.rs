@@ -23,11 +23,7 @@ impl Streams {
     /// The stream called `name`, for example `nand/die3/errors`.
     #[must_use]
     pub fn stream(&self, name: &str) -> Stream {
-        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-        for byte in name.bytes() {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-        let mixed = hash ^ self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = crate::fnv(name.as_bytes()) ^ self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Stream(Xoshiro256PlusPlus::seed_from_u64(mixed))
     }
 

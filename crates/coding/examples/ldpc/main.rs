@@ -39,13 +39,7 @@ struct Random([u64; 4]);
 impl Random {
     fn new(seed: &[u64]) -> Self {
         let mut state = 0_u64;
-        let mut next = || {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = state;
-            z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-            z ^ z >> 31
-        };
+        let mut next = || vocab::splitmix64(&mut state);
         let _ = next();
         let mut mixed = [next(), next(), next(), next()];
         for part in seed {

@@ -31,9 +31,9 @@ pub(super) struct Divider {
 
 impl Divider {
     pub(super) fn new(generator: &Generator, data_bits: usize, kernel: &Kernel) -> Self {
-        let (table, correction) = match kernel.step {
+        let (table, correction) = match kernel.loops.step {
             0 => (portable::table(generator), Vec::new()),
-            step => constants(generator, data_bits, step, kernel.group),
+            step => constants(generator, data_bits, step, kernel.loops.group),
         };
         let last = (data_bits - 1) % 8;
         Divider {
@@ -42,7 +42,7 @@ impl Divider {
             words: generator.low.len(),
             low: generator.low.clone(),
             reciprocal: generator.reciprocal(),
-            step: kernel.step,
+            step: kernel.loops.step,
             table,
             correction,
             data_bits,

@@ -1,16 +1,16 @@
 //! What can be wrong with a code that is asked for, and with a word.
 
-use std::fmt;
-
 /// No such code; says what is asked for and what there is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BchError {
     /// No field of that size.
+    #[error("a BCH code over GF(2^{m}): m must be 5 to 16")]
     Order {
         /// What was asked for.
         m: u32,
     },
     /// This many errors cannot be corrected.
+    #[error("a BCH code over GF(2^{m}) with t = {t}: t must be 1 to {most}")]
     Strength {
         /// The field is GF(2^m).
         m: u32,
@@ -20,6 +20,10 @@ pub enum BchError {
         most: usize,
     },
     /// There is no data, or too much.
+    #[error(
+        "{data_bits} data bits in a BCH code over GF(2^{m}) with t = {t}: must be 1 to {most}{}",
+        order.map_or(String::new(), |order| format!(", or m at least {order}"))
+    )]
     Length {
         /// The field is GF(2^m).
         m: u32,
@@ -34,29 +38,7 @@ pub enum BchError {
     },
 }
 
-impl fmt::Display for BchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BchError::Order { m } => write!(f, "a BCH code over GF(2^{m}): m must be 5 to 16"),
-            BchError::Strength { m, t, most } => write!(f, "a BCH code over GF(2^{m}) with t = {t}: t must be 1 to {most}"),
-            BchError::Length { m, t, data_bits, most, order } => {
-                write!(f, "{data_bits} data bits in a BCH code over GF(2^{m}) with t = {t}: must be 1 to {most}")?;
-                order.map_or(Ok(()), |order| write!(f, ", or m at least {order}"))
-            }
-        }
-    }
-}
-
-impl std::error::Error for BchError {}
-
 /// More than t bits are wrong: no codeword is near enough.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("more bits are wrong than the code corrects")]
 pub struct Uncorrectable;
-
-impl fmt::Display for Uncorrectable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "more bits are wrong than the code corrects")
-    }
-}
-
-impl std::error::Error for Uncorrectable {}

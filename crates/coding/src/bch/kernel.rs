@@ -1,19 +1,17 @@
-//! Which instructions do the work: chosen once, when the program runs.
+//! The loops of the codec, of which each instruction set has its own.
 
 use super::MAX_T;
 use super::divider::Divider;
 use super::field::Field;
 use super::portable;
 use super::syndromes::Syndromes;
-use std::fmt;
-use std::sync::OnceLock;
+use crate::dispatch::loops;
 
-/// The loops of one instruction set. All give the same results, at different speeds.
-///
-/// A kernel can only be had from here, and only if this machine has its instructions; that is what
-/// makes calling it sound.
-pub struct Kernel {
-    pub(super) name: &'static str,
+/// The loops of the codec for one instruction set.
+pub type Kernel = crate::dispatch::Kernel<Loops>;
+
+/// The loops of a [`Kernel`].
+pub struct Loops {
     /// 64-bit words that one step reads; 0 if it works from tables of its own.
     pub(super) step: usize,
     /// Sums that one pass over the words computes, at most.
@@ -27,47 +25,17 @@ pub struct Kernel {
 }
 
 /// Table look-ups, 32 bits a step, for every machine.
-static PORTABLE: Kernel = Kernel {
-    name: "portable",
-    step: 0,
-    group: 0,
-    remainder: portable::remainder,
-    syndromes: Syndromes::compute,
-    combine: portable::combine,
-};
+static PORTABLE: Kernel = Kernel::new(
+    "portable",
+    Loops { step: 0, group: 0, remainder: portable::remainder, syndromes: Syndromes::compute, combine: portable::combine },
+);
+
+loops!(Loops, super::simd::available, PORTABLE);
 
 impl Kernel {
-    /// The kernels of this machine, fastest first; the last one is portable.
-    #[must_use]
-    pub fn available() -> Vec<&'static Kernel> {
-        let mut kernels = super::simd::available();
-        kernels.push(&PORTABLE);
-        kernels
-    }
-
-    /// The fastest kernel of this machine.
-    #[must_use]
-    pub fn fastest() -> &'static Kernel {
-        static FASTEST: OnceLock<&Kernel> = OnceLock::new();
-        FASTEST.get_or_init(|| Kernel::available()[0])
-    }
-
     /// An element as [`Kernel::combine`] wants it in a row: itself, or for look-ups its logarithm.
     #[inline(always)]
     pub(super) fn row(&self, field: &Field, element: u16) -> u32 {
-        if self.step == 0 { field.log(element) } else { u32::from(element) }
-    }
-
-    /// The instruction set, for reports: `avx512+vpclmulqdq`, `avx2+vpclmulqdq`, `pclmulqdq`,
-    /// `neon+pmull` or `portable`.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-}
-
-impl fmt::Debug for Kernel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Kernel({})", self.name)
+        if self.loops.step == 0 { field.log(element) } else { u32::from(element) }
     }
 }

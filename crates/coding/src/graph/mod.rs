@@ -15,19 +15,21 @@ mod search;
 use crate::gf2::{Decoder, Symbols};
 pub use count::{COUNTED_MAX, Decodable};
 pub use search::{EXHAUSTIVE_MAX, Found, SEARCH_MAX, best};
-use std::fmt;
 
 /// Most data blocks, and most code blocks, of a graph.
 pub const BLOCKS_MAX: usize = 32;
 
 /// A graph that cannot be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
     /// This many data blocks.
+    #[error("found {0} data blocks, valid are 1 to {BLOCKS_MAX}")]
     Data(usize),
     /// This many code blocks.
+    #[error("found {0} code blocks, valid are up to {BLOCKS_MAX}")]
     Code(usize),
     /// A code block of this many data blocks, of a regular graph of this many.
+    #[error("found code blocks of {m} data blocks, valid are 1 to {n}")]
     Degree {
         /// Data blocks of a code block.
         m: usize,
@@ -35,21 +37,9 @@ pub enum GraphError {
         n: usize,
     },
     /// This code block has no data block, or one that there is not.
+    #[error("code block {0} has no data block, or one that does not exist")]
     Edges(usize),
 }
-
-impl fmt::Display for GraphError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            GraphError::Data(n) => write!(f, "found {n} data blocks, valid are 1 to {BLOCKS_MAX}"),
-            GraphError::Code(n) => write!(f, "found {n} code blocks, valid are up to {BLOCKS_MAX}"),
-            GraphError::Degree { m, n } => write!(f, "found code blocks of {m} data blocks, valid are 1 to {n}"),
-            GraphError::Edges(i) => write!(f, "code block {i} has no data block, or one that does not exist"),
-        }
-    }
-}
-
-impl std::error::Error for GraphError {}
 
 /// A code as a bipartite graph. As symbols of [`gf2`](crate::gf2), data blocks are `0..n` and code
 /// blocks follow.

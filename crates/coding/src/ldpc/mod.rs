@@ -128,16 +128,9 @@ pub struct Outcome {
 }
 
 /// No codeword was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the decoder found no codeword")]
 pub struct Undecoded;
-
-impl fmt::Display for Undecoded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the decoder found no codeword")
-    }
-}
-
-impl std::error::Error for Undecoded {}
 
 /// What reads tell of the bits of a word besides the bits themselves.
 #[derive(Clone, Copy, Debug)]

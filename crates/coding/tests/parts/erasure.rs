@@ -39,10 +39,6 @@ fn isal_data(strips: u32) -> Vec<Vec<u8>> {
     (0..strips).map(|j| (0..1000).map(|b| byte(j, b)).collect()).collect()
 }
 
-fn fnv_1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
 fn noise(seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| ((seed * 1_000_003 + i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8).collect()
 }
@@ -76,7 +72,7 @@ fn the_matrix_and_the_parity_are_those_of_isa_l() {
         let mut parity = vec![vec![0; 1000]; expected.len()];
         ErasureCode::new(k as usize, expected.len()).encode(&slices(&isal_data(k)), &mut slices_mut(&mut parity));
         for (strip, (first, hash)) in parity.iter().zip(expected) {
-            assert_eq!((&strip[..8], fnv_1a(strip)), (&first[..], *hash), "{k} data symbols");
+            assert_eq!((&strip[..8], vocab::fnv(strip)), (&first[..], *hash), "{k} data symbols");
         }
     }
 }

@@ -31,11 +31,7 @@ fn regular(n: usize, m: usize) -> CodeGraph {
 
 /// Splitmix64: these tests draw their own numbers.
 fn below(state: &mut u64, bound: u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut bits = *state;
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (bits ^ (bits >> 31)) % bound
+    vocab::splitmix64(state) % bound
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::problem::{Problem, printable};
 use crate::results::VERSION;
 use crate::rows::Row;
 use serde::{Deserialize, Serialize};
-use trace::fnv;
+use vocab::fnv;
 
 /// Version of the text.
 const FORMAT: u32 = 1;

@@ -5,6 +5,7 @@ use crate::document::Document;
 use crate::experiment::{self, Experiment, Overrides, Own};
 use crate::input_file::{check_regular, read_settings};
 use crate::problem::{Place, Problem};
+use crate::renamed;
 use crate::rows;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use trace::{FNV_START, fnv_on};
+use vocab::{FNV_START, fnv_on};
 
 /// Runs a grid may have.
 const RUNS_MAX: usize = 100_000;
@@ -72,6 +73,10 @@ pub struct Grid {
     /// The same without the axes: what every run starts from.
     base: Document,
     axes: Vec<Axis>,
+    /// Settings under former names, of the experiment and then of the axes: the present ones.
+    hints: Vec<String>,
+    /// How many of these are of the experiment.
+    hints_of_base: usize,
     /// Relative paths count from here.
     directory: PathBuf,
     runs: usize,
@@ -146,8 +151,42 @@ impl Grid {
         let (axes, runs) = checked(spec).map_err(|problem| document.locate(problem))?;
         let mut base = document.clone();
         base.remove("sweep");
+        let hints = renamed::bring_up(&mut base)?;
         let (directory, beside, policies) = (directory.to_owned(), None, Policies::default());
-        Ok(Self { document, base, axes, directory, runs, beside, policies })
+        let hints_of_base = hints.len();
+        let mut grid = Self { document, base, axes, hints, hints_of_base, directory, runs, beside, policies };
+        grid.hints.extend(grid.hints_of_axes()?);
+        Ok(grid)
+    }
+
+    /// A hint for each setting that an axis has under a former name.
+    fn hints_of_axes(&self) -> Result<Vec<String>, Problem> {
+        let mut hints = BTreeMap::new();
+        for (number, axis) in self.axes.iter().enumerate() {
+            for point in 0..axis.values.len() {
+                for hint in self.lay(&mut self.base.clone(), number, point)? {
+                    // Of an axis with several values the first is shown.
+                    let former = hint.split('`').nth(1).unwrap_or_default().to_owned();
+                    hints.entry((number, former)).or_insert(hint);
+                }
+            }
+        }
+        Ok(hints.into_values().collect())
+    }
+
+    /// Lays a point of an axis upon an experiment; hints where it has settings under former names.
+    fn lay(&self, merged: &mut Document, number: usize, point: usize) -> Result<Vec<String>, Problem> {
+        match &self.axes[number].key {
+            Some(key) => merged.graft(key, &self.document, &format!("sweep.axes.{number}.values.{point}"))?,
+            None => merged.merge(self.document.part(&format!("sweep.axes.{number}.points.{point}.set"))?),
+        }
+        renamed::bring_over(merged)
+    }
+
+    /// Settings of the file under former names, with the present ones.
+    #[must_use]
+    pub fn hints(&self) -> &[String] {
+        &self.hints
     }
 
     /// The grid with each run repeated under this many seeds; `argument` is what complaints quote.
@@ -218,22 +257,21 @@ impl Grid {
     fn run_knowing(&self, index: usize, traces: &mut Traces) -> Result<GridRun, Problem> {
         assert!(index < self.runs, "the grid has {} runs, there is no run {index}", self.runs);
         let mut merged = self.base.clone();
+        let mut hints = self.hints[..self.hints_of_base].to_vec();
         let (mut axes, mut left, mut below) = (Vec::new(), index, self.runs);
         for (number, axis) in self.axes.iter().enumerate() {
             below /= axis.values.len();
             let point = left / below;
             left %= below;
-            match &axis.key {
-                Some(key) => merged.graft(key, &self.document, &format!("sweep.axes.{number}.values.{point}"))?,
-                None => merged.merge(self.document.part(&format!("sweep.axes.{number}.points.{point}.set"))?),
-            }
+            hints.extend(self.lay(&mut merged, number, point)?);
             let value = &axis.values[point];
             let shown = if value.is_array() || value.is_object() { value.to_string().into() } else { value.clone() };
             axes.push((axis.name.clone(), shown));
         }
         experiment::resolve_paths(&mut merged, &self.directory);
         let own = self.policies.of(&merged);
-        let experiment = Experiment::from_document_with(merged, &Overrides::default(), own)?;
+        let mut experiment = Experiment::from_document_with(merged, &Overrides::default(), own)?;
+        experiment.hints.splice(0..0, hints);
         if experiment.seeds > 1 && self.axes.iter().any(|axis| axis.key.as_deref() == Some("seed")) {
             let message = format!("found {}, and an axis of seeds: each repeats the runs", experiment.seeds);
             return Err(self.base.locate(Problem::new("seeds", message)));

@@ -406,3 +406,27 @@ fn series_and_logs_of_runs_are_those_of_the_comparison_and_change_no_row() {
     }
     assert_eq!(swept(&grid, &directory, 2).unwrap().found, 2);
 }
+
+/// Catches an axis under a former name that is refused beside the present one, that does not count, or that no one hears of.
+#[test]
+fn settings_under_former_names_are_those_under_present_names_with_a_hint() {
+    let text = |base: &str, key: &str, values: &str| {
+        format!("{base}\n{GRID}\n[[sweep.axes]]\nname = \"op\"\nkey = \"{key}\"\nvalues = {values}\n")
+    };
+    let present = grid(&text("", "capacity.over_provisioning", "[\"40% of raw\", \"50% of raw\"]"));
+    assert!(present.hints().is_empty());
+    let keys = |grid: &Grid| grid.runs().expect("valid").iter().map(|run| run.key).collect::<Vec<_>>();
+    for base in ["", "capacity.over_provisioning = 0.07\n", "capacity.spare = 0.3\n"] {
+        let former = grid(&text(base, "capacity.spare", "[0.4, 0.5]"));
+        assert_eq!(keys(&former), keys(&present), "{base}");
+        let hints = former.hints().join("\n");
+        assert!(hints.contains("`capacity.spare` is now `capacity.over_provisioning = \"40% of raw\"`"), "{hints}");
+        assert_eq!(former.hints().len(), 1 + usize::from(base.contains("spare")), "{hints}");
+        // Each run has the hint of its own value.
+        for run in former.runs().expect("valid") {
+            let share = run.axes.last().and_then(|(_, value)| value.as_f64()).expect("a number");
+            let own = format!("= \"{:.0}% of raw\"`", 100.0 * share);
+            assert!(run.experiment.hints.last().is_some_and(|hint| hint.ends_with(&own)), "{:?}", run.experiment.hints);
+        }
+    }
+}

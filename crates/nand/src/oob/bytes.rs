@@ -1,7 +1,6 @@
 //! OOB as bytes: version 1 of `docs/spec/oob.md`, without the code that protects them on flash.
 
 use super::OobTag;
-use std::fmt;
 use vocab::Capability;
 
 const MAGIC: [u8; 2] = *b"FK";
@@ -52,11 +51,13 @@ pub struct OobSlot {
 }
 
 /// Why bytes are no OOB of a page.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum OobError {
     /// All bytes read as erased: the page was not programmed.
+    #[error("erased: all bytes are ff")]
     Erased,
     /// Not as many bytes as the slots need.
+    #[error("{found} bytes, {needed} are needed")]
     Length {
         /// Bytes found.
         found: usize,
@@ -64,10 +65,13 @@ pub enum OobError {
         needed: usize,
     },
     /// They do not begin with `FK`.
+    #[error("offset 0, magic: found {:02x} {:02x}, valid is 46 4b", .0[0], .0[1])]
     Magic([u8; 2]),
     /// A version other than 1.
+    #[error("offset 2, version: found {0}, valid is {VERSION}")]
     Version(u8),
     /// The checksum is that of other bytes.
+    #[error("offset {CHECKED}, oob_crc: found {found:08x}, the bytes have {computed:08x}")]
     Crc {
         /// Checksum stored.
         found: u32,
@@ -75,6 +79,7 @@ pub enum OobError {
         computed: u32,
     },
     /// A slot with a tag of no role.
+    #[error("offset {}, tag of slot {slot}: found {found:08x}, valid are data, parity and filler", HEAD + SLOT * slot)]
     Tag {
         /// Slot of the page.
         slot: usize,
@@ -82,26 +87,6 @@ pub enum OobError {
         found: u32,
     },
 }
-
-impl fmt::Display for OobError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OobError::Erased => f.write_str("erased: all bytes are ff"),
-            OobError::Length { found, needed } => write!(f, "{found} bytes, {needed} are needed"),
-            OobError::Magic([a, b]) => write!(f, "offset 0, magic: found {a:02x} {b:02x}, valid is 46 4b"),
-            OobError::Version(found) => write!(f, "offset 2, version: found {found}, valid is {VERSION}"),
-            OobError::Crc { found, computed } => {
-                write!(f, "offset {CHECKED}, oob_crc: found {found:08x}, the bytes have {computed:08x}")
-            }
-            OobError::Tag { slot, found } => {
-                let offset = HEAD + SLOT * slot;
-                write!(f, "offset {offset}, tag of slot {slot}: found {found:08x}, valid are data, parity and filler")
-            }
-        }
-    }
-}
-
-impl std::error::Error for OobError {}
 
 /// The `N` bytes at `offset`.
 fn take<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {

@@ -11,21 +11,22 @@ use std::path::Path;
 
 /// Commands beside [`CONTROLS`]: what they look like, and what they do.
 const COMMANDS: &[(&str, &str)] = &[
-    ("status", "health: the fields are those of docs/serve.md"),
-    ("cut-power --disconnect", "the same, and all clients are dropped, as if their machine had crashed with it"),
-    ("snapshot NAME", "remembers the whole drive; `--force` behind it replaces a snapshot of that name"),
+    ("status", "health: a summary on a terminal, else JSON; `status FIELD` prints one value, such as `status dies.3.alive`"),
+    ("cut-power --disconnect", "cut-power, and all clients are disconnected, as if their machine had crashed with the drive"),
+    ("snapshot NAME [--force]", "saves the whole drive; `--force` replaces a snapshot of that name"),
     ("snapshots", "the names of all snapshots"),
-    ("restore NAME", "the drive is what it was; requests under way fail"),
-    ("delete-snapshot NAME", "the snapshot is gone, and its files"),
-    ("stop", "what was asked is answered and made durable, clients are let go, and the process ends"),
-    ("record FILE|off", "records what clients ask: a fio log, and FILE.data with what they wrote"),
-    ("mark NAME", "puts a mark into the recording: a check of crash points is told it where it was set"),
-    ("help", "these lines"),
+    ("restore NAME", "the drive returns to the snapshot; outstanding requests fail"),
+    ("delete-snapshot NAME", "removes the snapshot and its files"),
+    ("record FILE|off", "records the requests of clients: FILE, a fio log, and FILE.data, the bytes of all writes"),
+    ("mark NAME", "adds a mark to the recording, which a check of `flashkeep crash` finds"),
+    ("stop", "outstanding requests complete and become durable, clients are disconnected, and the process ends"),
+    ("help", "this list"),
 ];
 
 /// All commands: what they look like, and what they do.
 pub fn commands() -> impl Iterator<Item = (&'static str, &'static str)> {
-    CONTROLS.iter().chain(COMMANDS).copied()
+    let (status, others) = COMMANDS.split_at(1);
+    status.iter().chain(CONTROLS).chain(others).copied()
 }
 
 /// What came of a command.

@@ -35,6 +35,11 @@ impl Replacements {
         self.due.iter().filter(|&&(_, at)| at <= now).map(|&(die, _)| die).collect()
     }
 
+    /// When the next replacement to come may come.
+    pub fn next(&self, now: SimTime) -> Option<SimTime> {
+        self.due.iter().map(|&(_, at)| at).filter(|&at| at > now).min()
+    }
+
     /// The die was replaced.
     pub fn done(&mut self, die: DieId, now: SimTime) {
         self.due.retain(|&(other, _)| other != die);

@@ -28,6 +28,8 @@ pub(crate) enum Timer {
     Age,
     /// Page profiles are due to be flushed.
     Flush,
+    /// A spare die may take the place of a dead one.
+    Replace,
 }
 
 /// A resource that has an event.
@@ -39,7 +41,7 @@ pub(crate) enum Resource {
 
 /// Timers before the decoders, and behind them.
 const BEFORE: u32 = 5;
-const BEHIND: u32 = 4;
+const BEHIND: u32 = 5;
 
 impl Timer {
     /// How many numbers the timers of a drive take.
@@ -61,6 +63,7 @@ impl Timer {
             Timer::Sums => BEFORE + grid.geometry().channels + 1,
             Timer::Age => BEFORE + grid.geometry().channels + 2,
             Timer::Flush => BEFORE + grid.geometry().channels + 3,
+            Timer::Replace => BEFORE + grid.geometry().channels + 4,
         };
         (grid.dies() + row) as usize
     }
@@ -81,7 +84,8 @@ impl Resource {
             row if row == BEFORE + grid.geometry().channels => Timer::OffLine,
             row if row == BEFORE + grid.geometry().channels + 1 => Timer::Sums,
             row if row == BEFORE + grid.geometry().channels + 2 => Timer::Age,
-            _ => Timer::Flush,
+            row if row == BEFORE + grid.geometry().channels + 3 => Timer::Flush,
+            _ => Timer::Replace,
         })
     }
 }
@@ -104,7 +108,7 @@ mod tests {
                     Resource::Timer(timer) => assert_eq!(timer.index(&grid), index, "{timer:?}"),
                 }
             }
-            assert_eq!(Timer::Flush.index(&grid), first + Timer::count(&grid) - 1, "the last");
+            assert_eq!(Timer::Replace.index(&grid), first + Timer::count(&grid) - 1, "the last");
         }
     }
 }

@@ -137,6 +137,9 @@ impl<P: FlashPayload> Engine<P> {
                 self.stay_on_line();
             }
             if let Some((time, resource)) = self.next_event() {
+                if self.care.replacements.is_any_asked() && self.waits_for_a_replacement(resource) && self.unstick() {
+                    continue;
+                }
                 self.core.device.now = time;
                 if self.core.device.folds.is_bin_over(time) {
                     self.close_bins();
@@ -150,6 +153,15 @@ impl<P: FlashPayload> Engine<P> {
                 }
             }
         }
+    }
+
+    /// Whether nothing happens but the replacement of a dead die: requests that wait do not wait for a spare die that comes in an hour.
+    #[cold]
+    fn waits_for_a_replacement(&self, resource: usize) -> bool {
+        let grid = &self.core.device.grid;
+        let replacement = Timer::Replace.index(grid);
+        let timers = [replacement, Timer::Refresh.index(grid), Timer::Age.index(grid)];
+        resource == replacement && !self.core.device.calendar.has_any_but(timers)
     }
 
     /// Lets commands arrive until this many are unanswered.
@@ -207,6 +219,7 @@ impl<P: FlashPayload> Engine<P> {
             Resource::Timer(Timer::Sums) => self.writer.groups.summing_due(&mut self.core),
             Resource::Timer(Timer::Flush) => self.flush_due(),
             Resource::Timer(Timer::Scrub) => self.scrub_due(),
+            Resource::Timer(Timer::Replace) => self.expect_replacement(),
             // These have done all they do when their event was taken (`next_event`).
             Resource::Timer(Timer::Age | Timer::Refresh | Timer::Arrivals) => {}
         }

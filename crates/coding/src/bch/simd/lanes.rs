@@ -125,12 +125,13 @@ macro_rules! kernel {
             use super::*;
             use crate::bch::divider::{Divider, groups};
             use crate::bch::field::Field;
-            use crate::bch::kernel::Kernel;
+            use crate::bch::kernel::{Kernel, Loops};
             use crate::bch::simd::lanes::{self, Lanes, Steps};
             use crate::bch::syndromes::Syndromes;
             use crate::bch::{MAX_T, WORDS};
 
-            pub(super) static KERNEL: Kernel = Kernel { name: $name, step: $lanes::BYTES / 8, group: $group, remainder, syndromes, combine };
+            pub(super) static KERNEL: Kernel =
+                Kernel::new($name, Loops { step: $lanes::BYTES / 8, group: $group, remainder, syndromes, combine });
 
             #[target_feature(enable = $features)]
             unsafe fn remainder(divider: &Divider, data: &[u8], remainder: &mut [u64]) {

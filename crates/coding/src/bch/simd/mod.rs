@@ -35,16 +35,16 @@ impl Kernel {
     #[inline]
     pub(super) fn remainder(&self, divider: &Divider, data: &[u8], remainder: &mut [u64]) {
         assert_eq!((data.len(), remainder.len()), (divider.bytes, divider.words), "bytes of data, words of remainder");
-        assert_eq!(divider.step, self.step, "a divider that was made for the kernel");
+        assert_eq!(divider.step, self.loops.step, "a divider that was made for the kernel");
         // SAFETY: this machine has the kernel's instructions, or the kernel could not be had.
-        unsafe { (self.remainder)(divider, data, remainder) }
+        unsafe { (self.loops.remainder)(divider, data, remainder) }
     }
 
     /// The odd syndromes of a remainder.
     #[inline]
     pub(super) fn syndromes(&self, syndromes: &Syndromes, remainder: &[u64], odd: &mut [u16; MAX_T]) {
         // SAFETY: as above.
-        unsafe { (self.syndromes)(syndromes, remainder, odd) }
+        unsafe { (self.loops.syndromes)(syndromes, remainder, odd) }
     }
 
     /// Adds row i times factor i to `sum`, for all factors. Rows are `width` apart, of the form that
@@ -53,6 +53,6 @@ impl Kernel {
     pub(super) fn combine(&self, field: &Field, rows: &[u32], width: usize, factors: &[u16], sum: &mut [u16]) {
         assert!(rows.len() >= factors.len() * width && sum.len() <= width && width.is_multiple_of(16), "rows of the width");
         // SAFETY: as above.
-        unsafe { (self.combine)(field, rows, width, factors, sum) }
+        unsafe { (self.loops.combine)(field, rows, width, factors, sum) }
     }
 }

@@ -1,7 +1,7 @@
 //! The registers of 64-bit Arm: two table look-ups give the products of the two halves of each byte.
 
 use super::lanes::{self, Vector};
-use super::{Kernel, Part};
+use super::{Kernel, Loops, Part};
 use crate::gf256::portable;
 use crate::gf256::tables::NIBBLES;
 use std::arch::aarch64::*;
@@ -12,7 +12,7 @@ pub(in super::super) fn available() -> Vec<&'static Kernel> {
     if is_aarch64_feature_detected!("neon") { vec![&KERNEL] } else { Vec::new() }
 }
 
-static KERNEL: Kernel = Kernel { name: "neon", add, mul_add, mul, sums, total };
+static KERNEL: Kernel = Kernel::new("neon", Loops { add, mul_add, mul, sums, total });
 
 #[derive(Clone, Copy)]
 struct Neon128(uint8x16_t);

@@ -12,6 +12,8 @@ mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use super::kernel::Loops;
 use super::kernel::{Kernel, Part};
 
 #[cfg(target_arch = "aarch64")]
@@ -33,7 +35,7 @@ impl Kernel {
     pub fn add(&self, sum: &mut [u8], other: &[u8]) {
         assert_eq!(sum.len(), other.len(), "strips of one stripe have one length");
         // SAFETY: this machine has the kernel's instructions, or the kernel could not be had.
-        unsafe { (self.add)(sum, other) }
+        unsafe { (self.loops.add)(sum, other) }
     }
 
     /// `sum += c * other`.
@@ -46,8 +48,8 @@ impl Kernel {
         // SAFETY: as above.
         match c {
             0 => {}
-            1 => unsafe { (self.add)(sum, other) },
-            c => unsafe { (self.mul_add)(sum, other, c) },
+            1 => unsafe { (self.loops.add)(sum, other) },
+            c => unsafe { (self.loops.mul_add)(sum, other, c) },
         }
     }
 
@@ -58,7 +60,7 @@ impl Kernel {
         match c {
             0 => bytes.fill(0),
             1 => {}
-            c => unsafe { (self.mul)(bytes, c) },
+            c => unsafe { (self.loops.mul)(bytes, c) },
         }
     }
 
@@ -67,13 +69,13 @@ impl Kernel {
     pub(super) fn sums(&self, inputs: &[&[u8]], factors: &[u8], outputs: &mut [&mut [u8]], part: Part) {
         debug_assert_eq!(factors.len(), inputs.len() * outputs.len());
         // SAFETY: as above.
-        unsafe { (self.sums)(inputs, factors, outputs, part) }
+        unsafe { (self.loops.sums)(inputs, factors, outputs, part) }
     }
 
     /// The sum of all inputs; see the field. The caller has checked counts and lengths.
     #[inline]
     pub(super) fn total(&self, inputs: &[&[u8]], output: &mut [u8]) {
         // SAFETY: as above.
-        unsafe { (self.total)(inputs, output) }
+        unsafe { (self.loops.total)(inputs, output) }
     }
 }

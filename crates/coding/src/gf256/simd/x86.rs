@@ -2,7 +2,7 @@
 //! shuffles look up the products of the two halves of each byte.
 
 use super::lanes::{self, Vector};
-use super::{Kernel, Part};
+use super::{Kernel, Loops, Part};
 use crate::gf256::portable;
 use crate::gf256::tables::{MATRICES, NIBBLES};
 use std::arch::x86_64::*;
@@ -112,7 +112,7 @@ macro_rules! kernel {
         mod $module {
             use super::*;
 
-            pub(super) static KERNEL: Kernel = Kernel { name: $name, add, mul_add, mul, sums, total };
+            pub(super) static KERNEL: Kernel = Kernel::new($name, Loops { add, mul_add, mul, sums, total });
 
             #[target_feature(enable = $features)]
             unsafe fn add(sum: &mut [u8], other: &[u8]) {

@@ -3,7 +3,7 @@
 use super::lanes::{self, Lanes};
 use super::rows::{self, Words};
 use super::workspace::{Buffers, Levels};
-use super::{Kernel, Layout};
+use super::{Kernel, Layout, Loops};
 use crate::ldpc::{Limits, Outcome};
 use std::arch::aarch64::*;
 use std::arch::is_aarch64_feature_detected;
@@ -13,7 +13,7 @@ pub(in super::super) fn available() -> Vec<&'static Kernel> {
     if is_aarch64_feature_detected!("neon") { vec![&KERNEL] } else { Vec::new() }
 }
 
-static KERNEL: Kernel = Kernel { name: "neon", encode, syndrome, decode };
+static KERNEL: Kernel = Kernel::new("neon", Loops { encode, syndrome, decode });
 
 #[derive(Clone, Copy)]
 struct Neon16(int8x16_t);

@@ -19,8 +19,7 @@ mod x86;
 
 use super::layout::Layout;
 use super::{Limits, Outcome};
-use std::fmt;
-use std::sync::OnceLock;
+use crate::dispatch::loops;
 pub(super) use workspace::{Buffers, Levels};
 
 #[cfg(target_arch = "aarch64")]
@@ -33,12 +32,11 @@ fn available() -> Vec<&'static Kernel> {
     Vec::new()
 }
 
-/// The loops of one instruction set. All give the same results, at different speeds.
-///
-/// A kernel can only be had from here, and only if this machine has its instructions; that is what
-/// makes calling it sound.
-pub struct Kernel {
-    name: &'static str,
+/// The loops of the codes for one instruction set.
+pub type Kernel = crate::dispatch::Kernel<Loops>;
+
+/// The loops of a [`Kernel`].
+pub struct Loops {
     /// The parity of data as long as the code's, into the buffers.
     encode: unsafe fn(&Layout, &[u8], &mut Buffers),
     /// Whether all checks of the word in the buffers hold.
@@ -47,41 +45,22 @@ pub struct Kernel {
     decode: unsafe fn(&Layout, &mut Buffers, &Levels, &Limits) -> Option<Outcome>,
 }
 
+loops!(Loops, available, portable::KERNEL);
+
 impl Kernel {
-    /// The kernels of this machine, fastest first; the last one is portable.
-    #[must_use]
-    pub fn available() -> Vec<&'static Kernel> {
-        let mut kernels = available();
-        kernels.push(&portable::KERNEL);
-        kernels
-    }
-
-    /// The fastest kernel of this machine.
-    #[must_use]
-    pub fn fastest() -> &'static Kernel {
-        static FASTEST: OnceLock<&Kernel> = OnceLock::new();
-        FASTEST.get_or_init(|| Kernel::available()[0])
-    }
-
-    /// The instruction set, for reports: `avx512`, `avx2`, `neon` or `portable`.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
     /// Parity blocks, from the start of [`Buffers::read`] on.
     pub(super) fn encode(&self, layout: &Layout, data: &[u8], buffers: &mut Buffers) {
         assert_eq!(data.len(), super::base::DATA * layout.z / 8, "data are as long as the code's");
         buffers.fit(layout);
         // SAFETY: this machine has the kernel's instructions, or the kernel could not be had; the buffers fit the code.
-        unsafe { (self.encode)(layout, data, buffers) }
+        unsafe { (self.loops.encode)(layout, data, buffers) }
     }
 
     /// Whether all checks of the word in [`Buffers::read`] hold.
     pub(super) fn syndrome(&self, layout: &Layout, buffers: &mut Buffers) -> bool {
         buffers.fit(layout);
         // SAFETY: as above.
-        unsafe { (self.syndrome)(layout, buffers) }
+        unsafe { (self.loops.syndrome)(layout, buffers) }
     }
 
     /// Corrects the word in [`Buffers::read`]; if it cannot be, it stays as it is.
@@ -89,13 +68,7 @@ impl Kernel {
         assert!(levels.planes.len() <= 2 && levels.planes.iter().all(|plane| plane.len() == layout.columns * layout.z / 8));
         buffers.fit(layout);
         // SAFETY: as above, and planes are as long as the word.
-        unsafe { (self.decode)(layout, buffers, levels, limits) }
-    }
-}
-
-impl fmt::Debug for Kernel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Kernel({})", self.name)
+        unsafe { (self.loops.decode)(layout, buffers, levels, limits) }
     }
 }
 

@@ -3,10 +3,10 @@
 use super::lanes::{self, Lanes};
 use super::rows::{self, Words};
 use super::workspace::{Buffers, Levels};
-use super::{Kernel, Layout};
+use super::{Kernel, Layout, Loops};
 use crate::ldpc::{Limits, Outcome};
 
-pub(in super::super) static KERNEL: Kernel = Kernel { name: "portable", encode, syndrome, decode };
+pub(in super::super) static KERNEL: Kernel = Kernel::new("portable", Loops { encode, syndrome, decode });
 
 #[derive(Clone, Copy)]
 struct Bytes16([i8; 16]);

@@ -3,7 +3,7 @@
 use super::lanes::{self, Lanes};
 use super::rows::{self, Block, Words};
 use super::workspace::{Buffers, Levels};
-use super::{Kernel, Layout};
+use super::{Kernel, Layout, Loops};
 use crate::ldpc::{Limits, Outcome};
 use std::arch::x86_64::*;
 
@@ -258,7 +258,7 @@ macro_rules! kernel {
         mod $module {
             use super::*;
 
-            pub(super) static KERNEL: Kernel = Kernel { name: $name, encode, syndrome, decode };
+            pub(super) static KERNEL: Kernel = Kernel::new($name, Loops { encode, syndrome, decode });
 
             #[target_feature(enable = $features)]
             unsafe fn decode(layout: &Layout, buffers: &mut Buffers, levels: &Levels, limits: &Limits) -> Option<Outcome> {

@@ -6,6 +6,7 @@
 
 use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
+use crate::core::timer::Timer;
 use crate::engine::Engine;
 use crate::engine::reads::reads;
 use crate::write::RebuiltBy;
@@ -14,9 +15,19 @@ use ftl::Place;
 use vocab::{BlockAddr, DieId, Lpn, SimTime, StripeId};
 
 impl<P: FlashPayload> Engine<P> {
-    /// The dead die is to be replaced at this time, or as soon after as nothing is under way that knows its pages.
+    /// The dead die is to be replaced at this time, or as soon after as nothing is under way that knows its pages. A run goes on until
+    /// then, though its last request was answered before.
     pub(crate) fn replace_from(&mut self, die: DieId, at: SimTime) {
         self.care.replacements.ask(die, at);
+        self.expect_replacement();
+    }
+
+    /// The next event of the timer is the next replacement to come. One whose time has come needs none: it is tried after each event.
+    pub(crate) fn expect_replacement(&mut self) {
+        match self.care.replacements.next(self.core.device.now) {
+            Some(at) => self.core.schedule(Timer::Replace, at),
+            None => self.core.clear(Timer::Replace),
+        }
     }
 
     /// Replaces the dies whose time has come, unless something is under way.
