@@ -203,9 +203,8 @@ impl Runner<'_> {
         self.outcome.pages_checked += u64::from(self.scenario.setup.user_slots);
         let odds = self.session.odds(Nanos(0), None);
         let (setup, unreadable) = (&self.scenario.setup, odds.unreadable);
-        // Without bit errors, programs that fail leave a page unreadable; a page that waits for the rest of its physical page is not in flash.
-        let is_whole = setup.drive.geometry.slots_per_page() == 1;
-        let is_sound = is_whole && setup.ecc.policy == "none" && setup.faults.wear_out == 0.0;
+        // Without bit errors, programs that fail leave a page unreadable, and nothing else does.
+        let is_sound = setup.ecc.policy == "none" && setup.faults.wear_out == 0.0;
         if !(odds.lost <= unreadable && unreadable <= f64::from(odds.pages)) || is_sound && unreadable > 0.0 {
             let what = format!("odds of {unreadable} unreadable and {} lost of {} pages", odds.lost, odds.pages);
             return Err(Violation { rule: Rule::Audit, what });
