@@ -41,5 +41,5 @@ def test_bad_options_are_named() -> None:
         fk.advise(small(), color="red")
     with pytest.raises(fk.BadInput, match="lives"):
         fk.advise(small(), lives=1)
-    with pytest.raises(fk.BadInput, match="twice"):
+    with pytest.raises(fk.BadInput, match="each once"):
         fk.advise(small(), vary={"scheme": "none,none"})
