@@ -12,12 +12,14 @@ An :class:`Experiment` says everything a run depends on, :func:`run` runs it, an
     result["waf"]
 
 :func:`sweep` runs a :class:`Grid` of them on threads, processes or a dask cluster, :func:`torture` random drives
-under power cuts and faults, and :func:`life` a drive from its first write to its end. Sizes are texts such as ``"16KiB"``, times such as ``"25us"``. What is not given is left
+under power cuts and faults, :func:`life` simulates a drive from its first write to its end, and :func:`advise` finds the design that
+meets given needs. Sizes are texts such as ``"16KiB"``, times such as ``"25us"``. What is not given is left
 to the engine.
 """
 
 from flashkeep._documented import explain
 from flashkeep._native import Candidates, Frame, PageRead, __version__, names
+from flashkeep.advice import Advice, advise
 from flashkeep.campaigns import Campaign, torture
 from flashkeep.disks import Answer, Control, Disk, Happened
 from flashkeep.errors import BadInput, CheckFailed, DiskFailed, FlashkeepError
@@ -51,6 +53,7 @@ from flashkeep.studies import Study, study
 from flashkeep.sweeps import sweep
 
 __all__ = [
+    "Advice",
     "Age",
     "Answer",
     "Axis",
@@ -90,6 +93,7 @@ __all__ = [
     "Wear",
     "Workload",
     "__version__",
+    "advise",
     "explain",
     "life",
     "names",

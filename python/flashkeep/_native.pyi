@@ -18,6 +18,14 @@ def run(
 def life(
     name: str, text: str | None, options: list[tuple[str, str]], threads: int | None, progress: Any
 ) -> Life: ...
+def advise(
+    name: str,
+    text: str | None,
+    vary: list[tuple[str, str]],
+    options: list[tuple[str, str]],
+    threads: int | None,
+    progress: Any,
+) -> Advice: ...
 def command(words: list[str]) -> int:
     """Does what a command line says; gives the exit code. Once in a process."""
 
@@ -69,6 +77,15 @@ class Frame:
 
     def to_parquet(self) -> bytes:
         """The rows as a Parquet file, the same that ``flashkeep sweep`` writes."""
+
+class Advice:
+    @property
+    def passed(self) -> bool: ...
+    def table(self, name: str) -> Frame | None: ...
+    def text(self) -> str: ...
+    def json(self) -> str: ...
+    def experiment(self) -> str | None: ...
+    def report(self, directory: str) -> str: ...
 
 class Life:
     @property

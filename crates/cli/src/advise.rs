@@ -1,13 +1,12 @@
 //! `flashkeep advise`.
 
-use crate::args::{PickOptions, fio_source, given, threads as threads_of};
-use crate::model::ModelOptions;
+use crate::args::threads as threads_of;
+use crate::model::{BenchOptions, ModelOptions};
 use crate::{CHECK_FAILED, interrupt, note, pretty, print, progress, say, threads, typed};
 use clap::Args;
-use lab::advise::{Budget, Given, Heard, Needs, Stage, advise};
+use lab::advise::{Budget, Given, Heard, Needs, Stage, advise, settings};
 use lab::life::{CELSIUS, LifeSettings};
 use lab::{Experiment, Overrides, Problem};
-use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,21 +16,18 @@ use std::time::Instant;
 /// Options of `advise`.
 #[derive(Debug, Args)]
 pub struct AdviseOptions {
-    /// The workload, which is repeated for all the life: a bundled trace, the path of a trace, or a generator [default: pgbench]
-    #[arg(index = 1)]
-    trace: Option<OsString>,
-    /// Or options of fio behind `--`
-    #[arg(index = 2, last = true, value_name = "OPTION OF FIO", conflicts_with = "trace")]
-    fio: Vec<OsString>,
+    /// The workload and the drive.
+    #[command(flatten, next_help_heading = "Workload and drive")]
+    bench: BenchOptions,
     /// The needs.
     #[command(flatten)]
     needs: NeedOptions,
     /// Which designs there are, and how much is looked at.
     #[command(flatten)]
     space: SpaceOptions,
-    /// The workload and the drive.
-    #[command(flatten)]
-    bench: BenchOptions,
+    /// Failure rates, variation of bit errors, and temperature.
+    #[command(flatten, next_help_heading = "Model")]
+    model: ModelOptions,
     /// Output.
     #[command(flatten)]
     output: OutputOptions,
@@ -91,68 +87,27 @@ struct SpaceOptions {
     /// An axis with one value (repeatable)
     #[arg(long, value_name = "KEY=VALUE")]
     fix: Vec<String>,
-    /// Lives that are simulated at most; the answer depends on it
-    #[arg(long, value_name = "N", default_value_t = Budget::default().lives, value_parser = clap::value_parser!(u32).range(8..=100_000))]
+    /// Lives that are simulated at most, 8 to 100,000; the answer depends on it
+    #[arg(long, value_name = "N", default_value_t = Budget::default().lives)]
     lives: u32,
     /// Minutes after which no further life begins; the answer then depends on the machine, and says so [default: no limit]
     #[arg(long, value_name = "N")]
     minutes: Option<f64>,
-    /// Designs that live in full at most
-    #[arg(long, value_name = "N", default_value_t = Budget::default().finalists, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Designs that live in full at most, 1 to 1000
+    #[arg(long, value_name = "N", default_value_t = Budget::default().finalists)]
     finalists: u32,
-    /// Seeds under which the best race
-    #[arg(long, value_name = "N", default_value_t = Budget::default().seeds, value_parser = clap::value_parser!(u32).range(1..=100))]
+    /// Seeds under which the best race, 1 to 100
+    #[arg(long, value_name = "N", default_value_t = Budget::default().seeds)]
     seeds: u32,
     /// Ages in lives in full until the rated P/E cycles
-    #[arg(long, value_name = "N", default_value_t = EPOCHS)]
+    #[arg(long, value_name = "N", default_value_t = settings().epochs)]
     epochs: u32,
     /// How many times until the rated P/E cycles the workload is replayed in time
-    #[arg(long, value_name = "N", default_value_t = TIMED)]
+    #[arg(long, value_name = "N", default_value_t = settings().timed)]
     timed: u32,
     /// Print the space with its size, and what formulas leave of it, and simulate nothing
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     dry_run: bool,
-}
-
-/// Ages and timed runs of lives in full.
-const EPOCHS: u32 = 8;
-const TIMED: u32 = 2;
-
-/// Workload, drive and model.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Workload, drive and model")]
-struct BenchOptions {
-    /// Trace format
-    #[arg(long, value_name = "NAME")]
-    format: Option<String>,
-    /// Columns of a CSV file in their order, such as time=us,op,lba=bytes,size=bytes; `-` skips one
-    #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true)]
-    columns: Option<String>,
-    /// The part of it that is taken.
-    #[command(flatten)]
-    pick: PickOptions,
-    /// Change any setting, which all designs then share (repeatable)
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
-    /// Drive preset, or a drive file: .toml, or of MQSim, SimpleSSD, NVMeVirt or FEMU
-    #[arg(long, value_name = "NAME|FILE")]
-    drive: Option<OsString>,
-    /// User capacity: auto, drive or a size such as 4GiB
-    #[arg(long, alias = "size", value_name = "SIZE")]
-    capacity: Option<String>,
-    /// Bit error model
-    #[arg(long = "error-model", alias = "errors", value_name = "NAME")]
-    errors: Option<String>,
-    /// Seed of all random streams; the race takes those that follow it
-    #[arg(long)]
-    seed: Option<String>,
-    /// Arrival clock of timed runs: auto (a drive without redundancy would be a quarter busy), half-busy, recorded, load=SHARE, scaled=FACTOR or
-    /// closed=QUEUE_DEPTH
-    #[arg(long, value_name = "HOW")]
-    arrival: Option<String>,
-    /// Failure rates, variation of bit errors, and temperature.
-    #[command(flatten)]
-    model: ModelOptions,
 }
 
 /// Output.
@@ -177,27 +132,6 @@ struct OutputOptions {
 }
 
 impl AdviseOptions {
-    fn overrides(&self) -> Overrides {
-        let bench = &self.bench;
-        let drive = bench.drive.as_ref().map(lab::path_text);
-        let named = [
-            ("--drive", "drive.preset", &drive),
-            ("--seed", "seed", &bench.seed),
-            ("--error-model", "errors.model", &bench.errors),
-            ("--arrival", "trace.arrival", &bench.arrival),
-            ("--capacity", "capacity.size", &bench.capacity),
-            ("--format", "trace.format", &bench.format),
-            ("--columns", "trace.columns", &bench.columns),
-        ];
-        let source = self.trace.clone().or_else(|| fio_source(&self.fio));
-        Overrides {
-            trace: source.as_deref().map(lab::path_text),
-            options: given(named).chain(bench.pick.settings()).collect(),
-            schemes: None,
-            set: bench.set.clone(),
-        }
-    }
-
     fn needs(&self) -> Result<Needs, Problem> {
         let file = self.needs.needs.as_deref().map(Given::load).transpose()?.unwrap_or_default();
         let own = &self.needs;
@@ -233,16 +167,13 @@ impl AdviseOptions {
     }
 
     fn model(&self) -> LifeSettings {
-        let Self { space, bench, .. } = self;
-        LifeSettings { epochs: space.epochs, timed: space.timed, ..bench.model.settings(CELSIUS) }
+        let Self { space, model, .. } = self;
+        LifeSettings { epochs: space.epochs, timed: space.timed, ..model.settings(CELSIUS) }
     }
 
-    fn budget(&self) -> Result<Budget, Problem> {
+    fn budget(&self) -> Budget {
         let SpaceOptions { lives, minutes, finalists, seeds, .. } = self.space;
-        if minutes.is_some_and(|minutes| !(minutes > 0.0 && minutes.is_finite())) {
-            return Err(Problem::new("--minutes", "valid is a number above 0"));
-        }
-        Ok(Budget { lives, minutes, finalists, seeds, ..Budget::default() })
+        Budget { lives, minutes, finalists, seeds, ..Budget::default() }
     }
 }
 
@@ -251,8 +182,8 @@ impl AdviseOptions {
 /// # Errors
 /// Bad input.
 pub fn run(options: &AdviseOptions) -> Result<ExitCode, Problem> {
-    let (asked, needs, vary) = (options.overrides(), options.needs()?, options.vary()?);
-    let (model, budget, output) = (options.model(), options.budget()?, &options.output);
+    let (asked, needs, vary) = (options.bench.overrides([]), options.needs()?, options.vary()?);
+    let (model, budget, output) = (options.model(), options.budget(), &options.output);
     let experiment = Experiment::with(&asked)?;
     experiment.hints.iter().for_each(|hint| note(hint));
     let threads = threads(output.threads);

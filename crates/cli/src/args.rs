@@ -554,7 +554,8 @@ pub struct TortureOptions {
     /// How faults come together: `together`, any kinds on one drive; `wide`, the same on drives of 33 to 128 dies; `gathered`,
     /// the same on drives that program several pages together; `ladder`, that with LDPC codes and a ladder of reads; `slc`, on drives
     /// with an SLC cache; `flows`, requests of two flows with clocks of their own; `replaced`, dies
-    /// that die and are replaced, under static stripes; or `apart`, one kind of fault for each drive
+    /// that die and are replaced, under static stripes; `lived`, on drives that have lived before; or `apart`, one kind of fault for
+    /// each drive
     #[arg(long, value_name = "NAME", default_value = "together", conflicts_with = "exhaustive")]
     pub draws: String,
     /// Exceed each scheme's fault tolerance: loss is allowed, silent corruption is not

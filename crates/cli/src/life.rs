@@ -1,12 +1,11 @@
 //! `flashkeep life`.
 
-use crate::args::{PickOptions, fio_source, given, threads as threads_of};
-use crate::model::ModelOptions;
+use crate::args::threads as threads_of;
+use crate::model::{BenchOptions, ModelOptions};
 use crate::{CHECK_FAILED, interrupt, pretty, print, progress, say, threads, typed, warn_of_canaries};
 use clap::Args;
 use lab::life::{CELSIUS, CLASSES, Class, LifeSettings, bytes_of, days_of, life_until, lives, micros_of};
 use lab::{Experiment, Problem};
-use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,48 +15,48 @@ use std::time::Instant;
 /// Options of `life`.
 #[derive(Debug, Args)]
 pub struct LifeOptions {
-    /// The workload, which is repeated for all the life: a bundled trace, the path of a trace, or a generator [default: pgbench]
-    #[arg(index = 1)]
-    trace: Option<OsString>,
-    /// Or options of fio behind `--`
-    #[arg(index = 2, last = true, value_name = "OPTION OF FIO", conflicts_with = "trace")]
-    fio: Vec<OsString>,
-    /// Trace format
-    #[arg(long, value_name = "NAME")]
-    format: Option<String>,
-    /// Columns of a CSV file in their order, such as time=us,op,lba=bytes,size=bytes; `-` skips one
-    #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true)]
-    columns: Option<String>,
-    /// The part of it that is taken.
+    /// The workload and the drive.
+    #[command(flatten, next_help_heading = "Workload and drive")]
+    bench: BenchOptions,
+    /// Schemes and seeds.
     #[command(flatten)]
-    pick: PickOptions,
-    /// Change any setting, for example capacity.over_provisioning=0.2 (repeatable)
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    compared: ComparedOptions,
+    /// What the drive has to do, and when its life ends.
+    #[command(flatten)]
+    asked: AskedOptions,
+    /// How closely the life is looked at.
+    #[command(flatten)]
+    looks: LookOptions,
+    /// Wear of blocks, and the reference temperature.
+    #[command(flatten)]
+    wear: WearOptions,
+    /// Failure rates, variation of bit errors, and temperature.
+    #[command(flatten, next_help_heading = "Model")]
+    model: ModelOptions,
+    /// Output.
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+/// Schemes and seeds.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Lives")]
+struct ComparedOptions {
     /// Schemes, separated by commas
     #[arg(long, visible_alias = "scheme", value_name = "A,B,C")]
     schemes: Option<String>,
-    /// Drive preset, or a drive file: .toml, or of MQSim, SimpleSSD, NVMeVirt or FEMU
-    #[arg(long, value_name = "NAME|FILE")]
-    drive: Option<OsString>,
-    /// User capacity: auto, drive or a size such as 4GiB
-    #[arg(long, alias = "size", value_name = "SIZE")]
-    capacity: Option<String>,
     /// Page ECC policy
     #[arg(long, value_name = "NAME")]
     ecc: Option<String>,
-    /// Bit error model
-    #[arg(long = "error-model", alias = "errors", value_name = "NAME")]
-    errors: Option<String>,
-    /// Seed of all random streams
-    #[arg(long)]
-    seed: Option<String>,
     /// Repeat the lives with this many seeds, the first being --seed: means and confidence intervals
     #[arg(long, value_name = "N")]
     seeds: Option<String>,
-    /// Arrival clock of timed runs: auto, half-busy, recorded, load=SHARE, scaled=FACTOR or closed=QUEUE_DEPTH
-    #[arg(long, value_name = "HOW")]
-    arrival: Option<String>,
+}
+
+/// What the drive has to do, and when its life ends.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Use and end of life")]
+struct AskedOptions {
     /// Drive writes of the host a day
     #[arg(long, value_name = "N", default_value_t = 1.0)]
     dwpd: f64,
@@ -67,46 +66,61 @@ pub struct LifeOptions {
     /// Age at which data are refreshed (read and written again), such as 30d, or `none`
     #[arg(long, value_name = "TIME", default_value = "30d")]
     refresh: String,
+    /// Age at which all data are read, and what cannot be read is written again, such as 30d, or `none`
+    #[arg(long, value_name = "TIME", default_value = "none")]
+    scrub: String,
     /// Class of JESD218: limit on UBER, and time without power at the end of life (client: 1e-15, a year at 30 C; enterprise: 1e-16, three
     /// months at 40 C)
     #[arg(long, value_name = "NAME", default_value = "enterprise", value_parser = class)]
     class: Class,
-    /// Limit on UBER instead of that of the class
+    /// Limit on UBER instead of that of the class, 1e-30 to 1
     #[arg(long, value_name = "RATE")]
     uber: Option<f64>,
     /// A life ends when p99 of reads is above this, such as 500us; the workload is then replayed in time at every age
     #[arg(long, value_name = "TIME")]
     read_p99: Option<String>,
-    /// Age at which all data are read, and what cannot be read is written again, such as 30d, or `none`
-    #[arg(long, value_name = "TIME", default_value = "none")]
-    scrub: String,
     /// User capacity of the drive that this one stands for, such as 3.84TB: loss is that of such a drive
     #[arg(long, value_name = "SIZE")]
     represents: Option<String>,
-    /// Vary each number that is not known well, alone: what the end and the loss depend on. Takes some 16 lives for each scheme
-    #[arg(long)]
-    tornado: bool,
-    /// Ages at which the drive is looked at until the rated P/E cycles; it leaps from one to the next
+}
+
+/// How closely the life is looked at.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Ages")]
+struct LookOptions {
+    /// Ages at which the drive is looked at until the rated P/E cycles, 1 to 1000; it leaps from one to the next
     #[arg(long, value_name = "N", default_value_t = 20)]
     epochs: u32,
     /// Simulate every program of the life instead of leaps
     #[arg(long)]
     every_program: bool,
-    /// How many times until the rated P/E cycles the workload is replayed in time; 0: never
+    /// How many times until the rated P/E cycles the workload is replayed in time, at most 1000; 0: never
     #[arg(long, value_name = "N", default_value_t = 4)]
     timed: u32,
+    /// Vary each number that is not known well, alone: what the end and the loss depend on. Takes some 16 lives for each scheme
+    #[arg(long)]
+    tornado: bool,
+}
+
+/// Wear of blocks, and the reference temperature.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Model")]
+struct WearOptions {
     /// Share of blocks that are worn out at the rated P/E cycles
     #[arg(long, value_name = "SHARE", default_value_t = 0.005)]
     worn_at_rated: f64,
     /// Exponent of the Weibull distribution of the cycles at which blocks wear out
     #[arg(long, value_name = "N", default_value_t = 4.0)]
     wear_exponent: f64,
-    /// Failure rates, variation of bit errors, and temperature.
-    #[command(flatten)]
-    model: ModelOptions,
     /// Temperature that times of the error model are meant at
     #[arg(long, value_name = "C", default_value_t = CELSIUS)]
     reference_celsius: f64,
+}
+
+/// Output.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+struct OutputOptions {
     /// Directory of the report: index.html, ages.csv, results.json, experiment.toml
     #[arg(short = 'o', long, alias = "output", value_name = "DIR", default_value = "report/life")]
     report: PathBuf,
@@ -140,42 +154,27 @@ fn class(text: &str) -> Result<Class, String> {
 
 impl LifeOptions {
     fn experiment(&self) -> Result<Experiment, Problem> {
-        let drive = self.drive.as_ref().map(lab::path_text);
-        let named = [
-            ("--drive", "drive.preset", &drive),
-            ("--seed", "seed", &self.seed),
-            ("--seeds", "seeds", &self.seeds),
-            ("--ecc", "ecc.policy", &self.ecc),
-            ("--error-model", "errors.model", &self.errors),
-            ("--arrival", "trace.arrival", &self.arrival),
-            ("--capacity", "capacity.size", &self.capacity),
-            ("--format", "trace.format", &self.format),
-            ("--columns", "trace.columns", &self.columns),
-        ];
-        let source = self.trace.clone().or_else(|| fio_source(&self.fio));
-        Experiment::with(&lab::Overrides {
-            trace: source.as_deref().map(lab::path_text),
-            options: given(named).chain(self.pick.settings()).collect(),
-            schemes: self.schemes.clone(),
-            set: self.set.clone(),
-        })
+        let ComparedOptions { schemes, ecc, seeds } = &self.compared;
+        let beside = [("--seeds", "seeds", seeds), ("--ecc", "ecc.policy", ecc)];
+        Experiment::with(&lab::Overrides { schemes: schemes.clone(), ..self.bench.overrides(beside) })
     }
 
     fn settings(&self) -> Result<LifeSettings, Problem> {
+        let Self { asked, looks, wear, .. } = self;
         Ok(LifeSettings {
-            dwpd: self.dwpd,
-            years: self.years,
-            epochs: self.epochs,
-            leaps: !self.every_program,
-            timed: self.timed,
-            refresh_days: days_of("--refresh", &self.refresh)?,
-            scrub_days: days_of("--scrub", &self.scrub)?,
-            represents: self.represents.as_deref().map(|text| bytes_of("--represents", text)).transpose()?,
-            tornado: self.tornado,
-            class: Class { uber: self.uber.unwrap_or(self.class.uber), ..self.class },
-            read_p99_us: self.read_p99.as_deref().map(|text| micros_of("--read-p99", text)).transpose()?,
-            worn: (self.worn_at_rated, self.wear_exponent),
-            ..self.model.settings(self.reference_celsius)
+            dwpd: asked.dwpd,
+            years: asked.years,
+            epochs: looks.epochs,
+            leaps: !looks.every_program,
+            timed: looks.timed,
+            refresh_days: days_of("--refresh", &asked.refresh)?,
+            scrub_days: days_of("--scrub", &asked.scrub)?,
+            represents: asked.represents.as_deref().map(|text| bytes_of("--represents", text)).transpose()?,
+            tornado: looks.tornado,
+            class: Class { uber: asked.uber.unwrap_or(asked.class.uber), ..asked.class },
+            read_p99_us: asked.read_p99.as_deref().map(|text| micros_of("--read-p99", text)).transpose()?,
+            worn: (wear.worn_at_rated, wear.wear_exponent),
+            ..self.model.settings(wear.reference_celsius)
         })
     }
 }
@@ -185,15 +184,15 @@ impl LifeOptions {
 /// # Errors
 /// Bad input.
 pub fn run(options: &LifeOptions) -> Result<ExitCode, Problem> {
-    let (experiment, settings) = (options.experiment()?, options.settings()?);
-    lab::report_directory(&options.report, options.force)?;
+    let (experiment, settings, output) = (options.experiment()?, options.settings()?, &options.output);
+    lab::report_directory(&output.report, output.force)?;
     warn_of_canaries(experiment.schemes.iter().map(String::as_str));
     let bar = progress::Count::new("% of all rated P/E cycles");
     let reached = Mutex::new(vec![0.0; lives(&experiment, &settings)]);
     interrupt::noted();
     #[expect(clippy::disallowed_methods, reason = "the driver reads the wall clock")]
     let start = Instant::now();
-    let bench = lab::Bench { threads: threads(options.threads), clock: &|| start.elapsed().as_secs_f64(), progress: &|_| {} };
+    let bench = lab::Bench { threads: threads(output.threads), clock: &|| start.elapsed().as_secs_f64(), progress: &|_| {} };
     let hear = |number: usize, _years: f64, share: f64| {
         let mut reached = reached.lock().expect("nothing panics while it is held");
         reached[number] = share.min(1.0);
@@ -204,12 +203,12 @@ pub fn run(options: &LifeOptions) -> Result<ExitCode, Problem> {
     bar.clear();
     let found = found?;
     let study = found.study(&format!("flashkeep {}", typed().join(" ")));
-    let index = lab::write_life(&found, &study, &options.report)?;
-    if options.json || options.csv {
-        print(&if options.json { pretty(&study.to_json()) } else { study.to_csv() });
+    let index = lab::write_life(&found, &study, &output.report)?;
+    if output.json || output.csv {
+        print(&if output.json { pretty(&study.to_json()) } else { study.to_csv() });
         say(&format!("report: {}", index.display()));
     } else {
-        let text = match (options.full, options.smart) {
+        let text = match (output.full, output.smart) {
             (true, _) => study.to_text(),
             (_, true) => found.smart_text(SMART_AGES),
             _ => found.to_screen(),

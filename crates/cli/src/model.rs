@@ -1,7 +1,72 @@
-//! Assumptions about drives that lives and advice share, as options.
+//! The workload and the drive of lives and advice, and what both assume of drives: options that both have.
 
+use crate::args::{PickOptions, fio_source, given};
 use clap::Args;
+use lab::Overrides;
 use lab::life::{CELSIUS, LifeSettings, Rates, SIGMA};
+use std::ffi::OsString;
+
+/// The workload and the drive.
+#[derive(Debug, Args)]
+pub struct BenchOptions {
+    /// The workload, which is repeated for all the life: a bundled trace, the path of a trace, or a generator [default: pgbench]
+    #[arg(index = 1, help_heading = None::<&'static str>)]
+    trace: Option<OsString>,
+    /// Or options of fio behind `--`
+    #[arg(index = 2, help_heading = None::<&'static str>, last = true, value_name = "OPTION OF FIO", conflicts_with = "trace")]
+    fio: Vec<OsString>,
+    /// Trace format
+    #[arg(long, value_name = "NAME")]
+    format: Option<String>,
+    /// Columns of a CSV file in their order, such as time=us,op,lba=bytes,size=bytes; `-` skips one
+    #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true)]
+    columns: Option<String>,
+    /// The part of it that is taken.
+    #[command(flatten)]
+    pick: PickOptions,
+    /// Change any setting, for example gc.policy=fifo (repeatable)
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Drive preset, or a drive file: .toml, or of MQSim, SimpleSSD, NVMeVirt or FEMU
+    #[arg(long, value_name = "NAME|FILE")]
+    drive: Option<OsString>,
+    /// User capacity: auto, drive or a size such as 4GiB
+    #[arg(long, alias = "size", value_name = "SIZE")]
+    capacity: Option<String>,
+    /// Bit error model
+    #[arg(long = "error-model", alias = "errors", value_name = "NAME")]
+    errors: Option<String>,
+    /// Seed of all random streams; further seeds are those that follow it
+    #[arg(long)]
+    seed: Option<String>,
+    /// Arrival clock of timed runs: auto, half-busy, recorded, load=SHARE, scaled=FACTOR or closed=QUEUE_DEPTH. `auto` of advice: a drive
+    /// without redundancy would be a quarter busy
+    #[arg(long, value_name = "HOW")]
+    arrival: Option<String>,
+}
+
+impl BenchOptions {
+    /// Overrides of the default experiment, with these options beside: name, setting and value.
+    pub fn overrides<'a>(&'a self, beside: impl IntoIterator<Item = (&'a str, &'a str, &'a Option<String>)>) -> Overrides {
+        let drive = self.drive.as_ref().map(lab::path_text);
+        let named = [
+            ("--drive", "drive.preset", &drive),
+            ("--seed", "seed", &self.seed),
+            ("--error-model", "errors.model", &self.errors),
+            ("--arrival", "trace.arrival", &self.arrival),
+            ("--capacity", "capacity.size", &self.capacity),
+            ("--format", "trace.format", &self.format),
+            ("--columns", "trace.columns", &self.columns),
+        ];
+        let source = self.trace.clone().or_else(|| fio_source(&self.fio));
+        Overrides {
+            trace: source.as_deref().map(lab::path_text),
+            options: given(named).chain(given(beside)).chain(self.pick.settings()).collect(),
+            schemes: None,
+            set: self.set.clone(),
+        }
+    }
+}
 
 /// Failure rates, variation of bit errors, and temperature.
 #[derive(Clone, Copy, Debug, Args)]

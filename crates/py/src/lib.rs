@@ -1,6 +1,7 @@
 //! The extension module behind the Python package `flashkeep`: settings come in as TOML text,
 //! results go out as Arrow columns and JSON. What Python code sees is in `python/flashkeep`.
 
+mod advise;
 mod command;
 mod disk;
 mod errors;
@@ -18,6 +19,8 @@ use pyo3::prelude::*;
 /// The extension module.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::advise::{Advice, advise};
     #[pymodule_export]
     use crate::command::{colours, command, curve_colour, settings};
     #[pymodule_export]

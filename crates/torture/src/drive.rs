@@ -85,8 +85,10 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
             Draws::Gathered => gathered::drive(&mut draws),
             Draws::Ladder => ladder::drive(&mut draws),
             Draws::Slc => slc::drive(&choice, &mut draws),
-            Draws::Together | Draws::Apart | Draws::Flows | Draws::Replaced if attempt < TRIES => drive(&mut draws),
-            Draws::Together | Draws::Apart | Draws::Flows | Draws::Replaced => shaped(5, 1, 14, 6, 1),
+            Draws::Together | Draws::Apart | Draws::Flows | Draws::Replaced | Draws::Lived if attempt < TRIES => {
+                drive(&mut draws)
+            }
+            Draws::Together | Draws::Apart | Draws::Flows | Draws::Replaced | Draws::Lived => shaped(5, 1, 14, 6, 1),
         };
         let focus = if scope.draws == Draws::Apart { Focus::None } else { Focus::draw(scope, entry, &mut draws) };
         let choice = focus.scheme(choice, drive.geometry.dies(), &mut draws);
@@ -101,10 +103,8 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
 fn build(scope: &Scope, choice: SchemeChoice, drive: Drive, focus: Focus, draws: &mut Stream) -> Option<Ready> {
     let protection = registry::build(&choice, ssd::shape(&drive)).ok()?;
     let plan = match scope.draws {
-        Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc | Draws::Flows | Draws::Replaced => {
-            together::plan(scope, &choice, &protection, focus, draws)
-        }
         Draws::Apart => outages(scope, plan(scope, &protection, draws), draws),
+        _ => together::plan(scope, &choice, &protection, focus, draws),
     };
     let setup = setup(scope, choice, drive, &plan, draws)?;
     let at_random = setup.faults.uncorrectable_reads > 0.0 || setup.faults.silent > 0.0 || ladder::is_beyond(&setup);
@@ -243,12 +243,12 @@ fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: 
         seed: draws.bits(),
     };
     match scope.draws {
-        Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc | Draws::Flows | Draws::Replaced => {
+        Draws::Apart => setup.faults = faults(scope, plan, survives, draws),
+        _ => {
             setup.power = together::power(plan, setup.power, draws);
             setup.faults = together::faults(plan, draws);
             plan.focus.setup(&mut setup, most, plan, draws);
         }
-        Draws::Apart => setup.faults = faults(scope, plan, survives, draws),
     }
     if setup.drive.timing.unit.is_some() {
         setup.power = gathered::power(&setup);

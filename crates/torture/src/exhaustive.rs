@@ -291,7 +291,7 @@ impl Case {
     /// A scenario of this drive in which nothing happens.
     fn scenario(&self, promise: Promise) -> Scenario {
         let may_lose = promise == Promise::MediaErrorsOnly;
-        Scenario { setup: self.setup.clone(), pace: PACE, second: None, rounds: Vec::new(), may_lose, apart: false }
+        Scenario { setup: self.setup.clone(), lived: None, pace: PACE, second: None, rounds: Vec::new(), may_lose, apart: false }
     }
 
     /// Recovers, and works on; all is right before and after.

@@ -17,6 +17,7 @@ mod focus;
 mod gathered;
 mod kept;
 mod ladder;
+mod lived;
 mod pieces;
 mod promise;
 mod replaced;
@@ -32,6 +33,7 @@ pub use apart::{Apart, TakenApart};
 pub use campaign::{Found, KEPT_OF_A_KIND, Runner, Summary, Tally, campaign};
 pub use drive::SCENARIOS_OF_A_DRIVE;
 pub use kept::{Crew, Kept};
+pub use lived::{Lived, Stretch};
 pub use pieces::{Campaign, PIECE, PIECE_MAX, PIECES_MAX};
 pub use promise::{Befalls, Losses, Promise, promise};
 pub use run::{Happened, Outcome, RULES, Rule, Violation, quiet_panics};
@@ -94,6 +96,8 @@ pub enum Draws {
     Flows,
     /// As [`Self::Together`], of schemes of static stripes, with dies that die and are replaced.
     Replaced,
+    /// As [`Self::Together`], on drives that have lived before.
+    Lived,
 }
 
 /// All draws by name.
@@ -106,6 +110,7 @@ pub const DRAWS: &[(&str, Draws)] = &[
     ("slc", Draws::Slc),
     ("flows", Draws::Flows),
     ("replaced", Draws::Replaced),
+    ("lived", Draws::Lived),
 ];
 
 /// All kinds of faults by name.
@@ -173,7 +178,7 @@ impl Scope {
             None => Err(Problem::unknown("--draws", "way of drawing", draws, &known)),
             Some((_, Draws::Together)) => Self::named(seed, schemes, faults, beyond_promise),
             Some((_, Draws::Apart)) => Self::apart(seed, schemes, faults, beyond_promise),
-            Some(&(_, draws @ (Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc | Draws::Flows))) => {
+            Some(&(_, draws @ (Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc | Draws::Flows | Draws::Lived))) => {
                 Self::named(seed, schemes, faults, beyond_promise).map(|scope| Self { draws, ..scope })
             }
             Some((_, Draws::Replaced)) => {

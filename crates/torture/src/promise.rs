@@ -1,7 +1,7 @@
 //! What a drive promises under all that befalls it together.
 
-use crate::ladder;
 use crate::scenario::{Scenario, Strike, When};
+use crate::{Lived, ladder};
 use ssd::nand::Pairing;
 use ssd::protect::registry;
 
@@ -73,7 +73,7 @@ impl Scenario {
     pub fn befalls(&self) -> Befalls {
         let (faults, power) = (&self.setup.faults, &self.setup.power);
         let mut befalls = Befalls {
-            wear_out: faults.wear_out > 0.0,
+            wear_out: faults.wear_out > 0.0 || self.lived.as_ref().is_some_and(Lived::wears_out),
             random: faults.uncorrectable_reads > 0.0 || faults.silent > 0.0 || ladder::is_beyond(&self.setup),
             takes_partners: power.pairing != Pairing::Alone && !power.hold_up,
             ..Befalls::default()

@@ -160,6 +160,11 @@ impl Scenario {
     /// The same; and the drive as it is then.
     pub(super) fn run_and_keep(&self, session: Session) -> (Outcome, Session) {
         let mut runner = Runner { scenario: self, session, outcome: Outcome::default(), dead: Vec::new() };
+        let youth = guarded(|| runner.youth()).unwrap_or_else(Err);
+        if let Err(violation) = youth {
+            runner.outcome.violation = Some((0, violation));
+            return (runner.outcome, runner.session);
+        }
         for (number, round) in self.rounds.iter().enumerate() {
             runner.outcome.happened.push(Vec::new());
             let result = guarded(|| runner.round(round)).unwrap_or_else(Err);
@@ -191,6 +196,22 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
+    /// The life of the drive before its first round: everything is read back after it, and what formulas say of it is checked.
+    fn youth(&mut self) -> Result<(), Violation> {
+        let Some(lived) = &self.scenario.lived else { return Ok(()) };
+        lived.live(&self.scenario.setup, &mut self.session);
+        self.outcome.pages_checked += u64::from(self.scenario.setup.user_slots);
+        let odds = self.session.odds(Nanos(0), None);
+        let (setup, unreadable) = (&self.scenario.setup, odds.unreadable);
+        // Without bit errors, programs that fail leave a page unreadable, and nothing else does.
+        let is_sound = setup.ecc.policy == "none" && setup.faults.wear_out == 0.0;
+        if !(odds.lost <= unreadable && unreadable <= f64::from(odds.pages)) || is_sound && unreadable > 0.0 {
+            let what = format!("odds of {unreadable} unreadable and {} lost of {} pages", odds.lost, odds.pages);
+            return Err(Violation { rule: Rule::Audit, what });
+        }
+        verify(&mut self.session, self.scenario.may_lose)
+    }
+
     fn round(&mut self, round: &Round) -> Result<(), Violation> {
         let mut coming = Coming::of(self.scenario, round);
         for stop in &round.stops {

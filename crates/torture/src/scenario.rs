@@ -2,7 +2,7 @@
 
 use crate::drive::{Plan, SCENARIOS_OF_A_DRIVE, pick, ready};
 use crate::focus::PARTIAL_AT_MOST;
-use crate::{Draws, FaultKind, Scope, flows, replaced, together};
+use crate::{Draws, FaultKind, Lived, Scope, flows, lived, replaced, together};
 use ssd::{Begun, Fate, FlowClock, MemoryLoss, Outage, Pace, Session, Setup};
 use vocab::{DieId, Fua, HostCommand, HostOp, Lba, SimTime, Stream, StreamId, Streams};
 
@@ -14,6 +14,8 @@ const TAKEN_APART: u64 = 8;
 pub struct Scenario {
     /// The drive and its history.
     pub setup: Setup,
+    /// The life of the drive before the first round. `None`: it begins as it was built.
+    pub lived: Option<Lived>,
     /// How requests arrive, or those of the first flow.
     pub pace: Pace,
     /// The clock of a second flow of requests, which has those of stream 1. `None`: all are of one flow.
@@ -154,7 +156,8 @@ impl Scenario {
         let rounds = *pick(&[1, 1, 1, 2, 2, 3], &mut draws);
         // Two of the scenarios of a drive.
         let apart = number.is_multiple_of(TAKEN_APART);
-        let scenario = |rounds| Self { setup: setup.clone(), pace, second: None, rounds, may_lose: plan.may_lose, apart };
+        let (setup_of, may_lose) = (setup.clone(), plan.may_lose);
+        let scenario = |rounds| Self { setup: setup_of, lived: None, pace, second: None, rounds, may_lose, apart };
         match scope.draws {
             Draws::Together | Draws::Wide | Draws::Gathered | Draws::Ladder | Draws::Slc => {
                 together::judged(scenario(together::rounds(setup, plan, rounds, &mut draws)))
@@ -166,6 +169,10 @@ impl Scenario {
             Draws::Replaced => {
                 let together = scenario(together::rounds(setup, plan, rounds, &mut draws));
                 together::judged(replaced::in_between(together, scope, number))
+            }
+            Draws::Lived => {
+                let together = scenario(together::rounds(setup, plan, rounds, &mut draws));
+                together::judged(lived::before(together, scope, number))
             }
             Draws::Apart => scenario((0..rounds).map(|_| round(setup, plan, &mut left, &mut draws)).collect()),
         }

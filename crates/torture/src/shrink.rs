@@ -1,5 +1,6 @@
 //! Makes a scenario that breaks a rule smaller, as long as it breaks the same one.
 
+use crate::Lived;
 use crate::run::{Happened, Outcome, Violation};
 use crate::scenario::{Fates, Scenario, Stop, Strike, die_of, is_ended, is_not_begun};
 use ssd::nand::{EraseFate, Pairing, ProgramFate};
@@ -154,6 +155,20 @@ impl Search<'_> {
         }
     }
 
+    /// Less of the life before the first round.
+    fn youth(&mut self) {
+        self.changed(|scenario| scenario.lived = None);
+        for at in (0..self.best.lived.as_ref().map_or(0, |lived| lived.stretches.len())).rev() {
+            let less = |change: fn(&mut Lived, usize)| {
+                move |scenario: &mut Scenario| scenario.lived.iter_mut().for_each(|lived| change(lived, at))
+            };
+            self.changed(less(|lived, at| lived.stretches[at].worn = 0));
+            self.changed(less(|lived, at| lived.stretches[at].leap = 0));
+            self.changed(less(|lived, at| _ = lived.stretches.remove(at)));
+        }
+        self.changed(|scenario| scenario.lived.iter_mut().for_each(|lived| lived.refresh = None));
+    }
+
     fn plain_drive(&mut self) {
         self.changed(|scenario| scenario.setup.payload = PayloadKind::Tag);
         self.changed(|scenario| scenario.setup.buffer.kind = BufferKind::Off);
@@ -172,6 +187,7 @@ impl Search<'_> {
         self.changed(|scenario| (scenario.setup.power.pairing, scenario.setup.power.hold_up) = (Pairing::Alone, false));
         self.plain_scheme();
         self.changed(|scenario| scenario.second = None);
+        self.youth();
         self.changed(|scenario| {
             let plain = FlowClock::Queue { depth: 1, delay: Nanos(0), until: None, think: None };
             scenario.second = scenario.second.map(|_| plain);

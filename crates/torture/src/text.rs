@@ -97,6 +97,9 @@ impl Scenario {
                 setup.errors.model, setup.age.pe_cycles.0
             );
         }
+        if let Some(lived) = &self.lived {
+            let _ = writeln!(text, "{}", lived.text());
+        }
         if setup.faults.silent > 0.0 {
             let _ = writeln!(text, "share of reads that return another page {}", setup.faults.silent);
         }

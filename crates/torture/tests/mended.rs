@@ -60,7 +60,8 @@ fn lost_strips_wait_for_commits_that_make_room_for_them() {
     let plane = |draw: u64, when| Stop { after: 0, strike: Strike::Loss { kind: FaultKind::Plane, draw, when } };
     let stops = vec![plane(PLANE_1 + 5, When::Recovered), cut(0), plane(0, When::Whole)];
     let rounds = vec![Round { commands: Vec::new(), stops }];
-    let scenario = Scenario { setup, pace: Pace::Closed { depth: 4 }, second: None, rounds, may_lose: false, apart: true };
+    let scenario =
+        Scenario { setup, pace: Pace::Closed { depth: 4 }, lived: None, second: None, rounds, may_lose: false, apart: true };
     let happened = assert_unbroken(&scenario);
     assert_eq!(happened[0][0], Happened::Loss(Some(Failure::Plane { die: DieId(3), plane: 1 })));
     // There is no room permanently on what is left of that die, so that strips share another one: nothing more may be lost.
@@ -96,7 +97,8 @@ fn a_page_that_its_row_brings_back_counts_there_where_nothing_can_be_erased() {
         forced(16..24),
     ];
     let rounds = vec![Round { commands, stops: vec![cut(66), cut(16)] }];
-    let scenario = Scenario { setup, pace: Pace::Closed { depth: 8 }, second: None, rounds, may_lose: false, apart: true };
+    let scenario =
+        Scenario { setup, pace: Pace::Closed { depth: 8 }, lived: None, second: None, rounds, may_lose: false, apart: true };
     let happened = assert_unbroken(&scenario);
     assert!(happened[0].iter().all(|happened| matches!(happened, Happened::Cut(begun, _) if !begun.is_empty())), "{happened:?}");
 }
@@ -116,7 +118,8 @@ fn a_strip_whose_die_takes_nothing_goes_to_another_die_while_the_controller_has_
         Round { commands: Vec::new(), stops },
         Round { commands: vec![write(0..=0)], stops: vec![] },
     ];
-    let scenario = Scenario { setup, pace: Pace::Closed { depth: 4 }, second: None, rounds, may_lose: false, apart: true };
+    let scenario =
+        Scenario { setup, pace: Pace::Closed { depth: 4 }, lived: None, second: None, rounds, may_lose: false, apart: true };
     let happened = assert_unbroken(&scenario);
     let planes = [(0, 1), (0, 0), (1, 1)].map(|(die, plane)| Happened::Loss(Some(Failure::Plane { die: DieId(die), plane })));
     assert_eq!(happened[1], planes);

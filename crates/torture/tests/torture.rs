@@ -322,6 +322,9 @@ fn scenarios_that_once_broke_a_rule_do_not_any_more() {
         let scope = Scope::drawn("replaced", seed, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!(scope.replay(number).1.broken(), None, "dies replaced, seed {seed}, scenario {number}");
     }
+    // Parity of stripes whose blocks become worn in a second leap.
+    let lived = Scope::drawn("lived", 1, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
+    assert_eq!(lived.replay(274).1.broken(), None, "drives that have lived, scenario 274");
     let two = ["da-raid5".to_owned(), "ppc".to_owned()];
     let two = Scope::apart(888_002, &two, &[], false).unwrap_or_else(|problem| panic!("{problem}"));
     assert_eq!(two.replay(17_146).1.broken(), None, "seed 888002, scenario 17146");

@@ -3,7 +3,7 @@
 //! Each leaves out what would make the design worse. Flash programs are those of pages that no write buffer can absorb, and of parity that
 //! whole stripes ask for; garbage collection, refresh and wear levelling add to that. Pages have the mean rate of the error model, data are as young as they can
 //! be, the code is the strongest that its policy may choose, and references are the best of each page. Where a bound would not be sound it is left out
-//! (P/E cycles of a drive with an SLC cache, reads of a drive that is not full).
+//! (P/E cycles of a drive with an SLC cache, reads of a drive that is not full or senses pages ahead).
 
 use super::code::PageCode;
 use super::needs::{BAD_BLOCKS, Need, Needs, Values};
@@ -13,6 +13,7 @@ use crate::life::{LifeSettings, Rates};
 use crate::problem::Problem;
 use crate::workload::Workload;
 use ssd::nand::rber::{acceleration, aged};
+use ssd::protect::registry::additions;
 use ssd::protect::{Protection, SchemeChoice};
 use ssd::{SlcMode, shape};
 use std::collections::BTreeMap;
@@ -28,13 +29,16 @@ const CYCLES_SLACK: f64 = 0.95;
 const CLASSES_TO_RATED: f64 = 40.0;
 /// Buffers' worth of writes after which a page is taken to have left the write buffer.
 const BUFFERS_UNTIL_GONE: u64 = 8;
+/// How far bounds on losses and shares of reads are lowered: for rounding, and for requests that a generator draws in other passes.
+const LOSS_SLACK: f64 = 1.0 - 1e-9;
+const READS_SLACK: f64 = 0.8;
 
 /// Traffic to flash that a workload causes whatever the drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traffic {
     /// Logical pages that the host writes in a pass, and of these the share that any buffer of the given size must write to flash.
     pub to_flash: f64,
-    /// Share of reads that no buffer of the given size can answer.
+    /// Share of read requests of which no buffer of the given size can answer all pages.
     pub reads_from_flash: f64,
 }
 
@@ -84,17 +88,26 @@ struct Counted {
     written: u64,
     distinct: u64,
     to_flash: u64,
+    /// Read requests; of these, those with a page that this pass wrote long ago, and others with one that it has not written.
     reads: u64,
     from_flash: u64,
+    from_pass_before: u64,
+    /// Whether pages are discarded: one that this pass has not written may then hold no data.
+    has_discards: bool,
 }
 
 impl Counted {
     fn new(slots: u32, buffer: u64, length: u64) -> Self {
         let last = vec![(0, 0); slots as usize];
-        Self { buffer, length, last, stretch: 1, written: 0, distinct: 0, to_flash: 0, reads: 0, from_flash: 0 }
+        let (stretch, has_discards) = (1, false);
+        let [written, distinct, to_flash, reads, from_flash, from_pass_before] = [0; 6];
+        Self { buffer, length, last, stretch, written, distinct, to_flash, reads, from_flash, from_pass_before, has_discards }
     }
 
     fn add(&mut self, op: HostOp, pages: std::ops::Range<u32>) {
+        if op == HostOp::Read {
+            return self.read(pages);
+        }
         for page in pages {
             let last = &mut self.last[page as usize];
             match op {
@@ -107,20 +120,24 @@ impl Counted {
                     }
                 }
                 HostOp::Discard => {
-                    // A page that is given up need not be written.
+                    // A page that is given up need not be written, and a read of it needs no flash.
                     self.distinct -= u64::from(last.0 == self.stretch && self.distinct > 0);
-                    last.0 = 0;
+                    *last = (0, 0);
+                    self.has_discards = true;
                 }
-                HostOp::Read => {
-                    self.reads += 1;
-                    // A page that the pass has not written may be in the buffer from the pass before.
-                    let is_gone = last.1 > 0 && self.written - last.1 > BUFFERS_UNTIL_GONE * self.buffer;
-                    let was_gone = last.1 == 0 && self.written > BUFFERS_UNTIL_GONE * self.buffer;
-                    self.from_flash += u64::from(is_gone || was_gone);
-                }
-                HostOp::Flush => {}
+                HostOp::Read | HostOp::Flush => {}
             }
         }
+    }
+
+    fn read(&mut self, pages: std::ops::Range<u32>) {
+        self.reads += 1;
+        let last = &self.last[pages.start as usize..pages.end as usize];
+        let is_gone = |write: u64| self.written - write > BUFFERS_UNTIL_GONE * self.buffer;
+        let is_from_flash = last.iter().any(|&(_, write)| write > 0 && is_gone(write));
+        self.from_flash += u64::from(is_from_flash);
+        // A page that the pass has not written may be in the buffer from the pass before.
+        self.from_pass_before += u64::from(!is_from_flash && is_gone(0) && last.iter().any(|&(_, write)| write == 0));
     }
 
     fn end_stretch(&mut self) {
@@ -131,7 +148,8 @@ impl Counted {
     fn traffic(mut self) -> Traffic {
         self.end_stretch();
         let share = |of: u64, all: u64| if all == 0 { 0.0 } else { of as f64 / all as f64 };
-        Traffic { to_flash: share(self.to_flash, self.written), reads_from_flash: share(self.from_flash, self.reads) }
+        let from_flash = self.from_flash + if self.has_discards { 0 } else { self.from_pass_before };
+        Traffic { to_flash: share(self.to_flash, self.written), reads_from_flash: share(from_flash, self.reads) }
     }
 }
 
@@ -209,7 +227,7 @@ impl<'a> Formulas<'a> {
         let dies = f64::from(planned.drive.geometry.dies());
         // Stages of life bring parity that a new drive does not have yet.
         let later = survives.max(u32::from(protection.stripes().is_some()));
-        values.set(Need::Loss, lost_at_least(later, dies, &self.life.rates, self.counted_years(user)));
+        values.set(Need::Loss, LOSS_SLACK * lost_at_least(later, dies, &self.life.rates, self.needs.years));
         // Wear levelling lets the cycles of blocks differ by its threshold.
         let least = (pe - f64::from(experiment.wear.static_threshold)).max(0.0);
         let class = rated / CLASSES_TO_RATED;
@@ -223,7 +241,7 @@ impl<'a> Formulas<'a> {
             let (mean, min) = self.code(experiment, |code| code.odds(least, hours))?;
             values.set(need, mean * min.powi(all_fail as i32 - 1) * above_mean.powi(all_fail as i32) / bits);
         }
-        self.reads(experiment, &traffic, &mut values);
+        self.reads(experiment, (&choice, &protection), &traffic, &mut values);
         Ok(Bound {
             raw_by_user: raw / user,
             waf,
@@ -232,14 +250,6 @@ impl<'a> Formulas<'a> {
             survives,
             members: members(&protection, planned.drive.geometry.dies()),
         })
-    }
-
-    /// Years of which a life counts losses: those after its first stretch, which is half a drive write, or as many passes as that takes.
-    fn counted_years(&self, user: f64) -> f64 {
-        let (period, least) = (self.workload.period() as f64, 0.5 * user);
-        let stretch = if period > 0.0 { (least / period).ceil() * period } else { least.ceil() };
-        // The last request of a stretch may go beyond it.
-        (self.needs.years - (stretch + 1024.0) / (user * self.needs.dwpd * 365.0)).max(0.0)
     }
 
     fn traffic(&self, experiment: &Experiment, plan: &Plan) -> Result<Traffic, Problem> {
@@ -271,14 +281,25 @@ impl<'a> Formulas<'a> {
         class.off_hours * aged(acceleration(errors.activation_ev, class.off_celsius, self.life.celsius.1), errors.unaccelerated)
     }
 
-    /// A read that no buffer answers senses a page; where more than the percentile's share of reads are such, it takes that long.
-    fn reads(&self, experiment: &Experiment, traffic: &Traffic, values: &mut Values) {
-        let timing = &experiment.drive.timing;
+    /// A read request that no buffer answers senses a page; where more than the percentile's share of requests are such, it takes that
+    /// long. There is no bound where a page may have been sensed before it is asked for: with read-ahead, or registers that hold the pages
+    /// of a program unit.
+    fn reads(
+        &self,
+        experiment: &Experiment,
+        (choice, protection): (&SchemeChoice, &Protection),
+        traffic: &Traffic,
+        values: &mut Values,
+    ) {
+        let (timing, slc) = (&experiment.drive.timing, &experiment.drive.slc);
+        let has_registers = timing.unit.is_some() || timing.cache_read.is_some();
+        let reads_ahead = matches!(protection, Protection::Zones(_)) || additions(&choice.name).next().is_some();
+        let is_sensed_before = has_registers || reads_ahead || slc.mode != SlcMode::Off;
         let sensing = timing.page.iter().map(|page| page.read.0).min().unwrap_or(0) as f64 / 1e3;
         let history = &experiment.precondition;
         let is_full = history.fill * history.working_set >= 1.0;
         for (need, share) in [(Need::ReadP99, 0.01), (Need::ReadP999, 0.001)] {
-            let is_sensed = is_full && traffic.reads_from_flash > share && self.workload.facts().reads > 0;
+            let is_sensed = is_full && !is_sensed_before && READS_SLACK * traffic.reads_from_flash > share;
             values.set(need, if is_sensed { sensing } else { 0.0 });
         }
         values.set(Need::WriteP99, 0.0);

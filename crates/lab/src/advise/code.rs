@@ -28,6 +28,10 @@ impl CellModel for Cells {
     }
 }
 
+/// Points of the table of losses by rate, for each factor of ten, and the least rate in it: no code fails there.
+const POINTS_A_DECADE: f64 = 50.0;
+const LEAST_RATE: f64 = 1e-6;
+
 /// The page code of a design at its strongest, with what was asked of it.
 #[derive(Debug)]
 pub(super) struct PageCode {
@@ -40,6 +44,8 @@ pub(super) struct PageCode {
     pages: u32,
     odds: BTreeMap<(u64, u64), (f64, f64)>,
     likely: BTreeMap<(u64, u64, u64), f64>,
+    /// `ln` of the probability that a logical page cannot be read, by rate; once it was asked for.
+    losses: Option<Vec<f64>>,
 }
 
 impl PageCode {
@@ -67,7 +73,7 @@ impl PageCode {
         };
         let pages = (pages_per_block / sensed).max(1);
         let (odds, likely) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { model, layout, strongest, stage, moves_references, pages, odds, likely })
+        Ok(Self { model, layout, strongest, stage, moves_references, pages, odds, likely, losses: None })
     }
 
     /// `ln` of the probability that a logical page cannot be read at a rate.
@@ -80,6 +86,13 @@ impl PageCode {
             }
         };
         ln_page_loss(word.min(0.0), self.layout.per_slot)
+    }
+
+    /// [`Self::ln_loss`] by rate, [`POINTS_A_DECADE`] from [`LEAST_RATE`] on.
+    fn table(&self) -> Vec<f64> {
+        let points = ((0.5 / LEAST_RATE).log10() * POINTS_A_DECADE).ceil() as u32;
+        let rate = |at: u32| (LEAST_RATE * 10f64.powf(f64::from(at) / POINTS_A_DECADE)).min(0.5);
+        (0..=points).map(|at| self.ln_loss(rate(at))).collect()
     }
 
     /// The rate of each page of a block with its best references.
@@ -113,8 +126,21 @@ impl PageCode {
             return *known;
         }
         let worst = self.rates((class(pe) / 20.0).exp(), (class(hours) / 20.0).exp()).into_iter().fold(0.0, f64::max);
-        let found = if worst == 0.0 { 0.0 } else { 0.25 * ln_mixed(worst, sigma, |rber| self.ln_loss(rber)).exp() };
+        // A mixture asks for thousands of rates, and a code takes its time.
+        let losses = self.losses.take().unwrap_or_else(|| self.table());
+        let found = if worst == 0.0 { 0.0 } else { 0.25 * ln_mixed(worst, sigma, |rber| ln_at(&losses, rber)).exp() };
+        self.losses = Some(losses);
         self.likely.insert(key, found);
         found
     }
+}
+
+/// The value of a table of [`PageCode::table`] at a rate: a line between its points.
+fn ln_at(losses: &[f64], rber: f64) -> f64 {
+    if rber <= LEAST_RATE {
+        return f64::NEG_INFINITY;
+    }
+    let (at, last) = ((rber / LEAST_RATE).log10() * POINTS_A_DECADE, losses.len() - 1);
+    let (low, high) = (losses[(at as usize).min(last)], losses[(at as usize + 1).min(last)]);
+    if low == f64::NEG_INFINITY { low } else { low + at.fract() * (high - low) }
 }

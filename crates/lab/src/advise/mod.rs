@@ -12,6 +12,7 @@ mod bounds;
 mod code;
 mod measured;
 mod needs;
+mod options;
 mod repeat;
 mod search;
 mod space;
@@ -21,6 +22,7 @@ mod tests;
 
 pub use bounds::{Bound, Formulas, Traffic};
 pub use needs::{BAD_BLOCKS, Given, Limit, Need, Needs, Values};
+pub use options::Question;
 pub use space::{Axis, Key, OVER_PROVISIONING, POINTS_MAX, Point, REFRESH, SCHEMES, Space};
 pub(crate) use study::NAME;
 
@@ -55,6 +57,34 @@ impl Default for Budget {
     fn default() -> Self {
         Self { lives: 60, minutes: None, finalists: 9, seeds: 5, epochs: 4, corners: 2 }
     }
+}
+
+/// Lives, finalists and seeds that a budget may have, at least and at most.
+const LIVES: (u32, u32) = (8, 100_000);
+const FINALISTS: (u32, u32) = (1, 1000);
+const SEEDS: (u32, u32) = (1, 100);
+
+impl Budget {
+    fn check(&self) -> Result<(), Problem> {
+        let counts = [("--lives", self.lives, LIVES), ("--finalists", self.finalists, FINALISTS), ("--seeds", self.seeds, SEEDS)];
+        for (name, found, (least, most)) in counts {
+            if !(least..=most).contains(&found) {
+                return Err(Problem::new(name, format!("found {found}, valid are whole numbers from {least} to {most}")));
+            }
+        }
+        match self.minutes {
+            Some(minutes) if !(minutes > 0.0 && minutes.is_finite()) => {
+                Err(Problem::new("--minutes", format!("found {minutes}, valid is a number above 0")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The model by default: 8 ages in lives in full, 2 of which are replayed in time.
+#[must_use]
+pub fn settings() -> LifeSettings {
+    LifeSettings { epochs: 8, timed: 2, ..LifeSettings::default() }
 }
 
 /// A step of the search.
@@ -273,6 +303,7 @@ pub fn advise(
     bench: &Bench<'_>,
     hear: Talk<'_>,
 ) -> Result<Advice, Problem> {
+    budget.check()?;
     let (workload, base, settings) = prepared(experiment, needs, settings)?;
     let space = Space::new(base, vary)?;
     let (points, formulas) = (space.points(), Formulas::new(&workload, needs, &settings));

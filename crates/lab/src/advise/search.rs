@@ -425,8 +425,7 @@ impl Search<'_> {
             let life = match lived {
                 None => None,
                 Some(Ok(life)) => {
-                    self.mismatches +=
-                        life.epochs.iter().filter_map(|epoch| epoch.timed).map(|timed| timed.mismatches).sum::<u64>();
+                    self.mismatches += life.verified.mismatches;
                     Some(life)
                 }
                 Some(Err(problem)) => {

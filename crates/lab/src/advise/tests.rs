@@ -87,10 +87,35 @@ fn the_front_is_that_of_the_lives_of_all_designs() {
     }
 }
 
-/// Bounds of designs drawn at random are no worse than what their lives find. Catches a bound that counts pages which a buffer absorbs, cycles that
-/// no life takes, and odds of other pages than a drive has.
-#[test]
-fn bounds_are_optimistic() {
+/// Designs that [`bounds_are_optimistic`] draws; the environment's `FLASHKEEP_BOUNDS` asks for others.
+const BOUNDS: u64 = 24;
+/// Of these, how many share a workload.
+const OF_A_WORKLOAD: u64 = 4;
+
+/// A small drive under a workload and at a pace that are drawn.
+fn drawn(number: u64) -> (Experiment, Needs) {
+    let mut draws = Streams::new(52).stream_of("workloads", number);
+    let mut pick = |of: &[&'static str]| of[draws.below(of.len() as u64) as usize];
+    let source = pick(&["uniform", "zipf", "sequential", "hot-cold"]);
+    let drive =
+        pick(&["preset = \"tlc\"\ngeometry.pages_per_block = 48", "preset = \"mlc-2014\"\ngeometry.pages_per_block = 64"]);
+    let text = format!(
+        "seed = {}\nbuffer.size = \"256KiB\"\n[trace]\nsource = \"{source}\"\n[generate]\nrequests = {}\nrange = \"{}\"\nread_fraction = {}\n\
+         request_size = \"{}\"\n[capacity]\nsize = \"16MiB\"\n[precondition]\noverwrite_at_most = 0.5\n[drive]\nendurance = 300\n{drive}\n",
+        number + 1,
+        pick(&["1000", "4000"]),
+        pick(&["10%", "50%", "80%", "100%"]),
+        pick(&["0.1", "0.5", "0.9"]),
+        pick(&["2KiB", "4KiB", "4KiB", "16KiB", "64KiB"]),
+    );
+    let experiment = Experiment::parse("advise.toml", &text).unwrap_or_else(|e| panic!("{e}"));
+    let dwpd = *[0.3, 1.0, 5.0].get(draws.below(3) as usize).expect("of three");
+    (experiment, asked(Given { uber: Some(1e-6), dwpd: Some(dwpd), ..short_needs(10.0) }))
+}
+
+/// Designs under one drawn workload: how many of their bounds held, by need, and how many designs there were. A design that cannot be built is no
+/// design.
+fn bounds_that_held(number: u64, designs: u64) -> [u64; Need::ALL.len() + 1] {
     let axes = [
         ("scheme", "none,raid5,ppc,da-raid5,ds-raid,mds-groups,mds-groups:m=2,raid5:data_strips=3"),
         ("over-provisioning", "120%,150%,220%"),
@@ -99,37 +124,48 @@ fn bounds_are_optimistic() {
         ("refresh", "10d,none"),
         ("buffer.kind", "plp,off"),
         ("ecc.read_retry", "tracked,none"),
+        ("wear.static_threshold", "100,5"),
     ];
-    let mut draws = Streams::new(52).stream("designs");
-    let mut held = [0; Need::ALL.len()];
-    for (source, seed) in [("uniform", 4), ("zipf", 5), ("sequential", 6)] {
-        let needs = asked(Given { uber: Some(1e-6), ..short_needs(10.0) });
-        let mut experiment = tiny(source, seed, "");
-        // Enough that no buffer absorbs all of it.
-        experiment.generate.as_mut().expect("it is generated").requests = 8000;
-        let (workload, base, settings) = prepared(&experiment, &needs, &model()).unwrap_or_else(|e| panic!("{e}"));
-        let space = Space::new(base, &vary(&axes)).unwrap_or_else(|e| panic!("{e}"));
-        let (points, formulas) = (space.points(), Formulas::new(&workload, &needs, &settings));
-        for _ in 0..6 {
-            let at = &points[draws.below(points.len() as u64) as usize];
-            let experiment = space.experiment(at).unwrap_or_else(|e| panic!("{e}"));
-            let Ok(bound) = formulas.bound(&experiment) else { continue };
-            let budget = Budget { epochs: 1, ..ALL };
-            let mut of = search::life_settings((&space, &needs, &budget), at, Stage::Full, settings.clone());
-            of.class.uber = 1.0;
-            let Ok(found) = life(&experiment, &of, &bench(1), &|_, _, _| {}) else { continue };
-            let values = measured(&found.schemes[0], &needs, 300.0, &settings.rates, bound.survives);
-            assert!(bound.waf <= found.schemes[0].epochs[0].waf, "{}: {bound:?}", space.name(at));
-            for need in Need::ALL {
-                let (Some(bound), Some(value)) = (bound.values.get(need), values.get(need)) else { continue };
-                let holds = if need.is_least() { bound >= value } else { bound <= value };
-                assert!(holds, "{source}, {}: {} at best {bound}, found {value}", space.name(at), need.key());
-                held[need as usize] += u32::from(bound > 0.0);
-            }
+    let (experiment, needs) = drawn(number);
+    let mut draws = Streams::new(52).stream_of("designs", number);
+    let mut held = [0; Need::ALL.len() + 1];
+    let (workload, base, settings) = prepared(&experiment, &needs, &model()).unwrap_or_else(|e| panic!("{e}"));
+    let space = Space::new(base, &vary(&axes)).unwrap_or_else(|e| panic!("{e}"));
+    let (points, formulas) = (space.points(), Formulas::new(&workload, &needs, &settings));
+    while held[Need::ALL.len()] < designs {
+        let at = &points[draws.below(points.len() as u64) as usize];
+        let Ok(experiment) = space.experiment(at) else { continue };
+        let Ok(bound) = formulas.bound(&experiment) else { continue };
+        let mut of = search::life_settings((&space, &needs, &Budget { epochs: 1, ..ALL }), at, Stage::Full, settings.clone());
+        // Requests are replayed in time where that has a bound.
+        let is_timed = bound.values.get(Need::ReadP99).is_some_and(|us| us > 0.0);
+        (of.class.uber, of.epochs, of.timed) = (1.0, 1, u32::from(is_timed));
+        let Ok(found) = life(&experiment, &of, &bench(1), &|_, _, _| {}) else { continue };
+        held[Need::ALL.len()] += 1;
+        let values = measured(&found.schemes[0], &needs, 300.0, &settings.rates, bound.survives);
+        let name = || format!("workload {number}, {}", space.name(at));
+        assert!(bound.waf <= found.schemes[0].epochs[0].waf, "{}: {bound:?}", name());
+        for need in Need::ALL {
+            let (Some(bound), Some(value)) = (bound.values.get(need), values.get(need)) else { continue };
+            let holds = if need.is_least() { bound >= value } else { bound <= value };
+            assert!(holds, "{}: {} at best {bound}, found {value}", name(), need.key());
+            held[need as usize] += u64::from(bound > 0.0);
         }
     }
-    for need in [Need::Pe, Need::Uber, Need::Retention, Need::Loss] {
-        assert!(held[need as usize] > 0, "no design had a bound on {}", need.key());
+    held
+}
+
+/// Bounds of designs drawn at random are no worse than what their lives find. Catches a bound that counts pages which a buffer absorbs, cycles that
+/// no life takes, odds of other pages than a drive has, and pages of large reads as if they were requests.
+#[test]
+fn bounds_are_optimistic() {
+    let asked = std::env::var("FLASHKEEP_BOUNDS").ok().map(|text| text.parse().expect("a number of designs"));
+    let workloads: Vec<u64> = (0..asked.unwrap_or(BOUNDS).div_ceil(OF_A_WORKLOAD)).collect();
+    let each = |number| Ok(bounds_that_held(number, OF_A_WORKLOAD));
+    let of_workloads = crate::compare::in_parallel(2, workloads, each).unwrap_or_else(|e| panic!("{e}"));
+    let held = |at: usize| of_workloads.iter().map(|held| held[at]).sum::<u64>();
+    for need in [Need::Pe, Need::Uber, Need::Retention, Need::Loss, Need::ReadP99] {
+        assert!(held(need as usize) > 0, "none of {} designs had a bound on {}", held(Need::ALL.len()), need.key());
     }
 }
 

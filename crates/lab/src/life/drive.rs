@@ -1,7 +1,7 @@
 //! The life of a drive under one scheme: stretches, odds, timed runs, leaps.
 
 use super::endurance::{Endurance, Wearing};
-use super::{End, Epoch, Hazard, LifeSettings, SchemeLife, Timed, YEARS_MAX};
+use super::{End, Epoch, Hazard, LifeSettings, SchemeLife, Timed, Verified, YEARS_MAX};
 use crate::clock::{Clock, clock as clock_of};
 use crate::compare::Runs;
 use crate::label::shown;
@@ -91,6 +91,8 @@ struct Age {
     lived: Stretch,
     /// True while write amplification hardly rises. Once it does, blocks wear unevenly, and the drive may not leap.
     is_steady: bool,
+    /// True once there is an age to end at, if it is asked to stop.
+    is_stoppable: bool,
 }
 
 impl Age {
@@ -109,6 +111,7 @@ impl Age {
             waf: f64::INFINITY,
             lived: Stretch::default(),
             is_steady: true,
+            is_stoppable: false,
         }
     }
 }
@@ -143,15 +146,21 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
     }
     (age.years, age.host_pages) = (0.0, 0.0);
     let (mut epochs, mut steps, mut before) = (Vec::<Epoch>::new(), Steps::new(settings, rated), None::<Age>);
+    let mut verified = Verified::default();
     loop {
         let mut written = lived.stretch(&mut age, &mut commands)?;
+        let is_asked = (lived.is_asked)();
+        if is_asked && !epochs.is_empty() {
+            // The stretch was cut short, which says nothing of an age.
+            return Ok(lived.ended(index, epochs, End::Stopped, (blocks, verified)));
+        }
         written.stretch.add(&std::mem::take(&mut age.lived));
         let (mut epoch, aged) = lived.epoch(index, &mut age, &mut written)?;
-        let is_timed = settings.read_p99_us.is_some() || steps.is_timed_at(epoch.pe[0]);
+        let is_timed = !is_asked && (settings.read_p99_us.is_some() || steps.is_timed_at(epoch.pe[0]));
         if is_timed && !written.stretch.is_read_only {
-            epoch.timed = Some(lived.timed(index, aged.clone())?);
+            epoch.timed = Some(lived.timed(index, aged.clone(), &mut verified)?);
         }
-        let end = lived.end(&epoch, &written.stretch).or((lived.is_asked)().then_some(End::Stopped));
+        let end = lived.end(&epoch, &written.stretch).or(is_asked.then_some(End::Stopped));
         if end.is_some_and(|end| !end.is_alive()) && steps.may_be_closer() && before.is_some() {
             // It ended after the last leap, which was too long to say when.
             age = before.clone().expect("just seen");
@@ -159,24 +168,18 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
         } else {
             (lived.hear)(epoch.years, epoch.pe[0] / rated);
             if let Some(end) = end {
-                if epoch.timed.is_none() && settings.timed > 0 && !written.stretch.is_read_only {
-                    epoch.timed = Some(lived.timed(index, aged)?);
+                if epoch.timed.is_none() && settings.timed > 0 && !is_asked && !written.stretch.is_read_only {
+                    epoch.timed = Some(lived.timed(index, aged, &mut verified)?);
                 }
                 epochs.push(epoch);
                 commands.finish()?;
-                let straight_line = lived.straight_line(index, &epochs[0]);
-                return Ok(SchemeLife {
-                    label: shown(&runs.experiment.schemes[index]).to_owned(),
-                    epochs,
-                    end,
-                    blocks,
-                    straight_line,
-                });
+                return Ok(lived.ended(index, epochs, end, (blocks, verified)));
             }
             if is_timed {
                 steps.timed(epoch.pe[0]);
             }
             epochs.push(epoch);
+            age.is_stoppable = true;
             age.leap = Some(Leap { cycles: 0.0, pages_a_cycle: written.pages_a_cycle });
             let waf = written.stretch.waf();
             let (new, last) = (epochs[0].waf - epochs[0].refreshed, age.waf);
@@ -267,9 +270,11 @@ impl Lived<'_> {
         if age.since.len() > KEPT {
             age.since.pop_front();
         }
-        let stretch = age.session.live(commands, pages, page_time, self.written_refresh());
+        let is_over = || age.is_stoppable && (self.is_asked)();
+        let mut until_asked = std::iter::from_fn(|| if is_over() { None } else { commands.next() });
+        let stretch = age.session.live(&mut until_asked, pages, page_time, self.written_refresh());
         let cycles = sum(age.session.pe_cycles()) - before;
-        if stretch.host_pages == 0 && !stretch.is_read_only {
+        if stretch.host_pages == 0 && !stretch.is_read_only && !(age.is_stoppable && (self.is_asked)()) {
             return Err(commands.ended());
         }
         age.host_pages += stretch.host_pages as f64;
@@ -354,9 +359,9 @@ impl Lived<'_> {
         let cycles = age.session.pe_cycles();
         let (pe, blocks) = (spread(&cycles), cycles.len() as u32);
         let hazard = Hazard::of(&odds, blocks, &self.settings.rates, self.scale());
-        if let Some((years, before)) = age.last {
-            age.losses += before.until(&hazard, age.years - years);
-        }
+        // Until its first age a drive is as it is then.
+        let (years, before) = age.last.unwrap_or((0.0, hazard));
+        age.losses += before.until(&hazard, age.years - years);
         age.last = Some((age.years, hazard));
         let bits = f64::from(odds.pages.max(1)) * geometry.slot_size.0 as f64 * 8.0;
         let raw = f64::from(self.runs.plan.drives[index].drive.geometry.slots());
@@ -425,14 +430,14 @@ impl Lived<'_> {
     }
 
     /// The workload on an aged fork of the drive, in time.
-    fn timed(&self, index: usize, mut fork: Session) -> Result<Timed, Problem> {
+    fn timed(&self, index: usize, mut fork: Session, verified: &mut Verified) -> Result<Timed, Problem> {
         let result = self.runs.replay(index, &mut fork, self.clock, None)?;
+        verified.add(&Verified { runs: 1, mismatches: result.oracle.mismatches });
         Ok(Timed {
             read: result.host.read_latency_us,
             write: result.host.write_latency_us,
             retries: result.ladder.retries_mean().unwrap_or(0.0),
             waf: result.flash.waf.unwrap_or(f64::NAN),
-            mismatches: result.oracle.mismatches,
         })
     }
 
@@ -451,6 +456,13 @@ impl Lived<'_> {
         } else {
             (epoch.years >= self.years_end()).then_some(End::Years)
         }
+    }
+
+    /// The life that ended at the last of these ages.
+    fn ended(&self, index: usize, epochs: Vec<Epoch>, end: End, (blocks, verified): (u32, Verified)) -> SchemeLife {
+        let straight_line = self.straight_line(index, &epochs[0]);
+        let label = shown(&self.runs.experiment.schemes[index]).to_owned();
+        SchemeLife { label, epochs, end, blocks, straight_line, verified }
     }
 
     /// Drive writes until all flash has its rated cycles, if everything stayed as it is in the new drive.

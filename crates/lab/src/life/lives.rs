@@ -4,7 +4,7 @@ use super::drive::{self, Lived};
 use super::seeds::SeedLives;
 use super::settings::check;
 use super::tornado::{self, Change, Outcome, Swing};
-use super::{End, HearLife, Life, LifeSettings, SchemeLife};
+use super::{End, HearLife, Life, LifeSettings, SchemeLife, Verified};
 use crate::clock::Clock;
 use crate::compare::{Bench, Observe, Runs, in_parallel};
 use crate::experiment::Experiment;
@@ -78,6 +78,8 @@ pub fn life_until(
     let ran = in_parallel(bench.threads, pieces(&experiment, settings, new), |piece| all.run(piece))?;
     let slot = experiment.drive.geometry.slot_size.0;
     let notes = super::notes(&experiment, settings, &workload, plan.user_slots);
+    let mut verified = Verified::default();
+    ran.iter().filter_map(|ran| ran.life.as_ref()).for_each(|life| verified.add(&life.verified));
     let (schemes, seeds, swings) = gathered(&experiment, settings, ran);
     Ok(Life {
         settings: settings.clone(),
@@ -88,6 +90,7 @@ pub fn life_until(
         schemes,
         seeds,
         swings,
+        verified,
         experiment,
     })
 }

@@ -24,6 +24,7 @@ use crate::workload::Workload;
 pub use endurance::Endurance;
 pub use lives::{life, life_until, lives};
 pub use loss::{Hazard, Rates};
+pub(crate) use options::number_of;
 pub(crate) use screen::probability;
 pub use seeds::SeedLives;
 pub(crate) use settings::check;
@@ -95,8 +96,6 @@ pub struct Timed {
     pub retries: f64,
     /// Write amplification in time, which the map alone has to agree with.
     pub waf: f64,
-    /// Host reads whose data differed from what was written: a defect of ours.
-    pub mismatches: u64,
 }
 
 /// A drive at an age.
@@ -176,6 +175,25 @@ pub struct SchemeLife {
     pub blocks: u32,
     /// Drive writes by a straight line from the new drive: rated cycles of all flash, by its write amplification.
     pub straight_line: f64,
+    /// Reads that were checked.
+    pub verified: Verified,
+}
+
+/// Runs in time in which every read is compared with what was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Runs, those among them that lie past the end that was found.
+    pub runs: usize,
+    /// Host reads whose data differed from what was written: a defect of ours.
+    pub mismatches: u64,
+}
+
+impl Verified {
+    /// Adds other runs.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.mismatches += other.mismatches;
+    }
 }
 
 impl SchemeLife {
@@ -205,6 +223,8 @@ pub struct Life {
     pub seeds: Vec<SeedLives>,
     /// How much the lives under the first seed depend on numbers that are not known well; empty unless that was asked for.
     pub swings: Vec<Swing>,
+    /// Reads that were checked in all lives, those of further seeds and of the tornado among them.
+    pub verified: Verified,
     /// What a reader should know.
     pub notes: Vec<String>,
 }

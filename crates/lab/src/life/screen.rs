@@ -1,7 +1,7 @@
 //! Lives on one screen: when each drive ends and why, how it ages, what it loses.
 
 use super::seeds::geometric;
-use super::{End, Epoch, Life, Outcome, SchemeLife, Timed};
+use super::{End, Epoch, Life, Outcome, SchemeLife, Timed, Verified};
 use crate::quantity::{Quantity, micros, percent, short};
 use crate::seeds::Interval;
 use crate::table::{Row, aligned, wrapped};
@@ -106,11 +106,14 @@ impl Life {
         out.push_str(&aligned(&self.rows()));
         out.push('\n');
         out.push_str(&self.tornadoes());
-        let retention = self.schemes.iter().any(|one| matches!(one.end, End::Uber | End::Retention));
-        if retention && settings.sigma == super::SIGMA {
-            let text = "Bit errors decide the end here. They depend on how much pages and blocks vary (--page-sigma, --block-sigma). No data \
-                        sheet states this: try other values.";
-            out.push_str(&wrapped(text));
+        let of_bits = self.schemes.iter().filter(|one| matches!(one.end, End::Uber | End::Retention));
+        let of_bits: Vec<&str> = of_bits.map(|one| one.label.as_str()).collect();
+        if !of_bits.is_empty() && settings.sigma == super::SIGMA {
+            out.push_str(&wrapped(&format!(
+                "Bit errors end the life of {}. They depend on how much pages and blocks vary (--page-sigma, --block-sigma). No data sheet \
+                 states this: try other values.",
+                of_bits.join(", ")
+            )));
         }
         for note in &self.notes {
             out.push_str(&wrapped(&format!("note: {note}")));
@@ -118,8 +121,7 @@ impl Life {
         if let Some(note) = self.note_of_seeds() {
             out.push_str(&wrapped(&note));
         }
-        let timed: Vec<&Timed> = self.timed_runs().collect();
-        let (runs, mismatches) = (timed.len(), timed.iter().map(|timed| timed.mismatches).sum::<u64>());
+        let Verified { runs, mismatches } = self.verified;
         let _ = writeln!(out, "verified: every read of {runs} timed runs, {mismatches} mismatches; {}", self.named_seeds());
         out
     }
@@ -150,13 +152,7 @@ impl Life {
     /// Whether every read gave what was written.
     #[must_use]
     pub fn passed(&self) -> bool {
-        self.timed_runs().all(|timed| timed.mismatches == 0)
-    }
-
-    /// The timed runs under all seeds.
-    fn timed_runs(&self) -> impl Iterator<Item = &Timed> {
-        let lives = (0..self.schemes.len()).flat_map(|scheme| self.of_all_seeds(scheme));
-        lives.flat_map(|one| &one.epochs).filter_map(|epoch| epoch.timed.as_ref())
+        self.verified.mismatches == 0
     }
 
     fn rows(&self) -> Vec<Row> {

@@ -42,7 +42,7 @@ pub struct LifeSettings {
     pub dwpd: f64,
     /// Years after which it is over; `None`: when the drive ends, or after [`YEARS_MAX`].
     pub years: Option<f64>,
-    /// Ages up to the rated P/E cycles, at least 1; later ones are as far apart, or closer.
+    /// Ages up to the rated P/E cycles, 1 to 1000; later ones are as far apart, or closer.
     pub epochs: u32,
     /// Whether the drive leaps from age to age; else every program of its life is simulated.
     pub leaps: bool,
@@ -123,6 +123,12 @@ pub const SIGMA: (f64, f64) = (0.25, 0.15);
 /// Drive writes a day that a life may have: with fewer, a stretch of it would last longer than any drive.
 const DWPD: (f64, f64) = (0.01, 1000.0);
 
+/// Limits on UBER that a life may have; the last of them ends no life.
+const UBER: (f64, f64) = (1e-30, 1.0);
+
+/// Ages, and timed runs, until the rated P/E cycles at most: each keeps its figures.
+const AGES_MAX: u32 = 1000;
+
 /// Standard deviations, and temperatures in degrees Celsius, that a life may have.
 const SIGMAS: (f64, f64) = (0.0, 2.0);
 const TEMPERATURES: (f64, f64) = (-40.0, 125.0);
@@ -175,6 +181,7 @@ pub(crate) fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<
             return Err(Problem::new(name, format!("found {rate}, valid is a number from 0 on")));
         }
     }
+    within("--uber", settings.class.uber, UBER)?;
     settings.refresh_days.map_or(Ok(()), |days| within("--refresh", days, (0.01, 365.0 * YEARS_MAX)))?;
     settings.scrub_days.map_or(Ok(()), |days| within("--scrub", days, (0.01, 365.0 * YEARS_MAX)))?;
     settings.years.map_or(Ok(()), |years| within("--years", years, (0.001, YEARS_MAX)))?;
@@ -191,8 +198,9 @@ pub(crate) fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<
     if is_old {
         return Err(Problem::new("age", "a life begins with a new drive; of `age` only `bad_blocks` is valid"));
     }
-    if settings.epochs == 0 {
-        return Err(Problem::new("--epochs", "found 0, valid is a number from 1 on"));
+    let counts = [("--epochs", settings.epochs, 1), ("--timed", settings.timed, 0)];
+    if let Some((name, found, least)) = counts.into_iter().find(|(_, count, least)| !(*least..=AGES_MAX).contains(count)) {
+        return Err(Problem::new(name, format!("found {found}, valid are whole numbers from {least} to {AGES_MAX}")));
     }
     if settings.leaps && experiment.wear.static_threshold == 0 {
         let text =

@@ -115,7 +115,11 @@ fn lives_refuse_what_they_decide_themselves() {
     assert_eq!(refused("faults.dead_die = 1", &usual).0, "faults");
     assert_eq!(refused("wear.static_threshold = 0", &usual).0, "wear.static_threshold");
     assert_eq!(refused("", &LifeSettings { dwpd: 0.0, ..usual.clone() }).0, "--dwpd");
-    assert_eq!(refused("", &LifeSettings { epochs: 0, ..usual }).0, "--epochs");
+    for epochs in [0, 1001] {
+        assert_eq!(refused("", &LifeSettings { epochs, ..usual.clone() }).0, "--epochs");
+    }
+    assert_eq!(refused("", &LifeSettings { timed: 1001, ..usual.clone() }).0, "--timed");
+    assert_eq!(refused("", &LifeSettings { class: Class { uber: 2.0, ..CLASSES[1] }, ..usual }).0, "--uber");
 }
 
 /// Refresh that is written, program by program, follows f / (a d): 80 % of the capacity is never written by the host and refreshed every 30
@@ -166,6 +170,32 @@ fn seeds_and_parameters_move_lives_as_they_have_to() {
         let [low, high] = all.swings.iter().find(|swing| swing.parameter.key == key).expect("it is varied").ends;
         assert!(low.losses < high.losses, "{key}: {low:?} {high:?}");
     }
+}
+
+/// A life that is stopped has the ages that it had, and no other. Catches an age of a stretch that was cut short.
+#[test]
+fn a_life_that_is_stopped_has_its_first_ages() {
+    let experiment = tiny("\"none\"", 50, "errors.model = \"none\"");
+    let whole = lived(&experiment, &wear_alone(true)).schemes.remove(0);
+    let asked = std::sync::atomic::AtomicU32::new(0);
+    let is_asked = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 40_000;
+    let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
+    let stopped = life_until(&experiment, &wear_alone(true), &bench, &|_, _, _| {}, &is_asked);
+    let stopped = stopped.unwrap_or_else(|e| panic!("{e}")).schemes.remove(0);
+    let ages = stopped.epochs.len();
+    assert_eq!(stopped.end, End::Stopped);
+    assert!(ages > 1 && ages < whole.epochs.len(), "{ages} of {}", whole.epochs.len());
+    assert_eq!(stopped.epochs[..], whole.epochs[..ages]);
+}
+
+/// Without bit errors and redundancy the rate of losses is the same all the life: they are that rate times the years. Catches years that count
+/// twice, or not at all, such as those of the first stretch.
+#[test]
+fn losses_of_a_constant_rate_are_the_rate_times_the_years() {
+    let settings = LifeSettings { years: Some(1.0), epochs: 5, ..wear_alone(true) };
+    let last = lived(&tiny("\"none\"", 3000, "errors.model = \"none\""), &settings).schemes[0].last().clone();
+    let expected = last.hazard.all() * last.years;
+    assert!(last.years >= 1.0 && expected > 0.1 && (last.losses / expected - 1.0).abs() < 1e-6, "{} and {expected}", last.losses);
 }
 
 /// A rate of zero means no such loss. A scrub takes nothing from `none`, which it cannot repair, and makes losses of redundancy rarer.

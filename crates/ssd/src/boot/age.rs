@@ -13,6 +13,8 @@ impl<P: FlashPayload> Engine<P> {
     /// Stripes whose blocks have become worn get the parity that asks for.
     pub(crate) fn age_stripes(&mut self) {
         self.tell_worn_strips();
+        // A life asks more than once.
+        self.stripe_scheme_mut().look_again();
         self.core.device.timed = false;
         let stripes = self.stripe_count();
         while let Some(stripe) = self.stripe_scheme_mut().next_unprotected(stripes) {
