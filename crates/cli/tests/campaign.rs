@@ -55,7 +55,7 @@ fn a_campaign_in_a_directory_prints_what_one_run_prints_and_is_silent_in_a_pipe(
     let (code, text, said) = run(&here, &format!("{what} --into kept --piece 64 --threads 2"));
     assert_eq!((code, said.as_str()), (0, ""), "{text}");
     assert!(
-        text.contains("300 scenarios were run now") && text.ends_with("kept/results.parquet\nkept/violations.parquet\n"),
+        text.contains("300 scenarios run now") && text.ends_with("kept/results.parquet\nkept/violations.parquet\n"),
         "{text}"
     );
     let (_, whole, _) = run(&here, &format!("{what} --keep-going"));
@@ -107,7 +107,7 @@ fn a_campaign_killed_midway_loses_nothing_and_repeats_nothing() {
     let (code, text, said) = run(&here, &format!("{what} --into killed"));
     assert_eq!(code, 1, "the canary loses data: {text}");
     assert!(said.lines().any(|line| line == format!("{before} of 40 pieces were there already")), "{said}");
-    assert!(text.contains(&format!("{} scenarios were run now", (40 - before) * 48)), "{text}");
+    assert!(text.contains(&format!("{} scenarios run now", (40 - before) * 48)), "{text}");
     run(&here, &format!("{what} --into serial --threads 1"));
     assert_eq!(tables(&here.join("killed")), tables(&here.join("serial")));
     assert_eq!(pieces(&here.join("killed")), pieces(&here.join("serial")), "nothing is left of what was under way");

@@ -279,6 +279,9 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
 /// A page whose newest contents went with what is lost answers with a media error after a cut, under every scheme.
 const ONCE_BROKEN_BEYOND_PROMISE: &[u64] = &[1_011, 1_553, 722, 3_276, 2_054, 20_141, 45_984, 17_909, 65_358];
 
+/// On drives that gather pages and age: parity that a stripe could not get while one of its strips was lost.
+const ONCE_BROKEN_LADDER: &[(u64, u64)] = &[(580_005, 171_300)];
+
 /// On drives with an SLC cache: a write to a dead die of a stripe without parity, a discarded stripe that a mount after the loss
 /// of sums took for an older one, groups each of which held something after two cuts, one of them only what no one was told of,
 /// and a page whose update was still under way when GC moved it to a die that died: the contents before it were taken for lost.
@@ -317,6 +320,10 @@ fn scenarios_that_once_broke_a_rule_do_not_any_more() {
         let schemes: Vec<String> = schemes.iter().map(|&name| name.into()).collect();
         let scope = Scope::drawn("slc", seed, &schemes, &[], false).unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!(scope.replay(number).1.broken(), None, "SLC cache, seed {seed}, scenario {number}");
+    }
+    for &(seed, number) in ONCE_BROKEN_LADDER {
+        let scope = Scope::drawn("ladder", seed, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
+        assert_eq!(scope.replay(number).1.broken(), None, "read retry, seed {seed}, scenario {number}");
     }
     for &(seed, number) in ONCE_BROKEN_REPLACED {
         let scope = Scope::drawn("replaced", seed, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));

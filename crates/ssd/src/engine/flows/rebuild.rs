@@ -223,6 +223,10 @@ impl<P: FlashPayload> Engine<P> {
         if let Some(strip) = self.writer.stripes.strip_of_role(role) {
             self.writer.stripes.held.strip_rebuilt(strip.0);
             self.care.rebuild.strip_done(strip);
+            // A stripe that lacked this strip could not get the parity that its scheme wants.
+            if !self.writer.stripes.is_protected(&self.core, strip.0) {
+                self.writer.stripes.look_for_missing_parity();
+            }
         }
         self.walk_on();
     }
