@@ -21,7 +21,7 @@ pub struct LifeOptions {
     /// Schemes and seeds.
     #[command(flatten)]
     compared: ComparedOptions,
-    /// What the drive has to do, and when its life ends.
+    /// The load of the drive, and when its life ends.
     #[command(flatten)]
     asked: AskedOptions,
     /// How closely the life is looked at.
@@ -53,7 +53,7 @@ struct ComparedOptions {
     seeds: Option<String>,
 }
 
-/// What the drive has to do, and when its life ends.
+/// The load of the drive, and when its life ends.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Use and end of life")]
 struct AskedOptions {

@@ -72,7 +72,7 @@ fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
     plain.split(" AND ").all(has_one)
 }
 
-/// What `cargo deny` looks at where it is installed. Catches a dependency whose licence cannot be passed on.
+/// Settings of `cargo deny`, where that is installed. Catches a dependency whose licence cannot be passed on.
 #[test]
 fn every_dependency_has_a_licence_of_the_list() {
     let list = std::fs::read_to_string(Path::new(ROOT).join("deny.toml")).expect("it is there");

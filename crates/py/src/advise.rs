@@ -17,7 +17,7 @@ pub struct Advice {
     study: lab::reliability::Study,
 }
 
-/// What stands for the command line in the answer's documents.
+/// The words in place of the command line in the answer's documents.
 const TYPED: &str = "flashkeep.advise(..)";
 
 #[pymethods]
@@ -34,12 +34,12 @@ impl Advice {
         table.map(|table| Frame::new(table.to_columns())).transpose()
     }
 
-    /// What `flashkeep advise` prints, without the command that repeats the life of the answer.
+    /// The text of `flashkeep advise`, without the command that repeats the life of the answer.
     fn text(&self) -> String {
         self.advice.to_screen(None)
     }
 
-    /// What `flashkeep advise --json` prints, as text.
+    /// The output of `flashkeep advise --json`, as text.
     fn json(&self) -> String {
         self.advice.to_json(TYPED, None).to_string()
     }

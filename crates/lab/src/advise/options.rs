@@ -4,7 +4,7 @@ use super::{Budget, Given};
 use crate::life::{LifeSettings, number_of};
 use crate::problem::Problem;
 
-/// What is asked beside the experiment and the space.
+/// Questions beside the experiment and the space.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// Needs as they are given.
