@@ -266,9 +266,7 @@ impl<P: FlashPayload> Engine<P> {
         let pe = |block: BlockAddr| self.core.device.array.block(block).pe;
         blocks.map(pe).chain(erased.map(|block| pe(block) + 1)).max().unwrap_or(0)
     }
-}
 
-impl<P: FlashPayload> Engine<P> {
     /// Cuts the power; `fates` are those of [`Session::begun`], in its order.
     pub(crate) fn cut(&mut self, fates: &[Fate]) -> Remains<P> {
         let remains = Remains { journal: self.core.safe.journal.clone(), ..self.remains() };

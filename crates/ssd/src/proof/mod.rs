@@ -256,9 +256,7 @@ impl<P: FlashPayload> Engine<P> {
             }
         }
     }
-}
 
-impl<P: FlashPayload> Engine<P> {
     /// Logical pages that answered with a media error, and whether a read did not end.
     fn read_back(&mut self) -> (Vec<Lpn>, bool) {
         self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
@@ -322,9 +320,7 @@ impl<P: FlashPayload> Engine<P> {
             code: self.code_pages(),
         }
     }
-}
 
-impl<P: FlashPayload> Engine<P> {
     pub(crate) fn audit(&self) -> Result<Audit, String> {
         assert!(self.core.device.is_idle() && self.core.device.commands.in_use() == 0, "audit the drive after it was drained");
         for lpn in (0..self.core.map.user_slots()).map(Lpn) {

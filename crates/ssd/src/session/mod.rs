@@ -399,9 +399,7 @@ impl<P: FlashPayload> Engine<P> {
     pub(crate) fn kill_dead_dies(&mut self, faults: &Faults) {
         faults.dead_dies(self.core.device.grid.dies()).into_iter().for_each(|die| self.kill(die));
     }
-}
 
-impl<P: FlashPayload> Engine<P> {
     /// P/E cycles of every block, in block order.
     pub fn pe_cycles(&self) -> Vec<u32> {
         (0..self.core.device.grid.geometry().blocks()).map(|block| self.core.device.array.block(BlockAddr(block)).pe).collect()

@@ -294,9 +294,7 @@ impl<P: FlashPayload> Engine<P> {
         self.care.collectors_of_are_stuck([pin, self.core.map.unit_of(old)]);
         true
     }
-}
 
-impl<P: FlashPayload> Engine<P> {
     /// The rank that contents need at least, if they are to stand in for those of rank `update`: the sum of a static
     /// stripe has contents of that very rank.
     fn least_rank(&self, tag: OobTag, update: u64) -> u64 {

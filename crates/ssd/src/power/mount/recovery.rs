@@ -31,9 +31,7 @@ impl<P: FlashPayload> Engine<P> {
         // Not before: until the mount is over nothing is collected.
         self.want_unsettled_groups();
     }
-}
 
-impl<P: FlashPayload> Engine<P> {
     pub(crate) fn is_recovering(&mut self) -> bool {
         self.core.safe.recovering &= self.power.mounting.is_some()
             || !self.care.wanted.is_empty()
