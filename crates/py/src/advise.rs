@@ -1,10 +1,11 @@
 //! Advice: which design meets given needs.
 
 use crate::errors::bad_input;
+use crate::experiment::experiment_of;
 use crate::frame::Frame;
 use crate::interrupt::interruptible;
 use lab::advise::{Heard, Needs, Question, advise as answer};
-use lab::{Bench, Experiment};
+use lab::{Bench, Own};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -22,7 +23,7 @@ const TYPED: &str = "flashkeep.advise(..)";
 
 #[pymethods]
 impl Advice {
-    /// Whether every read of every timed run gave what was written.
+    /// True if every read of every timed run returned the data that was written.
     #[getter]
     fn passed(&self) -> bool {
         self.advice.mismatches == 0
@@ -58,7 +59,7 @@ impl Advice {
 }
 
 /// Answers which design to take, for the experiment of a TOML text, or of a file where `text` is nothing: with axes by name and values,
-/// and options of `flashkeep advise` by name and text. `progress` hears of lives that were simulated, and of the most that may be.
+/// and options of `flashkeep advise` by name and text. `progress` gets the number of simulated lives, and their maximum.
 #[pyfunction]
 #[pyo3(signature = (name, text, vary, options, threads, progress))]
 pub fn advise(
@@ -71,11 +72,7 @@ pub fn advise(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Advice> {
     interruptible(py, |wanted| {
-        let experiment = match &text {
-            Some(text) => Experiment::parse(&name, text),
-            None => Experiment::load(name.as_ref(), &lab::Overrides::default()),
-        };
-        let experiment = experiment.map_err(|problem| bad_input(&problem))?;
+        let experiment = experiment_of(&name, text.as_deref(), Own::default())?;
         let options = options.iter().map(|(name, text)| (name.as_str(), text.as_str()));
         let Question { given, settings, budget } = Question::with(options).map_err(|problem| bad_input(&problem))?;
         let needs = Needs::of(&given).map_err(|problem| bad_input(&problem))?;

@@ -1,8 +1,9 @@
 //! A drive with a client's own data.
 
 use crate::errors::bad_input;
+use crate::experiment::experiment_of;
+use lab::Own;
 use lab::served::{Disk as Engine, DiskAnswer, DiskError, DiskRequest, Happened, Part, Planned, SECTOR, Snapshot as Kept};
-use lab::{Experiment, Overrides};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -73,12 +74,8 @@ impl Disk {
     #[pyo3(signature = (name, text, path=None, filled=false))]
     fn new(py: Python<'_>, name: String, text: Option<String>, path: Option<PathBuf>, filled: bool) -> PyResult<Self> {
         py.detach(|| {
-            let experiment = match &text {
-                Some(text) => Experiment::parse(&name, text),
-                None => Experiment::load(name.as_ref(), &Overrides::default()),
-            };
-            let one = experiment.and_then(|experiment| lab::one_drive(&experiment, filled));
-            let one = one.map_err(|problem| bad_input(&problem))?;
+            let experiment = experiment_of(&name, text.as_deref(), Own::default())?;
+            let one = lab::one_drive(&experiment, filled).map_err(|problem| bad_input(&problem))?;
             let setup = lab::disk_setup(&one).map_err(|problem| bad_input(&problem))?;
             let disk = match &path {
                 None => Engine::in_memory(&setup),

@@ -5,6 +5,7 @@ mod advise;
 mod command;
 mod disk;
 mod errors;
+mod experiment;
 mod frame;
 mod interrupt;
 mod life;

@@ -1,10 +1,11 @@
 //! Lives of drives.
 
 use crate::errors::bad_input;
+use crate::experiment::experiment_of;
 use crate::frame::Frame;
 use crate::interrupt::interruptible;
 use lab::life::{LifeSettings, lives};
-use lab::{Bench, Experiment};
+use lab::{Bench, Own};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -19,7 +20,7 @@ pub struct Life {
 
 #[pymethods]
 impl Life {
-    /// Whether every read of every timed run gave what was written.
+    /// True if every read of every timed run returned the data that was written.
     #[getter]
     fn passed(&self) -> bool {
         self.life.passed()
@@ -66,11 +67,7 @@ pub fn life(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Life> {
     interruptible(py, |wanted| {
-        let experiment = match &text {
-            Some(text) => Experiment::parse(&name, text),
-            None => Experiment::load(name.as_ref(), &lab::Overrides::default()),
-        };
-        let experiment = experiment.map_err(|problem| bad_input(&problem))?;
+        let experiment = experiment_of(&name, text.as_deref(), Own::default())?;
         let options = options.iter().map(|(name, text)| (name.as_str(), text.as_str()));
         let settings = LifeSettings::with(options).map_err(|problem| bad_input(&problem))?;
         #[expect(clippy::disallowed_methods, reason = "the driver reads the wall clock")]

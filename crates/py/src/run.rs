@@ -1,6 +1,7 @@
 //! One experiment.
 
 use crate::errors::bad_input;
+use crate::experiment::experiment_of;
 use crate::frame::Frame;
 use crate::interrupt::{Wanted, interruptible};
 use crate::policy::{Collection, PageEcc, Raised};
@@ -109,11 +110,7 @@ pub fn run(
     let own = Own { gc: gc.map(|policy| own_gc(policy, &raised)), ecc: ecc.map(|policy| own_ecc(policy, &raised)) };
     let file = log.clone();
     let comparison = interruptible(py, |wanted| {
-        let experiment = match &text {
-            Some(text) => Experiment::parse_with(&name, text, own),
-            None => Experiment::load(name.as_ref(), &lab::Overrides::default()),
-        };
-        let experiment = experiment.map_err(|problem| bad_input(&problem))?;
+        let experiment = experiment_of(&name, text.as_deref(), own)?;
         let log = log.as_deref().map(RequestLog::new).transpose().map_err(|problem| bad_input(&problem))?;
         let comparison = compared(&experiment, (threads, wanted), progress.as_ref(), log.as_ref())?;
         raised.end()?;
