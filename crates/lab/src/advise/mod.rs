@@ -29,7 +29,7 @@ pub(crate) use study::NAME;
 use crate::clock::needs_demand;
 use crate::compare::{Bench, Observe, Runs, in_parallel};
 use crate::experiment::Experiment;
-use crate::life::{LifeSettings, Rates, SchemeLife};
+use crate::life::{LifeSettings, Rates, SchemeLife, check_count};
 use crate::problem::Problem;
 use crate::textual::Arrival;
 use crate::workload::Workload;
@@ -66,12 +66,9 @@ const SEEDS: (u32, u32) = (1, 100);
 
 impl Budget {
     fn check(&self) -> Result<(), Problem> {
-        let counts = [("--lives", self.lives, LIVES), ("--finalists", self.finalists, FINALISTS), ("--seeds", self.seeds, SEEDS)];
-        for (name, found, (least, most)) in counts {
-            if !(least..=most).contains(&found) {
-                return Err(Problem::new(name, format!("found {found}, valid are whole numbers from {least} to {most}")));
-            }
-        }
+        check_count("--lives", self.lives, LIVES)?;
+        check_count("--finalists", self.finalists, FINALISTS)?;
+        check_count("--seeds", self.seeds, SEEDS)?;
         match self.minutes {
             Some(minutes) if !(minutes > 0.0 && minutes.is_finite()) => {
                 Err(Problem::new("--minutes", format!("found {minutes}, valid is a number above 0")))

@@ -18,24 +18,41 @@ pub struct Question {
 /// Options of a life that are options of advice, too.
 const OF_LIFE: [&str; 8] = ["epochs", "timed", "die-rate", "block-rate", "rebuild-hours", "page-sigma", "block-sigma", "celsius"];
 
-/// Those of needs and budget.
-const OWN: [&str; 15] = [
-    "class",
-    "years",
-    "dwpd",
-    "dies",
-    "pe",
-    "uber",
-    "loss",
-    "read-p99",
-    "read-p999",
-    "write-p99",
-    "soft",
-    "lives",
-    "minutes",
-    "finalists",
-    "seeds",
+/// An option: its name, and how its text is read.
+type Read = (&'static str, fn(&mut Question, &str, &str) -> Result<(), Problem>);
+
+/// Options of needs and budget.
+const OWN: &[Read] = &[
+    ("class", |q, _, t| given(&mut q.given.class, t)),
+    ("years", |q, o, t| number_of(o, t).map(|value| q.given.years = Some(value))),
+    ("dwpd", |q, o, t| number_of(o, t).map(|value| q.given.dwpd = Some(value))),
+    ("dies", |q, o, t| number_of(o, t).map(|value| q.given.dies = Some(value))),
+    ("pe", |q, o, t| number_of(o, t).map(|value| q.given.pe = Some(value))),
+    ("uber", |q, o, t| number_of(o, t).map(|value| q.given.uber = Some(value))),
+    ("loss", |q, o, t| number_of(o, t).map(|value| q.given.loss = Some(value))),
+    ("read-p99", |q, _, t| given(&mut q.given.read_p99, t)),
+    ("read-p999", |q, _, t| given(&mut q.given.read_p999, t)),
+    ("write-p99", |q, _, t| given(&mut q.given.write_p99, t)),
+    ("soft", |q, _, t| {
+        q.given.soft = Some(t.split(',').map(|need| need.trim().to_owned()).collect());
+        Ok(())
+    }),
+    ("lives", |q, o, t| number_of(o, t).map(|value| q.budget.lives = value)),
+    ("minutes", |q, o, t| number_of(o, t).map(|value| q.budget.minutes = Some(value))),
+    ("finalists", |q, o, t| number_of(o, t).map(|value| q.budget.finalists = value)),
+    ("seeds", |q, o, t| number_of(o, t).map(|value| q.budget.seeds = value)),
 ];
+
+/// A text that is read later, with the needs.
+fn given(need: &mut Option<String>, text: &str) -> Result<(), Problem> {
+    *need = Some(text.to_owned());
+    Ok(())
+}
+
+/// The names of all options.
+fn names() -> Vec<&'static str> {
+    OWN.iter().map(|(name, _)| *name).chain(OF_LIFE).collect()
+}
 
 impl Question {
     /// The default question changed by these options, by name and text as on the command line, without `--`.
@@ -52,26 +69,10 @@ impl Question {
         if OF_LIFE.contains(&name) {
             return self.settings.change(name, text);
         }
-        let (given, budget) = (&mut self.given, &mut self.budget);
-        match name {
-            "class" => given.class = Some(text.to_owned()),
-            "years" => given.years = Some(number_of(name, text)?),
-            "dwpd" => given.dwpd = Some(number_of(name, text)?),
-            "dies" => given.dies = Some(number_of(name, text)?),
-            "pe" => given.pe = Some(number_of(name, text)?),
-            "uber" => given.uber = Some(number_of(name, text)?),
-            "loss" => given.loss = Some(number_of(name, text)?),
-            "read-p99" => given.read_p99 = Some(text.to_owned()),
-            "read-p999" => given.read_p999 = Some(text.to_owned()),
-            "write-p99" => given.write_p99 = Some(text.to_owned()),
-            "soft" => given.soft = Some(text.split(',').map(|need| need.trim().to_owned()).collect()),
-            "lives" => budget.lives = number_of(name, text)?,
-            "minutes" => budget.minutes = Some(number_of(name, text)?),
-            "finalists" => budget.finalists = number_of(name, text)?,
-            "seeds" => budget.seeds = number_of(name, text)?,
-            _ => return Err(Problem::unknown(name, "option of advice", name, &[&OWN[..], &OF_LIFE].concat())),
-        }
-        Ok(())
+        let Some((_, read)) = OWN.iter().find(|(known, _)| *known == name) else {
+            return Err(Problem::unknown(name, "option of advice", name, &names()));
+        };
+        read(self, name, text)
     }
 }
 
@@ -90,9 +91,9 @@ mod tests {
         for (name, text, field) in [("years", "long", "years"), ("refresh", "30d", "refresh"), ("color", "red", "color")] {
             assert_eq!(Question::with([(name, text)]).expect_err("refused").field, field);
         }
-        // What is told as known is.
-        for name in OWN.iter().chain(&OF_LIFE) {
-            assert!(Question::with([(*name, "1")]).is_ok(), "{name}");
+        // Each name that an error lists is an option.
+        for name in names() {
+            assert!(Question::with([(name, "1")]).is_ok(), "{name}");
         }
     }
 }

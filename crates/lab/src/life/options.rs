@@ -61,9 +61,10 @@ impl LifeSettings {
     /// # Errors
     /// As [`Self::with`].
     pub(crate) fn change(&mut self, name: &str, text: &str) -> Result<(), Problem> {
-        let known: Vec<&str> = OPTIONS.iter().map(|(name, _)| *name).collect();
-        let option = OPTIONS.iter().find(|(known, _)| *known == name);
-        let (_, read) = option.ok_or_else(|| Problem::unknown(name, "option of a life", name, &known))?;
+        let Some((_, read)) = OPTIONS.iter().find(|(known, _)| *known == name) else {
+            let known: Vec<&str> = OPTIONS.iter().map(|(name, _)| *name).collect();
+            return Err(Problem::unknown(name, "option of a life", name, &known));
+        };
         read(self, name, text)
     }
 }

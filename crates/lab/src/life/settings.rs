@@ -159,6 +159,14 @@ impl Default for LifeSettings {
     }
 }
 
+/// Refuses a count that its option does not take.
+pub(crate) fn check_count(option: &str, found: u32, (least, most): (u32, u32)) -> Result<(), Problem> {
+    if (least..=most).contains(&found) {
+        return Ok(());
+    }
+    Err(Problem::new(option, format!("found {found}, valid are whole numbers from {least} to {most}")))
+}
+
 /// Refuses what a life decides itself.
 pub(crate) fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<(), Problem> {
     let within = |name: &str, value: f64, (least, most): (f64, f64)| match (least..=most).contains(&value) {
@@ -198,10 +206,8 @@ pub(crate) fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<
     if is_old {
         return Err(Problem::new("age", "a life begins with a new drive; of `age` only `bad_blocks` is valid"));
     }
-    let counts = [("--epochs", settings.epochs, 1), ("--timed", settings.timed, 0)];
-    if let Some((name, found, least)) = counts.into_iter().find(|(_, count, least)| !(*least..=AGES_MAX).contains(count)) {
-        return Err(Problem::new(name, format!("found {found}, valid are whole numbers from {least} to {AGES_MAX}")));
-    }
+    check_count("--epochs", settings.epochs, (1, AGES_MAX))?;
+    check_count("--timed", settings.timed, (0, AGES_MAX))?;
     if settings.leaps && experiment.wear.static_threshold == 0 {
         let text =
             "0 lets the wear of blocks drift apart, which leaps cannot follow; valid are other thresholds, or --every-program";
