@@ -25,6 +25,12 @@ struct Source {
     setting: String,
 }
 
+impl Source {
+    fn file(name: &str, text: &str) -> Arc<Self> {
+        Arc::new(Self { name: name.into(), text: text.into(), is_file: true, setting: String::new() })
+    }
+}
+
 /// Where a setting was written.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
@@ -38,7 +44,7 @@ pub(crate) struct Foreign(Arc<Source>);
 impl Foreign {
     /// The file called `name` in complaints.
     pub fn new(name: &str, text: &str) -> Self {
-        Self(Arc::new(Source { name: name.into(), text: text.into(), is_file: true, setting: String::new() }))
+        Self(Source::file(name, text))
     }
 
     /// A place in it.
@@ -132,8 +138,7 @@ impl Document {
     /// An empty document.
     #[must_use]
     pub fn new() -> Self {
-        let source = Arc::new(Source { name: "defaults".into(), text: String::new(), is_file: false, setting: String::new() });
-        let origin = Origin { source, span: 0..0 };
+        let origin = Self::argument("defaults", "");
         Self { root: Node { value: Value::Table(BTreeMap::new()), origin } }
     }
 
@@ -142,7 +147,7 @@ impl Document {
     /// # Errors
     /// Syntax, with its place.
     pub fn parse(name: &str, text: &str) -> Result<Self, Problem> {
-        let source = Arc::new(Source { name: name.into(), text: text.into(), is_file: true, setting: String::new() });
+        let source = Source::file(name, text);
         let table = DeTable::parse(text).map_err(|error| {
             let message = error.message().trim().replace('\n', "; ");
             let span = error.span().unwrap_or(0..0);

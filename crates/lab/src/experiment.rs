@@ -499,7 +499,7 @@ impl Experiment {
     pub(crate) fn from_document_with(mut document: Document, overrides: &Overrides, own: Own) -> Result<Self, Problem> {
         let mut hints = crate::renamed::bring_up(&mut document)?;
         overrides.apply(&mut document)?;
-        hints.extend(crate::renamed::bring_over(&mut document)?);
+        hints.extend(crate::renamed::bring_over(&mut document)?.into_iter().map(|hint| hint.text));
         let (preset, drive_notes) = reading::expand_drive(&mut document, &mut hints)?;
         overrides.set(&mut document, inside_drive)?;
         crate::off::unset(&mut document, "")?;

@@ -21,23 +21,29 @@ const VALUES: [(&str, &str, &str); 3] = [
     ("capacity.fairness", "equal-spare", "equal-op"),
 ];
 
+/// A setting under its former name, and the text that says so.
+pub(crate) struct Hint {
+    pub former: &'static str,
+    pub text: String,
+}
+
 /// Gives settings of a document their present names; returns a hint for each.
 ///
 /// # Errors
 /// A setting under both names.
 pub(crate) fn bring_up(document: &mut Document) -> Result<Vec<String>, Problem> {
-    renamed(document, false)
+    Ok(renamed(document, false)?.into_iter().map(|hint| hint.text).collect())
 }
 
 /// The same after command line options were laid over a document of present names: a former name there counts.
 ///
 /// # Errors
 /// None that a document could cause.
-pub(crate) fn bring_over(document: &mut Document) -> Result<Vec<String>, Problem> {
+pub(crate) fn bring_over(document: &mut Document) -> Result<Vec<Hint>, Problem> {
     renamed(document, true)
 }
 
-fn renamed(document: &mut Document, is_over: bool) -> Result<Vec<String>, Problem> {
+fn renamed(document: &mut Document, is_over: bool) -> Result<Vec<Hint>, Problem> {
     let mut hints = Vec::new();
     for (old, new) in PATHS {
         if !document.has(old) {
@@ -55,7 +61,7 @@ fn renamed(document: &mut Document, is_over: bool) -> Result<Vec<String>, Proble
             document.map_number(new, |share| OverProvisioning::OfRaw(share).to_string());
         }
         let value = document.text(new).ok().flatten().map_or(String::new(), |text| format!(" = \"{text}\""));
-        hints.push(format!("{place}: `{old}` is now `{new}{value}`"));
+        hints.push(Hint { former: old, text: format!("{place}: `{old}` is now `{new}{value}`") });
     }
     for (path, old, new) in VALUES {
         if !matches!(document.text(path), Ok(Some(text)) if text == old) {
@@ -63,7 +69,8 @@ fn renamed(document: &mut Document, is_over: bool) -> Result<Vec<String>, Proble
         }
         let place = document.place_of(path);
         document.map_text(path, |_| Some(new.to_owned()));
-        hints.push(format!("{place}: `{path} = \"{old}\"` is now `{path} = \"{new}\"`"));
+        let text = format!("{place}: `{path} = \"{old}\"` is now `{path} = \"{new}\"`");
+        hints.push(Hint { former: path, text });
     }
     Ok(hints)
 }

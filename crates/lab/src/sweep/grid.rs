@@ -5,7 +5,7 @@ use crate::document::Document;
 use crate::experiment::{self, Experiment, Overrides, Own};
 use crate::input_file::{check_regular, read_settings};
 use crate::problem::{Place, Problem};
-use crate::renamed;
+use crate::renamed::{self, Hint};
 use crate::rows;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -165,9 +165,8 @@ impl Grid {
         for (number, axis) in self.axes.iter().enumerate() {
             for point in 0..axis.values.len() {
                 for hint in self.lay(&mut self.base.clone(), number, point)? {
-                    // Of an axis with several values the first is shown.
-                    let former = hint.split('`').nth(1).unwrap_or_default().to_owned();
-                    hints.entry((number, former)).or_insert(hint);
+                    // The first value stands for all values of the axis.
+                    hints.entry((number, hint.former)).or_insert(hint.text);
                 }
             }
         }
@@ -175,7 +174,7 @@ impl Grid {
     }
 
     /// Lays a point of an axis upon an experiment; hints where it has settings under former names.
-    fn lay(&self, merged: &mut Document, number: usize, point: usize) -> Result<Vec<String>, Problem> {
+    fn lay(&self, merged: &mut Document, number: usize, point: usize) -> Result<Vec<Hint>, Problem> {
         match &self.axes[number].key {
             Some(key) => merged.graft(key, &self.document, &format!("sweep.axes.{number}.values.{point}"))?,
             None => merged.merge(self.document.part(&format!("sweep.axes.{number}.points.{point}.set"))?),
@@ -263,7 +262,7 @@ impl Grid {
             below /= axis.values.len();
             let point = left / below;
             left %= below;
-            hints.extend(self.lay(&mut merged, number, point)?);
+            hints.extend(self.lay(&mut merged, number, point)?.into_iter().map(|hint| hint.text));
             let value = &axis.values[point];
             let shown = if value.is_array() || value.is_object() { value.to_string().into() } else { value.clone() };
             axes.push((axis.name.clone(), shown));
