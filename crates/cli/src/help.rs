@@ -82,22 +82,23 @@ const ONLY_LONG: [&str; 36] = [
     "trace_option",
 ];
 
-/// Defaults of `compare` that settings have: option and default. An experiment file has its own.
-const DEFAULTS: [(&str, &str); 10] = [
-    ("loops", "1"),
-    ("arrival", "auto"),
-    ("format", "auto"),
-    ("schemes", "none,raid5,ds-raid,mds-groups"),
-    ("drive", "tlc"),
-    ("payload", "tag"),
-    ("ecc", "that of the drive"),
-    ("errors", "that of the drive"),
-    ("capacity", "auto"),
-    ("seed", "1"),
+/// Defaults of `compare` that settings have: option, setting and default. An experiment file has its own. The texts stand here, because
+/// the schema of all settings would else be built at every start.
+const DEFAULTS: [(&str, &str, &str); 10] = [
+    ("loops", "trace.loops", "1"),
+    ("arrival", "trace.arrival", "auto"),
+    ("format", "trace.format", "auto"),
+    ("schemes", "schemes", "none,raid5,ds-raid,mds-groups"),
+    ("drive", "drive", "tlc"),
+    ("payload", "payload", "tag"),
+    ("ecc", "ecc", "that of the drive"),
+    ("errors", "errors", "that of the drive"),
+    ("capacity", "capacity.size", "auto"),
+    ("seed", "seed", "1"),
 ];
 
 /// Appends a default to the help of an option, long and short.
-fn with_default(command: clap::Command, (option, default): (&'static str, &'static str)) -> clap::Command {
+fn with_default(command: clap::Command, (option, _, default): (&'static str, &'static str, &'static str)) -> clap::Command {
     command.mut_arg(option, |a| {
         let both = [a.get_help(), a.get_long_help()].map(|help| help.map(|help| format!("{help} [default: {default}]")));
         let [short, long] = both;
@@ -234,19 +235,7 @@ mod tests {
 
     #[test]
     fn defaults_in_help_are_those_of_settings() {
-        let paths = [
-            "trace.loops",
-            "trace.arrival",
-            "trace.format",
-            "schemes",
-            "drive",
-            "payload",
-            "ecc",
-            "errors",
-            "capacity.size",
-            "seed",
-        ];
-        for ((option, shown), path) in DEFAULTS.into_iter().zip(paths) {
+        for (option, path, shown) in DEFAULTS {
             let default = lab::settings_at(path).expect("a setting")[0].default_text();
             let default = default.replace(['"', '[', ']', ' '], "");
             // A drive has its own codes and errors; the preset is called `default` there.

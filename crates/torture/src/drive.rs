@@ -85,10 +85,8 @@ pub(super) fn ready(scope: &Scope, number: u64) -> Ready {
             Draws::Gathered => gathered::drive(&mut draws),
             Draws::Ladder => ladder::drive(&mut draws),
             Draws::Slc => slc::drive(&choice, &mut draws),
-            Draws::Together | Draws::Apart | Draws::Flows | Draws::Replaced | Draws::Lived if attempt < TRIES => {
-                drive(&mut draws)
-            }
-            Draws::Together | Draws::Apart | Draws::Flows | Draws::Replaced | Draws::Lived => shaped(5, 1, 14, 6, 1),
+            _ if attempt < TRIES => drive(&mut draws),
+            _ => shaped(5, 1, 14, 6, 1),
         };
         let focus = if scope.draws == Draws::Apart { Focus::None } else { Focus::draw(scope, entry, &mut draws) };
         let choice = focus.scheme(choice, drive.geometry.dies(), &mut draws);

@@ -280,10 +280,9 @@ impl<'a> Drawn<'a> {
             Place::Sequential => !fits(&cursor),
             _ => state.bytes >= length,
         };
-        if is_done && manner.strides.is_some() && self.flow.place == Place::Sequential {
-            return None;
-        }
-        if is_done && !self.files.is_one() {
+        // One file without zones begins again.
+        let ends = !self.files.is_one() || manner.strides.is_some() && self.flow.place == Place::Sequential;
+        if is_done && ends {
             return None;
         }
         let in_order = if fits(&cursor) { cursor } else { 0 };
