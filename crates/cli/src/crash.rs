@@ -257,7 +257,7 @@ fn left_out(options: &CrashOptions, drive: &DriveKind, tried: &Tried) {
     let mut left = Vec::new();
     if tried.failures.len() >= options.failures.max(1) {
         let count = tried.failures.len();
-        left.push(format!("instants after {count} failure{}", if count == 1 { "" } else { "s" }));
+        left.push(format!("instants after {count} failure{}", lab::plural(count as u64)));
     }
     if tried.images_left_out > 0 {
         left.push(format!("{} other images, past --images {}", tried.images_left_out, options.images));

@@ -184,8 +184,7 @@ fn totals(summary: &Summary) -> String {
 
 /// A number of things.
 fn counted(count: u64, noun: &str) -> String {
-    let ending = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{ending}")
+    format!("{count} {noun}{}", lab::plural(count))
 }
 
 fn replay(scope: &Scope, number: u64) -> ExitCode {

@@ -64,8 +64,8 @@ fn every_published_crate_says_what_it_is_and_has_its_licences() {
     assert_eq!(descriptions.len(), count, "each has a description of its own");
 }
 
-/// Whether these licences allow what an expression of SPDX asks for. Alternatives without brackets beside an `AND` are held too strictly; no
-/// crate has them.
+/// True if each part of an SPDX expression that `AND` joins has an allowed licence among its alternatives. Alternatives beside an `AND` without
+/// brackets would need them; no crate has such an expression.
 fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
     let plain = expression.replace(['(', ')'], "").replace('/', " OR ");
     let has_one = |part: &str| part.split(" OR ").any(|one| allowed.contains(&one.trim()));
@@ -75,7 +75,7 @@ fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
 /// Settings of `cargo deny`, where that is installed. Catches a dependency whose licence cannot be passed on.
 #[test]
 fn every_dependency_has_a_licence_of_the_list() {
-    let list = std::fs::read_to_string(Path::new(ROOT).join("deny.toml")).expect("it is there");
+    let list = std::fs::read_to_string(Path::new(ROOT).join("deny.toml")).expect("deny.toml at the root");
     let from = list.find("allow = [").expect("a list of licences");
     let allowed: Vec<&str> = list[from..].split(']').next().expect("its end").split('"').skip(1).step_by(2).collect();
     assert!(allowed.contains(&"MIT") && !is_allowed("GPL-3.0", &allowed) && !is_allowed("MIT AND GPL-3.0", &allowed));

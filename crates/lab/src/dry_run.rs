@@ -5,7 +5,7 @@ use crate::compare::mib;
 use crate::experiment::Experiment;
 use crate::over_provisioning::of_user;
 use crate::problem::Problem;
-use crate::quantity::percent;
+use crate::quantity::{percent, plural};
 use crate::table::{Row, aligned, grouped, wrapped};
 use crate::workload::{Workload, is_drawn};
 use ssd::PayloadKind;
@@ -80,21 +80,16 @@ fn plan_of_first(experiment: &Experiment, most: u64, threads: usize, progress: &
         "{} run{}: {count} scheme{} under {} seed{}, {} in parallel; memory about {}; at least {} page operations, {} of them to \
          precondition the drives, and more where GC runs",
         count * experiment.seeds as usize,
-        plural(count * experiment.seeds as usize),
-        plural(count),
+        plural((count * experiment.seeds as usize) as u64),
+        plural(count as u64),
         experiment.seeds,
-        plural(experiment.seeds as usize),
+        plural(experiment.seeds.into()),
         threads.min(count * experiment.seeds as usize),
         mib(Bytes((slots * a_slot) as u64)),
         grouped(pages as u64),
         grouped(preconditioned as u64)
     )));
     Ok(out)
-}
-
-/// The ending of a noun after a number.
-fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
 }
 
 #[cfg(test)]

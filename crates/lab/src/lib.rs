@@ -94,7 +94,7 @@ pub use publish::{
     check_ending, check_room, replaces_another, report_directory, write_advice, write_headline, write_life, write_report,
     write_study,
 };
-pub use quantity::Quantity;
+pub use quantity::{Quantity, plural};
 pub use request_log::{RequestLog, forget_log};
 pub use results::VERSION;
 pub use rows::{Row, config_hash};

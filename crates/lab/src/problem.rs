@@ -14,7 +14,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whether the place itself tells which setting it is.
+    /// True if the argument already names this setting, so that a message need not repeat it.
     fn names(&self, field: &str) -> bool {
         let behind = field.strip_prefix(&self.setting).filter(|_| !self.setting.is_empty());
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -212,6 +212,12 @@ pub(crate) fn span(low: f64, high: f64) -> String {
     if low == high { low } else { format!("{low} to {high}") }
 }
 
+/// The ending of a noun after a number of things.
+#[must_use]
+pub fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -92,7 +92,7 @@ struct Counted {
     reads: u64,
     from_flash: u64,
     from_pass_before: u64,
-    /// Whether pages are discarded: one that this pass has not written may then hold no data.
+    /// True if the workload discards pages. A page that this pass has not written may then hold no data.
     has_discards: bool,
 }
 
@@ -281,9 +281,9 @@ impl<'a> Formulas<'a> {
         class.off_hours * aged(acceleration(errors.activation_ev, class.off_celsius, self.life.celsius.1), errors.unaccelerated)
     }
 
-    /// A read request that no buffer answers senses a page; where more than the percentile's share of requests are such, it takes that
-    /// long. There is no bound where a page may have been sensed before it is asked for: with read-ahead, or registers that hold the pages
-    /// of a program unit.
+    /// A read request that the write buffer cannot complete senses a page. Where more requests than the percentile leaves out do so, the
+    /// percentile is at least the sensing time. There is no bound where the drive may have sensed the page before the request: with
+    /// read-ahead, an SLC cache, or page registers that hold the pages of a program unit.
     fn reads(
         &self,
         experiment: &Experiment,

@@ -4,7 +4,7 @@ use crate::document::Document;
 use crate::input_file::read_settings;
 use crate::life::{Class, micros_of, probability};
 use crate::problem::Problem;
-use crate::quantity::{micros, percent, short};
+use crate::quantity::{micros, percent, plural, short};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -145,7 +145,7 @@ impl Limit {
         let limit = self.need.show(self.value);
         match self.need {
             Need::Capacity => format!("capacity with {} of blocks bad{soft}", percent(BAD_BLOCKS)),
-            Need::Dies => format!("{limit} die{} may die{soft}", if self.value == 1.0 { "" } else { "s" }),
+            Need::Dies => format!("{limit} die{} may die{soft}", plural(self.value as u64)),
             Need::Years => format!("room for {limit} of writes{soft}"),
             Need::Pe => format!("P/E cycles <= {limit}{soft}"),
             need => format!("{} <= {limit}{soft}", need.words()),

@@ -89,7 +89,7 @@ fn the_front_is_that_of_the_lives_of_all_designs() {
 
 /// Designs that [`bounds_are_optimistic`] draws; the environment's `FLASHKEEP_BOUNDS` asks for others.
 const BOUNDS: u64 = 24;
-/// Of these, how many share a workload.
+/// Designs under one workload.
 const OF_A_WORKLOAD: u64 = 4;
 
 /// A small drive under a workload and at a pace that are drawn.

@@ -407,7 +407,7 @@ fn series_and_logs_of_runs_are_those_of_the_comparison_and_change_no_row() {
     assert_eq!(swept(&grid, &directory, 2).unwrap().found, 2);
 }
 
-/// Catches an axis under a former name that is refused beside the present one, that does not count, or that no one hears of.
+/// Catches an axis under a former name that is refused beside the present name, that has no effect, or that gives no hint.
 #[test]
 fn settings_under_former_names_are_those_under_present_names_with_a_hint() {
     let text = |base: &str, key: &str, values: &str| {

@@ -65,7 +65,7 @@ impl Journal {
         self.ranks.get(lpn.index()).copied().filter(|rank| rank & DISCARDED == 0).unwrap_or(0)
     }
 
-    /// Whether contents of this rank, or newer ones, were durable, be they discarded now or not.
+    /// True if contents of this rank or a higher one were durable once, also if the host has discarded them since.
     pub fn was_durable(&self, lpn: Lpn, rank: u64) -> bool {
         self.saved(lpn) & !DISCARDED >= rank
     }
