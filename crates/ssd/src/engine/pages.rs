@@ -14,7 +14,7 @@ impl<P: FlashPayload> Engine<P> {
         self.writer.pages.send_moved(&mut self.core, log);
     }
 
-    pub(crate) fn send_open_page(&mut self) {
-        self.writer.pages.send_open_page(&mut self.core);
+    pub(crate) fn send_open_page(&mut self) -> bool {
+        self.writer.pages.send_open_page(&mut self.core)
     }
 }

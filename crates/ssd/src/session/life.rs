@@ -226,6 +226,10 @@ impl<P: FlashPayload> Engine<P> {
         stretch.programmed = folds.programmed_slots();
         stretch.erases = folds.erases.iter().sum();
         stretch.is_read_only = is_over(self);
+        // Requests and evictions wait for it, and no other may come to fill it; their pages may be written again at once.
+        while self.send_open_page() {
+            self.settle();
+        }
         self.finish_untimed();
         stretch
     }
@@ -368,6 +372,10 @@ struct Rates {
 impl Rates {
     fn of<P: FlashPayload>(&mut self, drive: &Engine<P>, odds: Option<&PageOdds<'_>>, ppn: Ppn) -> PageRisk {
         let device = &drive.core.device;
+        // The controller has it and programs it when its page is full.
+        if drive.writer.pages.unsent(&drive.core, ppn).is_some() {
+            return PageRisk::default();
+        }
         if device.array.is_lost(ppn) || !device.is_stored(ppn) {
             return PageRisk { unreadable: 1.0, latent: 1.0, ..PageRisk::default() };
         }
