@@ -14,7 +14,7 @@ use crate::core::flash::FlashPayload;
 pub use crate::core::audit::{Audit, HeldSum};
 use crate::engine::Engine;
 use crate::result::RunResult;
-use crate::session::{Asked, Inner, Prepared, Session, inside};
+use crate::session::{Asked, Inner, Prepared, Session, inside, kill};
 use crate::write::Way;
 use crate::write::stripes::partial::PartialParity;
 use device::facts::Folds;
@@ -233,7 +233,7 @@ impl<P: FlashPayload> Prepared<P> {
 impl<P: FlashPayload> Engine<P> {
     pub(crate) fn fail(&mut self, failure: Failure) {
         match failure {
-            Failure::Die(die) => self.kill(die),
+            Failure::Die(die) => kill(self, die),
             Failure::Block(block) => self.core.device.array.lose_block(block),
             Failure::Plane { die, plane } => {
                 let geometry = *self.core.device.grid.geometry();

@@ -71,7 +71,7 @@ impl<P: FlashPayload> Prepared<P> {
         let scheme = protection.groups().expect("the same scheme as before");
         let streams = 1 + u32::from(self.setup.gc.separate_write_pointer);
         let room = room_of(scheme, streams, &name).map_err(SetupError::new)?;
-        self.engine.grow(channels, protection, room);
+        grow(&mut self.engine, channels, protection, room);
         if self.engine.core.limits.is_on() {
             // New dies have blocks of their own to count reads of.
             let recycled = self.engine.core.limits.recycled;
@@ -83,16 +83,14 @@ impl<P: FlashPayload> Prepared<P> {
     }
 }
 
-impl<P: FlashPayload> Engine<P> {
-    /// Takes in new channels; nothing may be under way.
-    fn grow(&mut self, channels: u32, protection: Protection, room: u32) {
-        assert!(self.core.device.is_idle() && self.core.device.commands.in_use() == 0, "a drive grows between runs");
-        self.core.device.array.grow(channels);
-        let grid = self.core.device.array.grid().clone();
-        self.core.map.grow(&grid);
-        let timers = Timer::count(&grid);
-        self.core.device.grow(grid, timers);
-        self.writer.groups.grow(protection.groups().expect("only groups grow"), room);
-        self.settle_group_space();
-    }
+/// Takes in new channels; nothing may be under way.
+fn grow<P: FlashPayload>(engine: &mut Engine<P>, channels: u32, protection: Protection, room: u32) {
+    assert!(engine.core.device.is_idle() && engine.core.device.commands.in_use() == 0, "a drive grows between runs");
+    engine.core.device.array.grow(channels);
+    let grid = engine.core.device.array.grid().clone();
+    engine.core.map.grow(&grid);
+    let timers = Timer::count(&grid);
+    engine.core.device.grow(grid, timers);
+    engine.writer.groups.grow(protection.groups().expect("only groups grow"), room);
+    engine.settle_group_space();
 }
