@@ -10,7 +10,7 @@ use crate::fit::NO_SPARE_DIES;
 use crate::host::shadow::FirstContents;
 use crate::power::cut::Fate;
 use crate::power::mount::Mounted;
-use crate::proof::Failure;
+use crate::proof::{Failure, fail};
 use crate::session::Prepared;
 use crate::write::RebuiltBy;
 use device::contents::PageBuf;
@@ -81,7 +81,7 @@ impl Disk {
             Part::WornOut(block) => Failure::WornOut(BlockAddr(block)),
             Part::Page(page) => Failure::Page(Ppn(page)),
         };
-        on_engine_mut!(&mut self.medium, engine => engine.fail(failure));
+        on_engine_mut!(&mut self.medium, engine => fail(engine, failure));
         self.medium.save()
     }
 
@@ -93,7 +93,7 @@ impl Disk {
             if alive.is_empty() {
                 return Err(DiskError::control(format!("all dies of channel {channel} are dead already")));
             }
-            alive.into_iter().for_each(|die| engine.fail(Failure::Die(die)));
+            alive.into_iter().for_each(|die| fail(engine, Failure::Die(die)));
         });
         self.medium.save()
     }

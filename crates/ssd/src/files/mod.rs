@@ -27,6 +27,7 @@ use crate::host::oracle::Oracle;
 use crate::host::requests::{HostEvent, Journal};
 use crate::power::cut::Remains;
 use crate::power::mount::Mounted;
+use crate::proof::audit;
 use crate::session::{check_counts, kill_dead_dies};
 use crate::write::Way;
 use crate::write::ways::members_at_most;
@@ -448,7 +449,7 @@ impl ImageSession {
     /// # Errors
     /// Says what differs.
     pub fn audit(&self) -> Result<Audit, String> {
-        self.drive.audit()
+        audit(&self.drive)
     }
 
     /// As [`crate::Session::check_counts`].
