@@ -14,7 +14,7 @@ use crate::core::Core;
 use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
-use crate::power::mount::Mounted;
+use crate::power::mount::{Mounted, mount};
 use nand::FlashArray;
 use protect::StripeScheme;
 use std::fmt;
@@ -214,7 +214,7 @@ impl<P: FlashPayload> Boot<'_, P> {
 impl<P: FlashPayload> Boot<'_, P> {
     /// Rebuilds what the controller knows from flash and PLP memory.
     fn mount(&mut self) -> Result<(), SetupError> {
-        self.mounted = self.engine.mount(std::mem::take(&mut self.remains));
+        self.mounted = mount(&mut self.engine, std::mem::take(&mut self.remains));
         Ok(())
     }
 

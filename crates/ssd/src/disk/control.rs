@@ -8,7 +8,7 @@ use crate::disk::medium::{client_mut, client_requests, take_client};
 use crate::engine::online::Turn;
 use crate::fit::NO_SPARE_DIES;
 use crate::host::shadow::FirstContents;
-use crate::power::cut::Fate;
+use crate::power::cut::{Fate, begun};
 use crate::power::mount::Mounted;
 use crate::proof::{Failure, fail};
 use crate::session::Prepared;
@@ -342,7 +342,7 @@ impl Medium {
     fn cut_power(&mut self, setup: &crate::Setup, draws: &mut vocab::Stream) -> Result<(Mounted, Vec<Lpn>), DiskError> {
         match self {
             Self::Memory(prepared) => {
-                let begun = prepared.engine.begun();
+                let begun = begun(&prepared.engine);
                 let fates: Vec<Fate> = begun.into_iter().map(|(begun, _)| begun.draw(draws)).collect();
                 let (mut client, arrived) = (prepared.engine.host.client.take(), prepared.engine.host.requests.arrived);
                 let climate = climate(&prepared.engine);

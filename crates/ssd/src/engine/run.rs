@@ -4,6 +4,7 @@ use crate::config::Pace;
 use crate::core::flash::FlashPayload;
 use crate::core::timer::{Resource, Timer};
 use crate::engine::Engine;
+use crate::engine::flows::recovery;
 use crate::write::ahead::Wanted;
 use vocab::{HostCommand, HostOp, Lpn, Nanos, SimTime};
 
@@ -287,7 +288,7 @@ impl<P: FlashPayload> Engine<P> {
             self.retry_stalled();
         }
         if self.power.mounting.is_some() {
-            self.mount_on();
+            recovery::mount_on(self);
         }
         if self.writer.stripes.worn_above.is_some() && self.host.requests.outstanding == 0 && self.power.mounting.is_none() {
             self.build_in_idle_time();

@@ -10,7 +10,7 @@ use crate::core::checkpoint::{Checkpoint, Summary};
 use crate::core::journal::Journal;
 use crate::core::sorted::sorted;
 use crate::engine::Engine;
-use crate::power::cut::Remains;
+use crate::power::cut::{Remains, listed_remains};
 use crate::write::groups::GroupRemains;
 use crate::write::groups::saved as saved_groups;
 use crate::write::stripes::partial::PartialParityRemains;
@@ -87,7 +87,7 @@ pub(super) fn slot_of(drive: &Drive) -> usize {
 
 /// What of a drive is listed at each save.
 pub(super) fn fields(drive: &Drive, opened: u64) -> Fields {
-    let remains = drive.listed_remains();
+    let remains = listed_remains(drive);
     let mut to: Fields = Vec::with_capacity(16 + remains.reads.len());
     let numbers = [
         drive.core.device.now.0,

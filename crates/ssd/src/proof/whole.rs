@@ -3,6 +3,7 @@
 
 use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
+use crate::engine::flows::recovery::is_recovering;
 use crate::session::{Session, inside};
 use crate::write::RebuiltBy;
 use ftl::{Place, UnitState};
@@ -16,7 +17,7 @@ impl Session {
     pub fn is_whole(&mut self) -> bool {
         inside!(self.inner_mut(), prepared => {
             let engine = &mut prepared.engine;
-            let is_at_rest = engine.core.device.is_idle() && !engine.is_recovering();
+            let is_at_rest = engine.core.device.is_idle() && !is_recovering(engine);
             is_at_rest && is_rebuilt(engine) && (0..engine.core.map.user_slots()).all(|lpn| survives_loss_of(engine, Lpn(lpn)))
         })
     }

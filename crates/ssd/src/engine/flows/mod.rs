@@ -10,6 +10,7 @@ pub(crate) mod over;
 pub(crate) mod pages;
 pub(crate) mod reads;
 pub(crate) mod rebuild;
+pub(crate) mod recovery;
 pub(crate) mod replace;
 pub(crate) mod rows;
 pub(crate) mod zones;
