@@ -12,12 +12,12 @@ use vocab::{BlockAddr, Streams};
 
 /// Stripes whose blocks have become worn get the parity that asks for.
 pub(crate) fn age_stripes<P: FlashPayload>(engine: &mut Engine<P>) {
-    engine.tell_worn_strips();
+    engine.writer.stripes.tell_worn_strips(&engine.core);
     // A life asks more than once.
-    engine.stripe_scheme_mut().look_again();
+    engine.writer.stripes.scheme_mut().look_again();
     engine.core.device.timed = false;
-    let stripes = engine.stripe_count();
-    while let Some(stripe) = engine.stripe_scheme_mut().next_unprotected(stripes) {
+    let stripes = engine.writer.stripes.stripe_count(&engine.core);
+    while let Some(stripe) = engine.writer.stripes.scheme_mut().next_unprotected(stripes) {
         engine.build_parity(stripe, None);
         engine.settle();
     }

@@ -71,7 +71,7 @@ impl<P: FlashPayload> Engine<P> {
             Parcel::StripRebuilt { stripe, strip, payload } => self.strip_rebuilt(stripe, strip, payload),
             Parcel::Solve { target } => self.repair(target),
             Parcel::StripeMerged { op, strip, old } => self.stripe_merge_repaired(op, strip, old.as_ref()),
-            Parcel::SolveAfterUpdate { stripe, target } => self.wait_for_stripe(stripe, target),
+            Parcel::SolveAfterUpdate { stripe, target } => self.writer.stripes.wait_for_stripe(stripe, target),
             Parcel::Reads(step) => self.read_step(step),
             Parcel::Zones(step) => self.zone_step(step),
         }

@@ -6,17 +6,12 @@ use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::engine::Engine;
 use device::slab::{ImageId, JobId};
-use ftl::{Place, UnitId};
+use ftl::UnitId;
 use nand::{ProgramOutcome, ReadOutcome};
-use protect::StripeScheme;
-use vocab::{DieId, Lpn, Ppn, StripSet, StripeId};
+use vocab::{DieId, Ppn, StripeId};
 
 /// Events and orders.
 impl<P: FlashPayload> Engine<P> {
-    pub(crate) fn stripe_scheme_mut(&mut self) -> &mut dyn StripeScheme {
-        self.writer.stripes.scheme_mut()
-    }
-
     pub(crate) fn place_in_stripes(&mut self, job: JobId) -> bool {
         self.writer.stripes.place(&mut self.core, job);
         self.hand_on();
@@ -104,92 +99,5 @@ impl<P: FlashPayload> Engine<P> {
     pub(crate) fn build_parity(&mut self, stripe: StripeId, waiter: Option<Target>) {
         self.writer.stripes.build_parity(&mut self.core, stripe, waiter);
         self.hand_on();
-    }
-
-    pub(crate) fn note_move(&mut self, stripe: StripeId, from: Place, to: Place) {
-        self.writer.stripes.note_move(&self.core, stripe, from, to);
-    }
-
-    pub(crate) fn note_move_of(&mut self, lpn: Lpn, from: Place) {
-        self.writer.stripes.note_move_of(&self.core, lpn, from);
-    }
-
-    pub(crate) fn note_version(&mut self, lpn: Lpn, rank: u64) {
-        self.writer.stripes.note_version(lpn, rank);
-    }
-
-    pub(crate) fn note_parity_version(&mut self, stripe: StripeId, rank: u64) {
-        self.writer.stripes.note_parity_version(stripe, rank);
-    }
-
-    pub(crate) fn tell_worn_strips(&mut self) {
-        self.writer.stripes.tell_worn_strips(&self.core);
-    }
-
-    pub(crate) fn tell_strips(&mut self, image: ImageId, stripe: StripeId, written: StripSet, rank: u64) {
-        self.writer.stripes.tell_strips(&mut self.core, image, stripe, written, rank);
-    }
-
-    pub(crate) fn tell_strips_of_stored_parity(&mut self, image: ImageId, stripe: StripeId) {
-        self.writer.stripes.tell_strips_of_stored_parity(&mut self.core, image, stripe);
-    }
-
-    pub(crate) fn wait_for_stripe(&mut self, stripe: StripeId, target: Target) {
-        self.writer.stripes.wait_for_stripe(stripe, target);
-    }
-}
-
-/// Questions.
-impl<P: FlashPayload> Engine<P> {
-    pub(crate) fn stripe_scheme(&self) -> &dyn StripeScheme {
-        self.writer.stripes.scheme()
-    }
-
-    pub(crate) fn stripe_count(&self) -> u32 {
-        self.writer.stripes.stripe_count(&self.core)
-    }
-
-    pub(crate) fn strip_of(&self, lpn: Lpn) -> (StripeId, u32) {
-        self.writer.stripes.strip_of(lpn)
-    }
-
-    pub(crate) fn lpns_of_stripe(&self, stripe: StripeId) -> Vec<Lpn> {
-        self.writer.stripes.lpns_of_stripe(&self.core, stripe)
-    }
-
-    pub(crate) fn place_of_strip(&self, stripe: StripeId, strip: u32) -> Place {
-        self.writer.stripes.place_of_strip(&self.core, stripe, strip)
-    }
-
-    pub(crate) fn home_of(&self, stripe: StripeId, strip: u32) -> Option<DieId> {
-        self.writer.stripes.home_of(&self.core, stripe, strip)
-    }
-
-    pub(crate) fn is_strip_lost(&self, stripe: StripeId, strip: u32) -> bool {
-        self.writer.stripes.is_strip_lost(&self.core, stripe, strip)
-    }
-
-    pub(crate) fn version_of_strip(&self, stripe: StripeId, strip: u32) -> u64 {
-        self.writer.stripes.version_of_strip(&self.core, stripe, strip)
-    }
-
-    pub(crate) fn is_protected(&self, stripe: StripeId) -> bool {
-        self.writer.stripes.is_protected(&self.core, stripe)
-    }
-
-    pub(crate) fn stripe_state(&self, stripe: StripeId) -> (StripSet, StripSet) {
-        self.writer.stripes.stripe_state(&self.core, stripe)
-    }
-
-    pub(crate) fn worn_strips(&self, stripe: StripeId) -> StripSet {
-        self.writer.stripes.worn_strips(&self.core, stripe)
-    }
-
-    pub(crate) fn check_parity_cache(&self) {
-        self.writer.stripes.check_parity_cache(&self.core);
-    }
-
-    pub(crate) fn check_worn_strips(&self) {
-        self.writer.stripes.check_worn_strips(&self.core);
     }
 }

@@ -350,9 +350,9 @@ fn audit_place<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> Result<(), Stri
 }
 
 fn audit_stripes<P: FlashPayload>(engine: &Engine<P>) -> Result<Audit, String> {
-    let n = engine.stripe_scheme().data_strips();
+    let n = engine.writer.stripes.scheme().data_strips();
     let mut found = Audit::default();
-    for stripe in (0..engine.stripe_count()).map(StripeId) {
+    for stripe in (0..engine.writer.stripes.stripe_count(&engine.core)).map(StripeId) {
         audit_worn(engine, stripe)?;
         if let Some(held) = engine.writer.stripes.held.get(stripe) {
             let sound = audit_held(engine, stripe, held)?.is_some();
@@ -360,7 +360,7 @@ fn audit_stripes<P: FlashPayload>(engine: &Engine<P>) -> Result<Audit, String> {
             found.broken += u32::from(!sound);
             continue;
         }
-        let places: Vec<Place> = (0..n).map(|strip| engine.place_of_strip(stripe, strip)).collect();
+        let places: Vec<Place> = (0..n).map(|strip| engine.writer.stripes.place_of_strip(&engine.core, stripe, strip)).collect();
         let page =
             |place: &Place| if let Place::At(slot) = place { Some(engine.core.device.grid.page_of(*slot).0) } else { None };
         let pages: Vec<Ppn> = places.iter().filter_map(page).collect();
@@ -387,10 +387,10 @@ fn held_parities<P: FlashPayload>(engine: &Engine<P>) -> Vec<HeldParity> {
 /// The partial parity must be the sum of the current versions it covers, the stored parity
 /// that of the old ones and of the strips outside. `None` where some page is not there.
 fn audit_held<P: FlashPayload>(engine: &Engine<P>, stripe: StripeId, held: &PartialParity<P>) -> Result<Option<()>, String> {
-    let n = engine.stripe_scheme().data_strips();
+    let n = engine.writer.stripes.scheme().data_strips();
     let (mut new, mut old) = (held.sum.clone(), P::default());
     for strip in 0..=n {
-        let now = engine.place_of_strip(stripe, strip);
+        let now = engine.writer.stripes.place_of_strip(&engine.core, stripe, strip);
         if held.covers.contains(strip) {
             let Some(payload) = stored_at(engine, now) else { return Ok(None) };
             new.add(&payload);
@@ -424,15 +424,15 @@ fn stored_at<P: FlashPayload>(engine: &Engine<P>, place: Place) -> Option<P> {
 
 /// A stripe with a strip on a worn block must have parity, if its pages are there.
 fn audit_worn<P: FlashPayload>(engine: &Engine<P>, stripe: StripeId) -> Result<(), String> {
-    let has_die = engine.home_of(stripe, engine.stripe_scheme().data_strips()).is_some();
+    let has_die = engine.writer.stripes.home_of(&engine.core, stripe, engine.writer.stripes.scheme().data_strips()).is_some();
     // There may be no room for the parity, or no die.
     if !has_die || engine.writer.stripes.held.is_unbuildable(stripe) || engine.host.requests.read_only_since.is_some() {
         return Ok(());
     }
-    let bare = !engine.is_protected(stripe);
-    let (_, unreadable) = engine.stripe_state(stripe);
-    let worn = engine.worn_strips(stripe);
-    if bare && unreadable.is_empty() && !worn.is_empty() && engine.stripe_scheme().wants_parity(stripe, false) {
+    let bare = !engine.writer.stripes.is_protected(&engine.core, stripe);
+    let (_, unreadable) = engine.writer.stripes.stripe_state(&engine.core, stripe);
+    let worn = engine.writer.stripes.worn_strips(&engine.core, stripe);
+    if bare && unreadable.is_empty() && !worn.is_empty() && engine.writer.stripes.scheme().wants_parity(stripe, false) {
         return Err(format!("strips {worn:?} of {stripe} lie on worn blocks and have no parity"));
     }
     Ok(())

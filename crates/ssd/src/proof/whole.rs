@@ -94,8 +94,13 @@ fn is_rebuilt<P: FlashPayload>(engine: &Engine<P>) -> bool {
         RebuiltBy::Nothing => false,
         // A partial parity and a stored one bring back two strips of one die; a commit leaves one parity for both.
         RebuiltBy::Stripes => {
-            let all_have_homes = || (0..engine.stripe_count()).map(StripeId).all(|stripe| has_homes(engine, stripe));
-            let any_away = || (0..engine.stripe_count()).map(StripeId).any(|stripe| engine.has_strips_away(stripe));
+            let all_have_homes =
+                || (0..engine.writer.stripes.stripe_count(&engine.core)).map(StripeId).all(|stripe| has_homes(engine, stripe));
+            let any_away = || {
+                (0..engine.writer.stripes.stripe_count(&engine.core))
+                    .map(StripeId)
+                    .any(|stripe| engine.writer.stripes.has_strips_away(&engine.core, stripe))
+            };
             let is_placed = || all_have_homes() && two_strips_on_a_die(engine, |_| true).is_none() && !any_away();
             stripes.scheme().survives_dies() > 0 && is_placed()
         }
@@ -138,7 +143,7 @@ fn two_strips_on_a_die<P: FlashPayload>(engine: &Engine<P>, of: impl Fn(StripeId
         Place::At(slot) => Some(core.device.grid.page_of(slot).0).filter(|&ppn| !core.device.array.is_lost(ppn)),
         Place::Unmapped | Place::Missing => None,
     };
-    (0..engine.stripe_count()).map(StripeId).filter(|&stripe| of(stripe)).find_map(|stripe| {
+    (0..engine.writer.stripes.stripe_count(&engine.core)).map(StripeId).filter(|&stripe| of(stripe)).find_map(|stripe| {
         let mut dies: Vec<DieId> =
             (0..=stripes.data_strips()).filter_map(|strip| die(stripe, strip)).map(|ppn| core.device.grid.die_of(ppn)).collect();
         dies.sort_unstable();

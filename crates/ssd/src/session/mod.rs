@@ -406,8 +406,8 @@ pub fn pe_cycles<P: FlashPayload>(engine: &Engine<P>) -> Vec<u32> {
 
 pub(crate) fn check_counts<P: FlashPayload>(engine: &Engine<P>) {
     engine.core.map.check_counts();
-    engine.check_parity_cache();
+    engine.writer.stripes.check_parity_cache(&engine.core);
     if engine.writer.stripes.worn_above.is_some() {
-        engine.check_worn_strips();
+        engine.writer.stripes.check_worn_strips(&engine.core);
     }
 }

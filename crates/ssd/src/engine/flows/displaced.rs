@@ -167,7 +167,7 @@ impl<P: FlashPayload> Engine<P> {
         let published = match tag.role() {
             PageRole::Data(lpn) if self.core.map.lookup(lpn) == Place::At(from) => {
                 let published = self.core.map.publish(lpn, to);
-                self.note_move_of(lpn, Place::At(from));
+                self.writer.stripes.note_move_of(&self.core, lpn, Place::At(from));
                 // The update was planned for a block that may have been worn less than this one.
                 self.writer.stripes.look_for_missing_parity();
                 published
@@ -233,15 +233,15 @@ impl<P: FlashPayload> Engine<P> {
     fn park_contents(&mut self, contents: Contents<P>) {
         let (stripe, strip, pinned) = match contents.tag.role() {
             PageRole::Data(lpn) => {
-                let (stripe, strip) = self.strip_of(lpn);
+                let (stripe, strip) = self.writer.stripes.strip_of(lpn);
                 let from = self.core.map.lookup(lpn);
                 let pinned = self.core.map.publish_missing(lpn).pinned;
-                self.note_move_of(lpn, from);
+                self.writer.stripes.note_move_of(&self.core, lpn, from);
                 (stripe, strip, pinned)
             }
             PageRole::Parity(stripe) => {
                 let pinned = self.core.map.publish_missing_parity(stripe).pinned;
-                (stripe, self.stripe_scheme().data_strips(), pinned)
+                (stripe, self.writer.stripes.scheme().data_strips(), pinned)
             }
             PageRole::Filler => unreachable!("fillers are never valid"),
         };
@@ -274,7 +274,7 @@ impl<P: FlashPayload> Engine<P> {
         }
         let published = match tag.role() {
             PageRole::Parity(stripe) => {
-                self.note_parity_version(stripe, rank);
+                self.writer.stripes.note_parity_version(stripe, rank);
                 self.core.map.publish_parity(stripe, old)
             }
             PageRole::Filler => unreachable!("fillers have no place"),
@@ -282,9 +282,9 @@ impl<P: FlashPayload> Engine<P> {
                 if lpn.0 < self.core.map.user_slots() {
                     self.contents_change(lpn);
                 }
-                self.note_version(lpn, rank);
+                self.writer.stripes.note_version(lpn, rank);
                 let published = self.core.map.publish(lpn, old);
-                self.note_move_of(lpn, place);
+                self.writer.stripes.note_move_of(&self.core, lpn, place);
                 published
             }
         };

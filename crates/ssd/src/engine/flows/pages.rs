@@ -57,7 +57,7 @@ impl<P: FlashPayload> Engine<P> {
             PageRole::Data(lpn) => {
                 let old = self.core.map.lookup(lpn);
                 let published = self.core.map.publish(lpn, slot);
-                self.note_move_of(lpn, old);
+                self.writer.stripes.note_move_of(&self.core, lpn, old);
                 self.core.note_stream(lpn, stream, StreamWork::Moved);
                 published
             }
@@ -80,7 +80,9 @@ impl<P: FlashPayload> Engine<P> {
         match self.writer.members_to_keep(&self.core, tag, from) {
             KeptMembers::None => {}
             KeptMembers::These(members) => self.core.device.images.set_members(image, members),
-            KeptMembers::OfStripeNow(stripe) => self.tell_strips(image, stripe, StripSet::EMPTY, 0),
+            KeptMembers::OfStripeNow(stripe) => {
+                self.writer.stripes.tell_strips(&mut self.core, image, stripe, StripSet::EMPTY, 0)
+            }
         }
     }
 
@@ -143,7 +145,7 @@ impl<P: FlashPayload> Engine<P> {
         self.writer.facts().rebuilt_by == RebuiltBy::Stripes
             && self.host.buffer.kind() != BufferKind::Plp
             && !self.core.safe.journal.was_durable(lpn, rank)
-            && self.writer.stripes.is_being_programmed(self.strip_of(lpn).0)
+            && self.writer.stripes.is_being_programmed(self.writer.stripes.strip_of(lpn).0)
     }
 
     /// The slot did not get its contents: if it is still current, only a stripe has them now.
@@ -151,7 +153,7 @@ impl<P: FlashPayload> Engine<P> {
         let pinned = match tag.role() {
             PageRole::Data(lpn) if self.core.map.lookup(lpn) == Place::At(slot) => {
                 let pinned = self.core.map.publish_missing(lpn).pinned;
-                self.note_move_of(lpn, Place::At(slot));
+                self.writer.stripes.note_move_of(&self.core, lpn, Place::At(slot));
                 pinned
             }
             // Rows and groups keep no map of their parities.

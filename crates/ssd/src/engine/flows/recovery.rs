@@ -256,12 +256,14 @@ fn resume_rebuild<P: FlashPayload>(engine: &mut Engine<P>) {
         RebuiltBy::Collection if engine.core.device.losses.dead().is_empty() => {}
         RebuiltBy::Collection => engine.rebuild_superblocks(),
         RebuiltBy::Stripes => {
-            let stripes = (0..engine.stripe_count()).map(StripeId);
+            let stripes = (0..engine.writer.stripes.stripe_count(&engine.core)).map(StripeId);
             // A partial parity may lean on an old version that only the stored parity gave before the cut.
             let leans = |stripe| engine.writer.stripes.leans_on_lost(&engine.core, stripe);
             // Of equal copies of a strip that was copied back the mount took the older one.
-            let is_away = |stripe| engine.has_strips_away(stripe);
-            let is_whole = |stripe| engine.stripe_state(stripe).1.is_empty() && !leans(stripe) && !is_away(stripe);
+            let is_away = |stripe| engine.writer.stripes.has_strips_away(&engine.core, stripe);
+            let is_whole = |stripe| {
+                engine.writer.stripes.stripe_state(&engine.core, stripe).1.is_empty() && !leans(stripe) && !is_away(stripe)
+            };
             if stripes.into_iter().all(is_whole) {
                 engine.note_whole();
             } else {

@@ -428,7 +428,7 @@ fn mount_map<P: FlashPayload>(engine: &mut Engine<P>, with: &Choice) {
             None => engine.core.map.publish_missing(lpn),
         };
         debug_assert!(published.pinned.is_none(), "the map is empty");
-        engine.note_version(lpn, newest.update);
+        engine.writer.stripes.note_version(lpn, newest.update);
         mount_stream(engine, lpn, newest.slot);
     }
 }
