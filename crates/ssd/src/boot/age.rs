@@ -18,7 +18,8 @@ pub(crate) fn age_stripes<P: FlashPayload>(engine: &mut Engine<P>) {
     engine.core.device.timed = false;
     let stripes = engine.writer.stripes.stripe_count(&engine.core);
     while let Some(stripe) = engine.writer.stripes.scheme_mut().next_unprotected(stripes) {
-        engine.build_parity(stripe, None);
+        engine.writer.stripes.build_parity(&mut engine.core, stripe, None);
+        engine.hand_on();
         engine.settle();
     }
     finish_untimed(engine);

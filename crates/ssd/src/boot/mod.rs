@@ -9,6 +9,8 @@ pub(crate) mod warm_up;
 
 use crate::boot::age::{age_stripes, wear};
 use crate::boot::precondition::{HearHistory, Steady, precondition};
+use crate::care::limits;
+use crate::care::refresh::EccBefore;
 use crate::config::{BufferKind, Setup, SetupError};
 use crate::core::Core;
 use crate::core::flash::FlashPayload;
@@ -152,12 +154,13 @@ impl<P: FlashPayload> Boot<'_, P> {
     }
 
     fn start_limits(&mut self) -> Result<(), SetupError> {
-        self.engine.start_limits(self.setup);
+        limits::start(&mut self.engine.core, &self.engine.writer, self.setup.drive.endurance);
         Ok(())
     }
 
     fn start_ecc(&mut self) -> Result<(), SetupError> {
-        self.engine.start_ecc(self.setup, &self.streams)
+        let Engine { core, care, writer, .. } = &mut *self.engine;
+        care.start_ecc(core, writer.way, self.setup, &self.streams).map_err(|error| SetupError::new(error.to_string()))
     }
 
     /// Where answers come before flash has the data, the oracle keeps which versions are durable.
@@ -186,7 +189,7 @@ impl<P: FlashPayload> Boot<'_, P> {
     fn check_read_counts(&mut self) -> Result<(), SetupError> {
         let before = self.before.as_ref().expect("a cut in this process");
         if self.mounted.lost.reads {
-            self.engine.assume_read_often();
+            limits::assume_read_often(&mut self.engine.core);
         } else {
             let Core { device, limits, .. } = &self.engine.core;
             for (block, (&before, &now)) in (0..).map(BlockAddr).zip(before.core.limits.reads().iter().zip(limits.reads())) {
@@ -200,13 +203,16 @@ impl<P: FlashPayload> Boot<'_, P> {
     /// Codes and what is known of them outlive the cut.
     fn resume_ecc(&mut self) -> Result<(), SetupError> {
         let before = self.before.as_deref_mut();
-        self.engine.resume_ecc(before, self.setup, &self.streams);
+        let before = before.map(|before| EccBefore { ecc: before.core.device.ecc.take(), refresh: &before.care.refresh });
+        let Engine { core, care, writer, .. } = &mut *self.engine;
+        care.resume_ecc(core, writer.way, before, self.setup, &self.streams);
         Ok(())
     }
 
     /// Codes are built again; pages say how they are encoded.
     fn restart_ecc(&mut self) -> Result<(), SetupError> {
-        self.engine.resume_ecc(None, self.setup, &self.streams);
+        let Engine { core, care, writer, .. } = &mut *self.engine;
+        care.resume_ecc(core, writer.way, None, self.setup, &self.streams);
         Ok(())
     }
 }

@@ -126,10 +126,10 @@ pub(crate) fn history_batch<P: FlashPayload>(engine: &Engine<P>) -> u32 {
 pub(crate) fn finish_untimed<P: FlashPayload>(engine: &mut Engine<P>) {
     // What the history wrote is durable when a cut may come; without cuts the last page waits to be full.
     if engine.core.is_mountable() {
-        engine.send_open_page();
+        engine.writer.pages.send_open_page(&mut engine.core);
     }
     engine.settle();
-    if engine.cover_open_rows() {
+    if engine.writer.rows.cover_open_rows(&mut engine.core) {
         engine.settle();
     }
     debug_assert!(engine.core.device.is_idle());
@@ -219,7 +219,8 @@ fn write_now<P: FlashPayload>(engine: &mut Engine<P>, lpns: impl Iterator<Item =
         engine.core.jobs[job].pages.push(PageWrite { lpn, version, payload, from: 0, to: per, rank: 0 });
     }
     engine.place_or_wait(job);
-    engine.part_done(job);
+    engine.host.part_done(&mut engine.core, job);
+    engine.hand_on();
     engine.settle();
 }
 

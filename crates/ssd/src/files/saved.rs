@@ -198,7 +198,7 @@ pub(super) fn decode(found: &Found, drive: &Drive) -> Result<Saved, Malformed> {
     let remains = Remains {
         buffer: from.buffer()?,
         held: from.partials()?,
-        groups: if drive.has_groups() { Some(from.groups()?) } else { None },
+        groups: if drive.writer.groups.is_in_use() { Some(from.groups()?) } else { None },
         reads: from.of_blocks(READS, number(4, "blocks whose reads are counted")?, "count of reads")?,
         most_worn: Some(u32::try_from(most_worn).unwrap_or(u32::MAX)),
         erasing: from.blocks(ERASING, "block being erased")?,

@@ -228,7 +228,7 @@ pub(crate) fn listed_remains<P: FlashPayload>(engine: &Engine<P>) -> Remains<P> 
     Remains {
         buffer: Vec::new(),
         held: engine.writer.stripes.held.remains(),
-        groups: engine.has_groups().then(|| engine.writer.groups.remains(&engine.core)),
+        groups: engine.writer.group_remains(&engine.core),
         reads: engine.core.limits.reads().iter().map(step).collect(),
         most_worn: Some(most_worn(engine)),
         erasing: engine.core.safe.erasing.keys().copied().collect(),

@@ -157,7 +157,7 @@ impl Session {
 
     /// Starts nothing more of a rebuild; what is in flight still completes.
     pub fn stop_rebuild(&mut self) {
-        inside!(self.inner_mut(), prepared => prepared.engine.stop_rebuild());
+        inside!(self.inner_mut(), prepared => prepared.engine.care.stop_rebuild());
     }
 
     /// Completes what is in flight, background work included, without new host commands.
@@ -296,7 +296,7 @@ fn is_in_open_row<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> bool {
 }
 
 fn is_elsewhere<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> bool {
-    let unsent = |slot| engine.unsent(engine.core.device.grid.page_of(slot).0).is_some();
+    let unsent = |slot| engine.writer.pages.unsent(&engine.core, engine.core.device.grid.page_of(slot).0).is_some();
     let in_controller = matches!(engine.core.map.lookup(lpn), Place::At(slot) if unsent(slot));
     in_controller || engine.host.buffer.get(lpn).is_some() || engine.core.is_hidden(lpn)
 }
@@ -316,7 +316,7 @@ fn inventory<P: FlashPayload>(engine: &Engine<P>) -> Inventory {
         in_open_row: lpns().map(|lpn| is_in_open_row(engine, lpn)).collect(),
         elsewhere: lpns().map(|lpn| is_elsewhere(engine, lpn)).collect(),
         held: held_parities(engine),
-        sums: engine.held_sums(),
+        sums: engine.writer.groups.held_sums(&engine.core),
         code: code_pages(engine),
     }
 }
@@ -334,7 +334,7 @@ pub(crate) fn audit<P: FlashPayload>(engine: &Engine<P>) -> Result<Audit, String
         Way::Zones => audit_zones(engine),
         Way::Stripes => audit_stripes(engine),
         Way::Rows => engine.writer.rows.audit(&engine.core),
-        Way::Groups => engine.audit_groups(),
+        Way::Groups => engine.writer.groups.audit(&engine.core),
     }
 }
 

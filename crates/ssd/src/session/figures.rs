@@ -56,8 +56,8 @@ impl<P: FlashPayload> Prepared<P> {
             redundancy: RedundancyResult {
                 rebuilt_reads: device.folds.rebuilt,
                 replaced_s: self.engine.care.replacements.last().map(|at| at.since(of_run.first).as_secs_f64()),
-                rebuild_s: self.engine.rebuild_time().map(Nanos::as_secs_f64),
-                rebuild_left: self.engine.rebuild_left(),
+                rebuild_s: self.engine.care.rebuild_time(&self.engine.core).map(Nanos::as_secs_f64),
+                rebuild_left: self.engine.care.rebuild_left(&self.engine.core),
                 life: self.life(of_run.first),
             },
             streams: of_run.streams(),

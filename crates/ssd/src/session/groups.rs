@@ -1,6 +1,7 @@
 //! What the owner of a drive of block groups may do with it between runs: change the code,
 //! plug in more cards, look at what was written.
 
+use crate::care::limits;
 use crate::config::SetupError;
 use crate::core::flash::FlashPayload;
 use crate::core::timer::Timer;
@@ -15,7 +16,7 @@ impl Session {
     /// What was written to block groups so far; all zero under other schemes.
     #[must_use]
     pub fn group_stats(&self) -> GroupStats {
-        inside!(self.inner(), prepared => prepared.engine.group_stats())
+        inside!(self.inner(), prepared => prepared.engine.writer.groups.stats(&prepared.engine.core))
     }
 
     /// Gives groups opened from now on the code of the option `then`. Groups of the code before
@@ -59,7 +60,7 @@ impl<P: FlashPayload> Prepared<P> {
     fn grown(mut self, channels: u32) -> Result<Self, SetupError> {
         let name = self.setup.scheme.name.clone();
         let old = self.setup.drive.geometry.channels;
-        if !self.engine.has_groups() {
+        if !self.engine.writer.groups.is_in_use() {
             return Err(SetupError::new(format!("scheme {name}: a drive under it cannot grow, one under mds-groups can")));
         }
         if channels <= old {
@@ -75,7 +76,7 @@ impl<P: FlashPayload> Prepared<P> {
         if self.engine.core.limits.is_on() {
             // New dies have blocks of their own to count reads of.
             let recycled = self.engine.core.limits.recycled;
-            self.engine.start_limits(&self.setup);
+            limits::start(&mut self.engine.core, &self.engine.writer, self.setup.drive.endurance);
             self.engine.core.limits.recycled = recycled;
         }
         self.pe_before.resize(self.setup.drive.geometry.blocks() as usize, 0);
@@ -92,5 +93,5 @@ fn grow<P: FlashPayload>(engine: &mut Engine<P>, channels: u32, protection: Prot
     let timers = Timer::count(&grid);
     engine.core.device.grow(grid, timers);
     engine.writer.groups.grow(protection.groups().expect("only groups grow"), room);
-    engine.settle_group_space();
+    engine.writer.groups.settle_space(&mut engine.core);
 }

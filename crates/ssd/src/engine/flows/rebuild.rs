@@ -102,7 +102,8 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Starts to solve for the stripe's lost strips.
     fn rebuild_stripe(&mut self, stripe: StripeId) {
-        self.commit_if_leaning_on_lost(stripe);
+        self.writer.stripes.commit_if_leaning_on_lost(&mut self.core, stripe);
+        self.hand_on();
         for strip in 0..=self.writer.stripes.data_strips() {
             if !self.writer.stripes.is_strip_wanted(&self.core, stripe, strip) {
                 continue;
@@ -146,7 +147,8 @@ impl<P: FlashPayload> Engine<P> {
             // The host may have written the strip again in the meantime.
             _ if !self.writer.stripes.is_strip_wanted(&self.core, stripe, strip) => {
                 self.care.rebuild.strip_done((stripe, strip));
-                self.commit_if_leaning_on_lost(stripe);
+                self.writer.stripes.commit_if_leaning_on_lost(&mut self.core, stripe);
+                self.hand_on();
             }
             _ if self.was_overtaken(stripe, strip) => self.solve_again(stripe, strip),
             Some(payload) => {

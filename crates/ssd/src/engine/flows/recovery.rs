@@ -14,7 +14,7 @@ use crate::write::found::unreadable;
 use crate::write::group_log::Feed;
 use ftl::{Ftl, Place, Stream, UnitId, UnitState};
 use std::collections::{BTreeMap, BTreeSet};
-use vocab::{Cause, Lpn, Ppn, Slot, StripeId};
+use vocab::{Cause, Lpn, Ppn, Slot};
 
 /// What is to be written again: pages that may not last, and pages that lean on such. Units are pinned until then; those in
 /// `spare` only where there is room without them.
@@ -33,7 +33,7 @@ pub(crate) fn begin_mounting<P: FlashPayload>(
 
 /// Groups whose parity is not all in flash are to be collected soon.
 fn want_unsettled_groups<P: FlashPayload>(engine: &mut Engine<P>) {
-    let unsettled = engine.writer.groups.take_unsettled(engine.core.device.grid.pages_per_block());
+    let unsettled = engine.writer.take_unsettled(&engine.core);
     unsettled.into_iter().for_each(|unit| engine.want(unit, Cause::Rebuild));
 }
 
@@ -42,8 +42,8 @@ pub(crate) fn is_recovering<P: FlashPayload>(engine: &mut Engine<P>) -> bool {
     engine.core.safe.recovering &= engine.power.mounting.is_some()
         || !engine.care.wanted.is_empty()
         || engine.care.rebuild.is_under_way()
-        || engine.writer.stripes.ops.any(|op| op.heals)
-        || engine.collectors_at(Cause::Rebuild) > 0;
+        || engine.writer.is_healing()
+        || engine.care.collectors_at(&engine.core, Cause::Rebuild) > 0;
     engine.core.safe.recovering
 }
 
@@ -190,16 +190,14 @@ fn send_what_was_moved<P: FlashPayload>(engine: &mut Engine<P>) {
     if engine.core.map.kind() == ftl::LogKind::Group {
         engine.feed_moves(Feed::All);
     } else {
-        (0..engine.core.map.logs()).for_each(|log| engine.send_moved(log));
+        (0..engine.core.map.logs()).for_each(|log| engine.writer.pages.send_moved(&mut engine.core, log));
     }
 }
 
 /// The host is heard from now on.
 fn finish_mounting<P: FlashPayload>(engine: &mut Engine<P>) {
     let mounting = engine.power.mounting.take().expect("under way");
-    engine.writer.stripes.unnamed.clear();
-    // Pages that were there are members of their sums like any other: the host may have read them.
-    engine.writer.groups.redo.clear();
+    engine.writer.mount_ended();
     // A page for which there is no room at all stays where it is, and so does what would count without it.
     if mounting.pages.is_empty() {
         let pins: Vec<UnitId> = mounting.pins.iter().chain(&mounting.spare.pins).copied().collect();
@@ -207,7 +205,7 @@ fn finish_mounting<P: FlashPayload>(engine: &mut Engine<P>) {
         if engine.writer.facts().keeps_copies {
             erase_where_none_is_free(engine, &pins);
         }
-        engine.writer.stripes.held.all_settled();
+        engine.writer.all_settled();
     }
     // The host may read all of it from now on. A page that may not last and found no room may be gone with the next cut: what
     // is kept for that counts then, unless the host has read the page.
@@ -227,7 +225,7 @@ fn finish_mounting<P: FlashPayload>(engine: &mut Engine<P>) {
         .for_each(|&ppn| engine.want(engine.core.map.unit_of_block(engine.core.device.block_of(ppn)), Cause::Rebuild));
     resume_rebuild(engine);
     for log in 0..engine.core.map.logs() {
-        if engine.is_wanted(log) {
+        if engine.care.is_wanted(&engine.core, log) {
             engine.start_collecting(log);
         }
     }
@@ -256,15 +254,7 @@ fn resume_rebuild<P: FlashPayload>(engine: &mut Engine<P>) {
         RebuiltBy::Collection if engine.core.device.losses.dead().is_empty() => {}
         RebuiltBy::Collection => engine.rebuild_superblocks(),
         RebuiltBy::Stripes => {
-            let stripes = (0..engine.writer.stripes.stripe_count(&engine.core)).map(StripeId);
-            // A partial parity may lean on an old version that only the stored parity gave before the cut.
-            let leans = |stripe| engine.writer.stripes.leans_on_lost(&engine.core, stripe);
-            // Of equal copies of a strip that was copied back the mount took the older one.
-            let is_away = |stripe| engine.writer.stripes.has_strips_away(&engine.core, stripe);
-            let is_whole = |stripe| {
-                engine.writer.stripes.stripe_state(&engine.core, stripe).1.is_empty() && !leans(stripe) && !is_away(stripe)
-            };
-            if stripes.into_iter().all(is_whole) {
+            if engine.writer.stripes.are_all_whole(&engine.core) {
                 engine.note_whole();
             } else {
                 engine.rebuild_stripes();

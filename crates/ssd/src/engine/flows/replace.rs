@@ -66,7 +66,7 @@ impl<P: FlashPayload> Engine<P> {
                 self.core.limits.note_erase(block);
             }
             if self.core.device.ecc.is_some() {
-                self.note_refreshed(block);
+                self.care.note_refreshed(&self.core, block);
             }
         }
         // Pages of an erased block do not say that it is new.
@@ -111,7 +111,7 @@ impl<P: FlashPayload> Engine<P> {
     pub(super) fn copy_back(&mut self, stripe: StripeId, strip: u32) {
         let Place::At(slot) = self.writer.stripes.place_of_strip(&self.core, stripe, strip) else { return };
         let (ppn, index) = self.core.device.grid.page_of(slot);
-        if let Some(image) = self.unsent(ppn) {
+        if let Some(image) = self.writer.pages.unsent(&self.core, ppn) {
             let payload = self.core.device.images.contents(image).1[index as usize].clone();
             self.strip_rebuilt(stripe, strip, Some(payload));
             return;

@@ -138,6 +138,17 @@ impl<P: FlashPayload> Stripes<P> {
         self.is_strip_lost(core, stripe, strip) || self.is_strip_away(core, stripe, strip)
     }
 
+    /// Whether every stripe has its strips, on the dies that they are written to, and no parity of one leans on what is lost: a partial
+    /// parity may lean on an old version that only the stored parity gave before a cut.
+    pub fn are_all_whole(&self, core: &Core<P>) -> bool {
+        let is_whole = |stripe| {
+            let any_lost = !self.stripe_state(core, stripe).1.is_empty();
+            // Of equal copies of a strip that was copied back the mount took the older one.
+            !any_lost && !self.leans_on_lost(core, stripe) && !self.has_strips_away(core, stripe)
+        };
+        (0..self.stripe_count(core)).map(StripeId).all(is_whole)
+    }
+
     /// Strips of all stripes that are to be written to a die that they have.
     pub fn strips_out(&self, core: &Core<P>) -> u32 {
         let strips = |stripe| (0..=self.data_strips()).map(move |strip| (stripe, strip));
