@@ -81,6 +81,28 @@ fn components_import_only_what_is_below_them() {
     assert!(found.is_empty(), "against the components of ARCHITECTURE.md: {found:#?}");
 }
 
+/// Whether a source text has methods of `Engine`, beside those of traits.
+fn extends_engine(source: &str) -> bool {
+    source.lines().any(|line| line.starts_with("impl") && line.contains(" Engine<") && !line.contains(" for "))
+}
+
+/// A method is called without a path: one of a file above the engine would be a call upwards that no import shows.
+#[test]
+fn only_the_engine_has_methods_of_engine() {
+    let source = Path::new(ROOT).join("crates/ssd/src");
+    let outside = |file: &PathBuf| !file.starts_with(source.join("engine"));
+    let text = |file: &PathBuf| fs::read_to_string(file).expect("source is text");
+    let (own, others): (Vec<_>, Vec<_>) =
+        rust_files(&source).into_iter().filter(|file| extends_engine(&text(file))).partition(|file| !outside(file));
+    assert!(own.len() > 10, "files of the engine have its methods: {own:?}");
+    assert!(
+        others.is_empty(),
+        "methods of `Engine` outside of `engine`; take a function over `&mut Engine` instead: {others:#?}"
+    );
+    assert!(extends_engine("impl<P: FlashPayload> Engine<P> {") && extends_engine("impl Engine<PageBuf> {"));
+    assert!(!extends_engine("impl<P: FlashPayload> Clone for Engine<P> {"));
+}
+
 #[test]
 fn an_arrow_that_points_up_is_caught() {
     let order = ["core", "write", "engine"].map(str::to_owned);

@@ -1,5 +1,6 @@
 //! The age of a drive: P/E cycles, reads and bad blocks of its flash (decision D12).
 
+use crate::boot::precondition::finish_untimed;
 use crate::config::{Age, Setup};
 use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
@@ -9,37 +10,36 @@ use nand::FlashArray;
 use protect::Protection;
 use vocab::{BlockAddr, Streams};
 
-impl<P: FlashPayload> Engine<P> {
-    /// Stripes whose blocks have become worn get the parity that asks for.
-    pub(crate) fn age_stripes(&mut self) {
-        self.tell_worn_strips();
-        // A life asks more than once.
-        self.stripe_scheme_mut().look_again();
-        self.core.device.timed = false;
-        let stripes = self.stripe_count();
-        while let Some(stripe) = self.stripe_scheme_mut().next_unprotected(stripes) {
-            self.build_parity(stripe, None);
-            self.settle();
-        }
-        self.finish_untimed();
+/// Stripes whose blocks have become worn get the parity that asks for.
+pub(crate) fn age_stripes<P: FlashPayload>(engine: &mut Engine<P>) {
+    engine.writer.stripes.tell_worn_strips(&engine.core);
+    // A life asks more than once.
+    engine.writer.stripes.scheme_mut().look_again();
+    engine.core.device.timed = false;
+    let stripes = engine.writer.stripes.stripe_count(&engine.core);
+    while let Some(stripe) = engine.writer.stripes.scheme_mut().next_unprotected(stripes) {
+        engine.writer.stripes.build_parity(&mut engine.core, stripe, None);
+        engine.hand_on();
+        engine.settle();
     }
+    finish_untimed(engine);
+}
 
-    /// Gives every block its P/E cycles and reads.
-    pub(crate) fn wear(&mut self, age: &Age, streams: &Streams) {
-        let (mut draws, mut scattered) = (streams.stream("age/pe"), streams.stream("age/worn"));
-        let (mean, deviation) = (f64::from(age.pe_cycles.0), age.pe_deviation);
-        for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
-            let worn = age.worn_blocks > 0.0 && scattered.chance(age.worn_blocks);
-            let mean = if worn { f64::from(age.worn_pe_cycles.0) } else { mean };
-            let added = if deviation > 0.0 { (mean + deviation * draws.normal()).round().max(0.0) } else { mean } as u32;
-            self.core.device.array.set_age(block, |info| {
-                info.pe += added;
-                // No one can have read an erased block.
-                info.reads = if info.next_page > 0 { age.reads } else { 0 };
-            });
-            let (unit, pe) = (self.core.map.unit_of_block(block), self.core.device.array.block(block).pe);
-            self.core.map.set_pe(unit, pe);
-        }
+/// Gives every block its P/E cycles and reads.
+pub(crate) fn wear<P: FlashPayload>(engine: &mut Engine<P>, age: &Age, streams: &Streams) {
+    let (mut draws, mut scattered) = (streams.stream("age/pe"), streams.stream("age/worn"));
+    let (mean, deviation) = (f64::from(age.pe_cycles.0), age.pe_deviation);
+    for block in (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr) {
+        let worn = age.worn_blocks > 0.0 && scattered.chance(age.worn_blocks);
+        let mean = if worn { f64::from(age.worn_pe_cycles.0) } else { mean };
+        let added = if deviation > 0.0 { (mean + deviation * draws.normal()).round().max(0.0) } else { mean } as u32;
+        engine.core.device.array.set_age(block, |info| {
+            info.pe += added;
+            // No one can have read an erased block.
+            info.reads = if info.next_page > 0 { age.reads } else { 0 };
+        });
+        let (unit, pe) = (engine.core.map.unit_of_block(block), engine.core.device.array.block(block).pe);
+        engine.core.map.set_pe(unit, pe);
     }
 }
 

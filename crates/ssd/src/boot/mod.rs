@@ -7,14 +7,16 @@ pub(crate) mod faults;
 pub(crate) mod precondition;
 pub(crate) mod warm_up;
 
-use crate::boot::precondition::{HearHistory, Steady};
-use crate::config::SetupError;
-use crate::config::{BufferKind, Setup};
+use crate::boot::age::{age_stripes, wear};
+use crate::boot::precondition::{HearHistory, Steady, precondition};
+use crate::care::limits;
+use crate::care::refresh::EccBefore;
+use crate::config::{BufferKind, Setup, SetupError};
 use crate::core::Core;
 use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
-use crate::power::mount::Mounted;
+use crate::power::mount::{Mounted, mount};
 use nand::FlashArray;
 use protect::StripeScheme;
 use std::fmt;
@@ -124,22 +126,22 @@ pub(crate) fn bring_up<'a, P: FlashPayload>(
 impl<P: FlashPayload> Boot<'_, P> {
     /// Refuses a drive whose bad blocks leave too little room.
     fn check_room(&mut self) -> Result<(), SetupError> {
-        self.engine.check_room(&self.setup.scheme.name)
+        check_room(&self.engine, &self.setup.scheme.name)
     }
 
     fn write_history(&mut self) -> Result<(), SetupError> {
-        self.steady = self.engine.precondition(&self.setup.precondition, &self.streams, self.hear);
-        self.engine.check_history(&self.setup.scheme.name)
+        self.steady = precondition(self.engine, &self.setup.precondition, &self.streams, self.hear);
+        check_history(&self.engine, &self.setup.scheme.name)
     }
 
     fn wear(&mut self) -> Result<(), SetupError> {
-        self.engine.wear(&self.setup.age, &self.streams);
+        wear(self.engine, &self.setup.age, &self.streams);
         Ok(())
     }
 
     fn build_parity(&mut self) -> Result<(), SetupError> {
         if self.engine.writer.stripes.worn_above.is_some() {
-            self.engine.age_stripes();
+            age_stripes(self.engine);
         }
         Ok(())
     }
@@ -152,12 +154,13 @@ impl<P: FlashPayload> Boot<'_, P> {
     }
 
     fn start_limits(&mut self) -> Result<(), SetupError> {
-        self.engine.start_limits(self.setup);
+        limits::start(&mut self.engine.core, &self.engine.writer, self.setup.drive.endurance);
         Ok(())
     }
 
     fn start_ecc(&mut self) -> Result<(), SetupError> {
-        self.engine.start_ecc(self.setup, &self.streams)
+        let Engine { core, care, writer, .. } = &mut *self.engine;
+        care.start_ecc(core, writer.way, self.setup, &self.streams).map_err(|error| SetupError::new(error.to_string()))
     }
 
     /// Where answers come before flash has the data, the oracle keeps which versions are durable.
@@ -177,7 +180,7 @@ impl<P: FlashPayload> Boot<'_, P> {
         engine.host.first_mismatch = before.host.first_mismatch.take();
         engine.core.device.now = before.core.device.now;
         engine.host.requests.read_only_since = before.host.requests.read_only_since;
-        let doubtful = self.remains.lose(outage, |stripe| before.lpns_of_stripe(stripe));
+        let doubtful = self.remains.lose(outage, |stripe| before.writer.stripes.lpns_of_stripe(&before.core, stripe));
         doubtful.into_iter().for_each(|lpn| engine.host.oracle.doubt(lpn));
         Ok(())
     }
@@ -186,7 +189,7 @@ impl<P: FlashPayload> Boot<'_, P> {
     fn check_read_counts(&mut self) -> Result<(), SetupError> {
         let before = self.before.as_ref().expect("a cut in this process");
         if self.mounted.lost.reads {
-            self.engine.assume_read_often();
+            limits::assume_read_often(&mut self.engine.core);
         } else {
             let Core { device, limits, .. } = &self.engine.core;
             for (block, (&before, &now)) in (0..).map(BlockAddr).zip(before.core.limits.reads().iter().zip(limits.reads())) {
@@ -200,13 +203,16 @@ impl<P: FlashPayload> Boot<'_, P> {
     /// Codes and what is known of them outlive the cut.
     fn resume_ecc(&mut self) -> Result<(), SetupError> {
         let before = self.before.as_deref_mut();
-        self.engine.resume_ecc(before, self.setup, &self.streams);
+        let before = before.map(|before| EccBefore { ecc: before.core.device.ecc.take(), refresh: &before.care.refresh });
+        let Engine { core, care, writer, .. } = &mut *self.engine;
+        care.resume_ecc(core, writer.way, before, self.setup, &self.streams);
         Ok(())
     }
 
     /// Codes are built again; pages say how they are encoded.
     fn restart_ecc(&mut self) -> Result<(), SetupError> {
-        self.engine.resume_ecc(None, self.setup, &self.streams);
+        let Engine { core, care, writer, .. } = &mut *self.engine;
+        care.resume_ecc(core, writer.way, None, self.setup, &self.streams);
         Ok(())
     }
 }
@@ -214,7 +220,7 @@ impl<P: FlashPayload> Boot<'_, P> {
 impl<P: FlashPayload> Boot<'_, P> {
     /// Rebuilds what the controller knows from flash and PLP memory.
     fn mount(&mut self) -> Result<(), SetupError> {
-        self.mounted = self.engine.mount(std::mem::take(&mut self.remains));
+        self.mounted = mount(&mut self.engine, std::mem::take(&mut self.remains));
         Ok(())
     }
 
@@ -225,43 +231,40 @@ impl<P: FlashPayload> Boot<'_, P> {
     }
 }
 
-impl<P: FlashPayload> Engine<P> {
-    /// Refuses a drive on which writes of the history still wait for space: the host would find what they were to replace, and its
-    /// own writes would not wait for them.
-    fn check_history(&self, scheme: &str) -> Result<(), SetupError> {
-        if self.has_waiting_for_space() {
-            let slots = self.core.map.user_slots();
-            let text =
-                format!("scheme {scheme}: the write history of {slots} logical pages finds no room, though they were to fit");
-            return Err(SetupError::despite_checks(text));
-        }
-        Ok(())
+/// Refuses a drive on which writes of the history still wait for space: the host would find what they were to replace, and its
+/// own writes would not wait for them.
+fn check_history<P: FlashPayload>(engine: &Engine<P>, scheme: &str) -> Result<(), SetupError> {
+    if engine.has_waiting_for_space() {
+        let slots = engine.core.map.user_slots();
+        let text = format!("scheme {scheme}: the write history of {slots} logical pages finds no room, though they were to fit");
+        return Err(SetupError::despite_checks(text));
     }
+    Ok(())
+}
 
-    /// Refuses a drive whose bad blocks leave too little room.
-    fn check_room(&self, scheme: &str) -> Result<(), SetupError> {
-        let map = &self.core.map;
-        let code = self.writer.zones.as_ref().filter(|zones| zones.is_over());
-        let code = code.map_or(0, |zones| zones.scheme.layout().all_code_pages());
-        if let Some(zones) = self.writer.zones.as_ref().filter(|zones| !zones.is_over()) {
-            return zones.check_segments(&self.core).map_err(SetupError::new);
-        }
-        let live: u64 = (0..map.logs()).map(|log| u64::from(map.live_max(log))).sum();
-        let dies = self.core.device.grid.dies();
-        let strips_of = |scheme: &dyn StripeScheme| scheme.strips_of_dies(map.user_slots().div_ceil(scheme.data_strips()), dies);
-        let strips = self.writer.stripe_scheme().map_or_else(Vec::new, strips_of);
-        // A new version is placed before the old one is given up.
-        let too_many = (0..).zip(strips).any(|(log, strips)| strips > 0 && strips >= u64::from(map.live_max(log)));
-        if u64::from(map.user_slots()) + u64::from(code) >= live || too_many {
-            let kept_out =
-                if self.care.profiles.is_some() { "bad blocks, and those that ecc.flush reserves," } else { "bad blocks" };
-            return Err(SetupError::new(format!(
-                "scheme {scheme}: {kept_out} leave room for {live} slots, fewer than {} logical pages with their redundancy need",
-                map.user_slots()
-            )));
-        }
-        Ok(())
+/// Refuses a drive whose bad blocks leave too little room.
+fn check_room<P: FlashPayload>(engine: &Engine<P>, scheme: &str) -> Result<(), SetupError> {
+    let map = &engine.core.map;
+    let code = engine.writer.zones.as_ref().filter(|zones| zones.is_over());
+    let code = code.map_or(0, |zones| zones.scheme.layout().all_code_pages());
+    if let Some(zones) = engine.writer.zones.as_ref().filter(|zones| !zones.is_over()) {
+        return zones.check_segments(&engine.core).map_err(SetupError::new);
     }
+    let live: u64 = (0..map.logs()).map(|log| u64::from(map.live_max(log))).sum();
+    let dies = engine.core.device.grid.dies();
+    let strips_of = |scheme: &dyn StripeScheme| scheme.strips_of_dies(map.user_slots().div_ceil(scheme.data_strips()), dies);
+    let strips = engine.writer.stripe_scheme().map_or_else(Vec::new, strips_of);
+    // A new version is placed before the old one is given up.
+    let too_many = (0..).zip(strips).any(|(log, strips)| strips > 0 && strips >= u64::from(map.live_max(log)));
+    if u64::from(map.user_slots()) + u64::from(code) >= live || too_many {
+        let kept_out =
+            if engine.care.profiles.is_some() { "bad blocks, and those that ecc.flush reserves," } else { "bad blocks" };
+        return Err(SetupError::new(format!(
+            "scheme {scheme}: {kept_out} leave room for {live} slots, fewer than {} logical pages with their redundancy need",
+            map.user_slots()
+        )));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -282,8 +285,8 @@ mod tests {
             setup.user_slots = most + more;
             setup.precondition.fill = 1.0;
             let mut drive = tiny_drive(&setup);
-            drive.precondition(&setup.precondition, &Streams::new(1), &mut |_| {});
-            let refused = drive.check_history("raid5");
+            precondition(&mut drive, &setup.precondition, &Streams::new(1), &mut |_| {});
+            let refused = check_history(&drive, "raid5");
             assert_eq!(refused.is_ok(), fits, "{more} more than fit: {refused:?}");
             assert!(refused.err().is_none_or(|error| error.is_defect() && error.to_string().contains("finds no room")));
         }

@@ -76,162 +76,172 @@ impl ErasedFlash {
     }
 }
 
-impl<P: FlashPayload> Engine<P> {
-    /// Writes the history; the drive is then at time zero, with all commands completed.
-    pub(crate) fn precondition(&mut self, settings: &Precondition, streams: &Streams, hear: HearHistory<'_>) -> Steady {
-        let share = |share: f64, of: u32| (share.clamp(0.0, 1.0) * f64::from(of)).round() as u32;
-        let filled = share(settings.fill, self.core.map.user_slots());
-        let working_set = share(settings.working_set, filled);
-        self.core.device.timed = false;
-        // The workload finds an SLC cache empty.
-        self.core.map.bypass_slc();
-        // A row's worth at a time, as a host that writes sequentially does.
-        let batch = self.history_batch();
-        let overwrites = if settings.converge_within > 0.0 { settings.overwrite_at_most } else { 0.0 };
-        let limit = (overwrites * f64::from(working_set)) as u64;
-        let progress = |filled_now: u32, overwritten| HistoryProgress {
-            filled: u64::from(filled_now),
-            to_fill: u64::from(filled),
-            overwritten,
-            overwritten_at_most: limit,
-            ..HistoryProgress::default()
-        };
-        let (mut lpn, mut reported) = (0, 0);
-        while lpn < filled {
-            if lpn >= reported {
-                hear(progress(lpn, 0));
-                reported = lpn + REPORTED_EVERY;
-            }
-            let end = (lpn + batch).min(filled);
-            self.write_now(lpn..end);
-            lpn = end;
+/// Writes the history; the drive is then at time zero, with all commands completed.
+pub(crate) fn precondition<P: FlashPayload>(
+    engine: &mut Engine<P>,
+    settings: &Precondition,
+    streams: &Streams,
+    hear: HearHistory<'_>,
+) -> Steady {
+    let share = |share: f64, of: u32| (share.clamp(0.0, 1.0) * f64::from(of)).round() as u32;
+    let filled = share(settings.fill, engine.core.map.user_slots());
+    let working_set = share(settings.working_set, filled);
+    engine.core.device.timed = false;
+    // The workload finds an SLC cache empty.
+    engine.core.map.bypass_slc();
+    // A row's worth at a time, as a host that writes sequentially does.
+    let batch = history_batch(engine);
+    let overwrites = if settings.converge_within > 0.0 { settings.overwrite_at_most } else { 0.0 };
+    let limit = (overwrites * f64::from(working_set)) as u64;
+    let progress = |filled_now: u32, overwritten| HistoryProgress {
+        filled: u64::from(filled_now),
+        to_fill: u64::from(filled),
+        overwritten,
+        overwritten_at_most: limit,
+        ..HistoryProgress::default()
+    };
+    let (mut lpn, mut reported) = (0, 0);
+    while lpn < filled {
+        if lpn >= reported {
+            hear(progress(lpn, 0));
+            reported = lpn + REPORTED_EVERY;
         }
-        let mut draws = streams.stream("precondition/overwrites");
-        let mut hear = |overwritten| hear(progress(filled, overwritten));
-        let steady = self.overwrite_until_steady(settings, (working_set, limit), &mut draws, &mut hear);
-        self.finish_untimed();
-        self.core.map.use_slc();
-        steady
+        let end = (lpn + batch).min(filled);
+        write_now(engine, lpn..end);
+        lpn = end;
     }
+    let mut draws = streams.stream("precondition/overwrites");
+    let mut hear = |overwritten| hear(progress(filled, overwritten));
+    let steady = overwrite_until_steady(engine, settings, (working_set, limit), &mut draws, &mut hear);
+    finish_untimed(engine);
+    engine.core.map.use_slc();
+    steady
+}
 
-    /// Pages written at once: what fills a row, so that history costs each scheme its least.
-    pub(crate) fn history_batch(&self) -> u32 {
-        self.writer.in_use(&self.core).full_write(&self.core.device.grid)
-    }
+/// Pages written at once: what fills a row, so that history costs each scheme its least.
+pub(crate) fn history_batch<P: FlashPayload>(engine: &Engine<P>) -> u32 {
+    engine.writer.in_use(&engine.core).full_write(&engine.core.device.grid)
+}
 
-    pub(crate) fn finish_untimed(&mut self) {
-        // What the history wrote is durable when a cut may come; without cuts the last page waits to be full.
-        if self.core.is_mountable() {
-            self.send_open_page();
-        }
-        self.settle();
-        if self.cover_open_rows() {
-            self.settle();
-        }
-        debug_assert!(self.core.device.is_idle());
-        self.core.device.timed = true;
-        self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
+pub(crate) fn finish_untimed<P: FlashPayload>(engine: &mut Engine<P>) {
+    // What the history wrote is durable when a cut may come; without cuts the last page waits to be full.
+    if engine.core.is_mountable() {
+        engine.writer.pages.send_open_page(&mut engine.core);
     }
+    engine.settle();
+    if engine.writer.rows.cover_open_rows(&mut engine.core) {
+        engine.settle();
+    }
+    debug_assert!(engine.core.device.is_idle());
+    engine.core.device.timed = true;
+    engine.core.device.folds = Folds::new(engine.core.device.grid.slots_per_page());
+}
 
-    /// Overwrites the working set until write amplification no longer moves, at most `limit` pages; `hear` gets how many.
-    fn overwrite_until_steady(
-        &mut self,
-        settings: &Precondition,
-        (working_set, limit): (u32, u64),
-        draws: &mut Stream,
-        hear: &mut dyn FnMut(u64),
-    ) -> Steady {
-        let mut steady = Steady { overwrites: 0.0, waf: 1.0, converged: settings.converge_within <= 0.0 };
-        if working_set == 0 || steady.converged {
-            return steady;
-        }
-        let window = (working_set / 4).max(1);
-        let (mut written, mut past) = (0u64, Vec::new());
-        let mut erased = ErasedFlash::before_overwrites(&self.core.map);
-        while written < limit {
-            let before = self.core.device.folds.programmed_slots();
-            self.overwrite(window, working_set, draws, &mut |done| hear(written + u64::from(done)));
-            written += u64::from(window);
-            let slots = self.core.device.folds.programmed_slots() - before;
-            steady.waf = slots as f64 / f64::from(window);
-            steady.overwrites = written as f64 / f64::from(working_set);
-            // A window that wrote flash no one had to erase says nothing of those to come.
-            if !erased.is_used_up(&self.core.map) {
-                continue;
-            }
-            if let [.., a, b] = past[..] {
-                let mean: f64 = (a + b) / 2.0;
-                if (steady.waf - mean).abs() <= settings.converge_within * mean {
-                    steady.converged = true;
-                    break;
-                }
-            }
-            past.push(steady.waf);
-        }
-        steady
+/// Overwrites the working set until write amplification no longer moves, at most `limit` pages; `hear` gets how many.
+fn overwrite_until_steady<P: FlashPayload>(
+    engine: &mut Engine<P>,
+    settings: &Precondition,
+    (working_set, limit): (u32, u64),
+    draws: &mut Stream,
+    hear: &mut dyn FnMut(u64),
+) -> Steady {
+    let mut steady = Steady { overwrites: 0.0, waf: 1.0, converged: settings.converge_within <= 0.0 };
+    if working_set == 0 || steady.converged {
+        return steady;
     }
+    let window = (working_set / 4).max(1);
+    let (mut written, mut past) = (0u64, Vec::new());
+    let mut erased = ErasedFlash::before_overwrites(&engine.core.map);
+    while written < limit {
+        let before = engine.core.device.folds.programmed_slots();
+        overwrite(engine, window, working_set, draws, &mut |done| hear(written + u64::from(done)));
+        written += u64::from(window);
+        let slots = engine.core.device.folds.programmed_slots() - before;
+        steady.waf = slots as f64 / f64::from(window);
+        steady.overwrites = written as f64 / f64::from(working_set);
+        // A window that wrote flash no one had to erase says nothing of those to come.
+        if !erased.is_used_up(&engine.core.map) {
+            continue;
+        }
+        if let [.., a, b] = past[..] {
+            let mean: f64 = (a + b) / 2.0;
+            if (steady.waf - mean).abs() <= settings.converge_within * mean {
+                steady.converged = true;
+                break;
+            }
+        }
+        past.push(steady.waf);
+    }
+    steady
+}
 
-    /// Overwrites random pages, as many in one request as cost the scheme least.
-    fn overwrite(&mut self, count: u32, working_set: u32, draws: &mut Stream, hear: &mut dyn FnMut(u32)) {
-        let together = self.writer.in_use(&self.core).overwritten_at_once(&self.core.device.grid) as usize;
-        let (mut left, mut unreported) = (count as usize, 0);
-        let mut drawn = Vec::new();
-        while left > 0 {
-            if unreported == 0 {
-                hear(count - left as u32);
-                unreported = REPORTED_EVERY as usize;
-            }
-            drawn.clear();
-            drawn.extend((0..left.min(AHEAD.max(together))).map(|_| draws.below(u64::from(working_set)) as u32));
-            // Random places of the map are far from any cache: fetch them side by side.
-            drawn.iter().for_each(|&lpn| self.writer.fetch_map(&self.core, Lpn(lpn)));
-            drawn.iter().for_each(|&lpn| self.host.oracle.prefetch(Lpn(lpn)));
-            drawn.iter().for_each(|&lpn| self.writer.fetch_places(&self.core, Lpn(lpn), Wanted::Write));
-            if self.writer.facts().reads_to_write {
-                drawn.iter().for_each(|&lpn| self.writer.fetch_contents(&self.core, Lpn(lpn), Wanted::Write));
-            }
-            for batch in drawn.chunks(together) {
-                self.write_now(batch.iter().copied());
-            }
-            left -= drawn.len();
-            unreported = unreported.saturating_sub(drawn.len());
+/// Overwrites random pages, as many in one request as cost the scheme least.
+fn overwrite<P: FlashPayload>(
+    engine: &mut Engine<P>,
+    count: u32,
+    working_set: u32,
+    draws: &mut Stream,
+    hear: &mut dyn FnMut(u32),
+) {
+    let together = engine.writer.in_use(&engine.core).overwritten_at_once(&engine.core.device.grid) as usize;
+    let (mut left, mut unreported) = (count as usize, 0);
+    let mut drawn = Vec::new();
+    while left > 0 {
+        if unreported == 0 {
+            hear(count - left as u32);
+            unreported = REPORTED_EVERY as usize;
         }
+        drawn.clear();
+        drawn.extend((0..left.min(AHEAD.max(together))).map(|_| draws.below(u64::from(working_set)) as u32));
+        // Random places of the map are far from any cache: fetch them side by side.
+        drawn.iter().for_each(|&lpn| engine.writer.fetch_map(&engine.core, Lpn(lpn)));
+        drawn.iter().for_each(|&lpn| engine.host.oracle.prefetch(Lpn(lpn)));
+        drawn.iter().for_each(|&lpn| engine.writer.fetch_places(&engine.core, Lpn(lpn), Wanted::Write));
+        if engine.writer.facts().reads_to_write {
+            drawn.iter().for_each(|&lpn| engine.writer.fetch_contents(&engine.core, Lpn(lpn), Wanted::Write));
+        }
+        for batch in drawn.chunks(together) {
+            write_now(engine, batch.iter().copied());
+        }
+        left -= drawn.len();
+        unreported = unreported.saturating_sub(drawn.len());
     }
+}
 
-    /// Writes pages as one request, to the end.
-    fn write_now(&mut self, lpns: impl Iterator<Item = u32>) {
-        let per = self.core.device.grid.geometry().sectors_per_slot();
-        let job = self.core.jobs.take();
-        self.core.jobs[job].reset(Asker::NoOne, RequestKind::Write, self.core.device.now);
-        for lpn in lpns.map(Lpn) {
-            let version = self.host.oracle.sent(lpn);
-            let payload = self.host.made_up(lpn, version);
-            self.core.jobs[job].pages.push(PageWrite { lpn, version, payload, from: 0, to: per, rank: 0 });
-        }
-        self.place_or_wait(job);
-        self.part_done(job);
-        self.settle();
+/// Writes pages as one request, to the end.
+fn write_now<P: FlashPayload>(engine: &mut Engine<P>, lpns: impl Iterator<Item = u32>) {
+    let per = engine.core.device.grid.geometry().sectors_per_slot();
+    let job = engine.core.jobs.take();
+    engine.core.jobs[job].reset(Asker::NoOne, RequestKind::Write, engine.core.device.now);
+    for lpn in lpns.map(Lpn) {
+        let version = engine.host.oracle.sent(lpn);
+        let payload = engine.host.made_up(lpn, version);
+        engine.core.jobs[job].pages.push(PageWrite { lpn, version, payload, from: 0, to: per, rank: 0 });
     }
+    engine.place_or_wait(job);
+    engine.host.part_done(&mut engine.core, job);
+    engine.hand_on();
+    engine.settle();
+}
 
-    /// Executes host commands in order without time; what that asked of dies and channels. `each` is called before a
-    /// request arrives, with its number.
-    pub(crate) fn dry_run(
-        &mut self,
-        commands: &mut dyn Iterator<Item = HostCommand>,
-        each: &mut dyn FnMut(&mut Self, u64),
-    ) -> Demand {
-        self.core.device.timed = false;
-        self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
-        for (number, command) in (0..).zip(commands) {
-            each(self, number);
-            // What the buffer answers is answered at once.
-            self.arrive(&HostCommand { at: SimTime::ZERO, ..command }, self.core.device.now);
-            self.settle();
-            debug_assert!(command.op != HostOp::Flush || self.host.stalled.is_empty());
-        }
-        let geometry = self.core.device.grid.geometry();
-        let Folds { busy: dies, carried: channels, ecc, .. } = &self.core.device.folds;
-        let (of_dies, of_channels) = ((geometry.dies() - self.core.device.losses.dead().len()).max(1), geometry.channels);
-        Demand { dies: *dies, channels: *channels, decoders: ecc.decode, of_dies, of_channels }
+/// Executes host commands in order without time; what that asked of dies and channels. `each` is called before a
+/// request arrives, with its number.
+pub(crate) fn dry_run<P: FlashPayload>(
+    engine: &mut Engine<P>,
+    commands: &mut dyn Iterator<Item = HostCommand>,
+    each: &mut dyn FnMut(&mut Engine<P>, u64),
+) -> Demand {
+    engine.core.device.timed = false;
+    engine.core.device.folds = Folds::new(engine.core.device.grid.slots_per_page());
+    for (number, command) in (0..).zip(commands) {
+        each(engine, number);
+        // What the buffer answers is answered at once.
+        engine.arrive(&HostCommand { at: SimTime::ZERO, ..command }, engine.core.device.now);
+        engine.settle();
+        debug_assert!(command.op != HostOp::Flush || engine.host.stalled.is_empty());
     }
+    let geometry = engine.core.device.grid.geometry();
+    let Folds { busy: dies, carried: channels, ecc, .. } = &engine.core.device.folds;
+    let (of_dies, of_channels) = ((geometry.dies() - engine.core.device.losses.dead().len()).max(1), geometry.channels);
+    Demand { dies: *dies, channels: *channels, decoders: ecc.decode, of_dies, of_channels }
 }

@@ -54,7 +54,7 @@ fn full_blocks_are_read_in_turn_and_one_that_cannot_be_read_is_noticed() {
     let mut read = Vec::new();
     for tick in 1..=4 {
         let (time, resource) = bench.core.device.calendar.next().expect("the inspection goes on");
-        assert_eq!((time.0, resource), (tick * 1_000, bench.core.timer(Timer::Scrub)));
+        assert_eq!((time.0, resource), (tick * 1_000, Timer::Scrub.index(&bench.core.device.grid)));
         bench.core.device.now = time;
         inspection.due(&mut bench.core);
         for command in bench.carry_out() {

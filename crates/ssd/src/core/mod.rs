@@ -151,12 +151,6 @@ impl<P: FlashPayload> Core<P> {
         }
     }
 
-    /// The timer's number in the calendar.
-    #[inline]
-    pub fn timer(&self, timer: Timer) -> usize {
-        timer.index(&self.device.grid)
-    }
-
     /// The timer's next event happens at `at`, in place of any before.
     #[inline]
     pub fn schedule(&mut self, timer: Timer, at: SimTime) {

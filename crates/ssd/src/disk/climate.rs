@@ -3,6 +3,7 @@
 use super::medium::{Medium, on_engine, on_engine_mut};
 use super::words::Control;
 use super::{Disk, DiskError};
+use crate::disk::medium::client_mut;
 use crate::engine::Engine;
 use crate::engine::online::Turn;
 use device::contents::PageBuf;
@@ -23,27 +24,25 @@ impl Medium {
     }
 }
 
-impl Engine<PageBuf> {
-    pub(super) fn climate(&self) -> Climate {
-        let device = &self.core.device;
-        let warmth = device.ecc.as_ref().map(|ecc| ecc.cells.warmth().clone()).unwrap_or_default();
-        Climate { slowness: device.slowness.clone(), warmth }
-    }
+pub(super) fn climate(engine: &Engine<PageBuf>) -> Climate {
+    let device = &engine.core.device;
+    let warmth = device.ecc.as_ref().map(|ecc| ecc.cells.warmth().clone()).unwrap_or_default();
+    Climate { slowness: device.slowness.clone(), warmth }
+}
 
-    pub(super) fn set_climate(&mut self, Climate { slowness, warmth }: Climate) {
-        self.core.device.slowness = slowness;
-        if let Some(ecc) = self.core.device.ecc.as_mut().filter(|_| !warmth.is_constant()) {
-            ecc.cells.set_warmth(warmth);
-            self.care.note_warmed(&mut self.core);
-        }
+pub(super) fn set_climate(engine: &mut Engine<PageBuf>, Climate { slowness, warmth }: Climate) {
+    engine.core.device.slowness = slowness;
+    if let Some(ecc) = engine.core.device.ecc.as_mut().filter(|_| !warmth.is_constant()) {
+        ecc.cells.set_warmth(warmth);
+        engine.care.note_warmed(&mut engine.core);
     }
+}
 
-    fn warm(&mut self, celsius: f64) {
-        let now = self.core.device.now;
-        if let Some(ecc) = &mut self.core.device.ecc {
-            ecc.cells.warm(now, celsius);
-            self.care.note_warmed(&mut self.core);
-        }
+fn warm(engine: &mut Engine<PageBuf>, celsius: f64) {
+    let now = engine.core.device.now;
+    if let Some(ecc) = &mut engine.core.device.ecc {
+        ecc.cells.warm(now, celsius);
+        engine.care.note_warmed(&mut engine.core);
     }
 }
 
@@ -56,7 +55,7 @@ impl Disk {
     pub fn temperature(&mut self, celsius: f64) -> Result<(), DiskError> {
         self.check(&Control::Temperature(celsius))?;
         self.celsius = celsius;
-        on_engine_mut!(&mut self.medium, engine => engine.warm(celsius));
+        on_engine_mut!(&mut self.medium, engine => warm(engine, celsius));
         self.medium.save()
     }
 
@@ -83,7 +82,7 @@ impl Disk {
         while self.now() < end && self.medium.turn(end)? == Turn::On {}
         on_engine_mut!(&mut self.medium, engine => {
             engine.core.device.now = end.max(engine.core.device.now);
-            let late = engine.client_mut().answers.iter_mut().filter(|answer| answer.at > from && answer.at < end);
+            let late = client_mut(engine).answers.iter_mut().filter(|answer| answer.at > from && answer.at < end);
             late.for_each(|answer| {
                 answer.latency += end.since(answer.at);
                 answer.at = end;

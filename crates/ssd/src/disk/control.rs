@@ -3,12 +3,14 @@
 use super::medium::{Medium, on_engine, on_engine_mut};
 use super::{Control, Disk, DiskAnswer, DiskError, DiskRequest, Failed};
 use crate::core::apart::Apart;
+use crate::disk::climate::{climate, set_climate};
+use crate::disk::medium::{client_mut, client_requests, take_client};
 use crate::engine::online::Turn;
 use crate::fit::NO_SPARE_DIES;
 use crate::host::shadow::FirstContents;
-use crate::power::cut::Fate;
+use crate::power::cut::{Fate, begun};
 use crate::power::mount::Mounted;
-use crate::proof::Failure;
+use crate::proof::{Failure, fail};
 use crate::session::Prepared;
 use crate::write::RebuiltBy;
 use device::contents::PageBuf;
@@ -79,7 +81,7 @@ impl Disk {
             Part::WornOut(block) => Failure::WornOut(BlockAddr(block)),
             Part::Page(page) => Failure::Page(Ppn(page)),
         };
-        on_engine_mut!(&mut self.medium, engine => engine.fail(failure));
+        on_engine_mut!(&mut self.medium, engine => fail(engine, failure));
         self.medium.save()
     }
 
@@ -91,7 +93,7 @@ impl Disk {
             if alive.is_empty() {
                 return Err(DiskError::control(format!("all dies of channel {channel} are dead already")));
             }
-            alive.into_iter().for_each(|die| engine.fail(Failure::Die(die)));
+            alive.into_iter().for_each(|die| fail(engine, Failure::Die(die)));
         });
         self.medium.save()
     }
@@ -188,7 +190,7 @@ impl Disk {
     pub fn cut_power(&mut self) -> Result<(Mounted, Vec<DiskAnswer>), DiskError> {
         let mut answers = self.take_answers()?;
         let now = self.now();
-        let taken = on_engine!(&self.medium, engine => engine.client_requests());
+        let taken = on_engine!(&self.medium, engine => client_requests(engine));
         let untaken = self.next - self.waiting.len() as u64..self.next;
         let failed = |request| DiskAnswer { request, result: Err(Failed::PowerCut), at: now, latency: Nanos(0) };
         answers.extend(taken.into_iter().chain(untaken).map(failed));
@@ -228,7 +230,7 @@ impl Disk {
             self.submit(DiskRequest::Read { sector: u64::from(lpn.0) * u64::from(per), sectors: per });
             self.run_all()?;
         }
-        on_engine_mut!(&mut self.medium, engine => engine.client_mut().shadow.give_up_adrift());
+        on_engine_mut!(&mut self.medium, engine => client_mut(engine).shadow.give_up_adrift());
         Ok(())
     }
 
@@ -305,7 +307,7 @@ impl Disk {
     /// If files cannot be read or written, or the snapshot is of a drive of another kind.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<Vec<DiskAnswer>, DiskError> {
         let now = self.now();
-        let taken = on_engine!(&self.medium, engine => engine.client_requests());
+        let taken = on_engine!(&self.medium, engine => client_requests(engine));
         let untaken = self.next - self.waiting.len() as u64..self.next;
         let failed = |request| DiskAnswer { request, result: Err(Failed::PowerCut), at: now, latency: Nanos(0) };
         let answers = taken.into_iter().chain(untaken).map(failed).collect();
@@ -313,7 +315,7 @@ impl Disk {
             (State::Memory(prepared), Medium::Memory(own)) => own.clone_from(prepared),
             (State::Files(name), Medium::Files(session)) => {
                 session.restore(&self.setup, name)?;
-                session.drive.take_client(&self.setup, FirstContents::Unknown);
+                take_client(&mut session.drive, &self.setup, FirstContents::Unknown);
             }
             _ => {
                 return Err(DiskError::control("not supported: a drive in files is not what one in memory was, nor the reverse"));
@@ -326,7 +328,7 @@ impl Disk {
         let next = self.next;
         on_engine_mut!(&mut self.medium, engine => {
             engine.host.requests.arrived = next;
-            engine.client_mut().starts_at(next);
+            client_mut(engine).starts_at(next);
         });
         if let State::Files { .. } = snapshot.state {
             self.recover()?;
@@ -340,12 +342,12 @@ impl Medium {
     fn cut_power(&mut self, setup: &crate::Setup, draws: &mut vocab::Stream) -> Result<(Mounted, Vec<Lpn>), DiskError> {
         match self {
             Self::Memory(prepared) => {
-                let begun = prepared.engine.begun();
+                let begun = begun(&prepared.engine);
                 let fates: Vec<Fate> = begun.into_iter().map(|(begun, _)| begun.draw(draws)).collect();
                 let (mut client, arrived) = (prepared.engine.host.client.take(), prepared.engine.host.requests.arrived);
-                let climate = prepared.engine.climate();
+                let climate = climate(&prepared.engine);
                 let mounted = prepared.cut_power(&fates, crate::power::outage::Outage::default());
-                prepared.engine.set_climate(climate);
+                set_climate(&mut prepared.engine, climate);
                 let doubtful = client.as_mut().map(|client| client.power_cut(arrived)).unwrap_or_default();
                 prepared.engine.host.client = client;
                 prepared.engine.host.oracle = crate::host::oracle::Oracle::default();

@@ -10,7 +10,7 @@ use crate::files::{DriveFiles, ImageSession};
 use crate::host::client::Client;
 use crate::host::oracle::Oracle;
 use crate::host::shadow::{FirstContents, Shadow};
-use crate::session::{Inner, Prepared, Session};
+use crate::session::{Inner, Prepared, Session, kill_dead_dies};
 use device::contents::PageBuf;
 use std::path::Path;
 use vocab::SimTime;
@@ -59,8 +59,8 @@ impl Medium {
     pub fn in_memory(setup: &Setup) -> Result<Self, DiskError> {
         boot::faults::check_from_the_beginning(&setup.faults)?;
         let Inner::Page(mut prepared) = Session::new(setup)?.into_inner() else { unreachable!("its payload is that of pages") };
-        prepared.engine.kill_dead_dies(&setup.faults);
-        prepared.engine.take_client(setup, FirstContents::of_new_drive(setup));
+        kill_dead_dies(&mut prepared.engine, &setup.faults);
+        take_client(&mut prepared.engine, setup, FirstContents::of_new_drive(setup));
         Ok(Self::Memory(Apart::new(*prepared)))
     }
 
@@ -70,7 +70,7 @@ impl Medium {
             Some(files) => ImageSession::create_in(setup, path, files)?,
         };
         session.withstand_machine_failures(true);
-        session.drive.take_client(setup, FirstContents::of_new_drive(setup));
+        take_client(&mut session.drive, setup, FirstContents::of_new_drive(setup));
         Ok(Self::Files(Apart::new(session)))
     }
 
@@ -81,7 +81,7 @@ impl Medium {
             Some(files) => ImageSession::mounted_in(setup, path, files)?,
         };
         session.withstand_machine_failures(true);
-        session.drive.take_client(setup, FirstContents::Unknown);
+        take_client(&mut session.drive, setup, FirstContents::Unknown);
         Ok(Self::Files(Apart::new(session)))
     }
 
@@ -114,28 +114,26 @@ impl Medium {
     }
 }
 
-impl Engine<PageBuf> {
-    /// From now on a client brings the data.
-    pub(super) fn take_client(&mut self, setup: &Setup, first: FirstContents) {
-        let sectors = setup.drive.geometry.sectors_per_slot();
-        let shadow = Shadow::new(setup.user_slots, sectors, setup.buffer.kind == BufferKind::Volatile, first);
-        self.host.client = Some(Box::new(Client::new(shadow, sectors, self.host.requests.arrived)));
-        // It knows made-up data only.
-        self.host.oracle = Oracle::default();
-        self.host.requests.journal = None;
-    }
+/// From now on a client brings the data.
+pub(super) fn take_client(engine: &mut Engine<PageBuf>, setup: &Setup, first: FirstContents) {
+    let sectors = setup.drive.geometry.sectors_per_slot();
+    let shadow = Shadow::new(setup.user_slots, sectors, setup.buffer.kind == BufferKind::Volatile, first);
+    engine.host.client = Some(Box::new(Client::new(shadow, sectors, engine.host.requests.arrived)));
+    // It knows made-up data only.
+    engine.host.oracle = Oracle::default();
+    engine.host.requests.journal = None;
+}
 
-    pub(super) fn client_mut(&mut self) -> &mut Client {
-        self.host.client.as_mut().expect("a drive with a client")
-    }
+pub(super) fn client_mut(engine: &mut Engine<PageBuf>) -> &mut Client {
+    engine.host.client.as_mut().expect("a drive with a client")
+}
 
-    /// Requests that the drive has taken and not answered.
-    pub(super) fn client_requests(&self) -> Vec<u64> {
-        self.host.client.as_ref().map(|client| client.under_way()).unwrap_or_default()
-    }
+/// Requests that the drive has taken and not answered.
+pub(super) fn client_requests(engine: &Engine<PageBuf>) -> Vec<u64> {
+    engine.host.client.as_ref().map(|client| client.under_way()).unwrap_or_default()
+}
 
-    /// Answers that the client has not heard.
-    pub(super) fn client_answers(&self) -> usize {
-        self.host.client.as_ref().map_or(0, |client| client.answers.len())
-    }
+/// Answers that the client has not heard.
+pub(super) fn client_answers(engine: &Engine<PageBuf>) -> usize {
+    engine.host.client.as_ref().map_or(0, |client| client.answers.len())
 }

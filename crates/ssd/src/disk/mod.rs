@@ -31,6 +31,7 @@ pub use status::{DieStatus, DiskStatus};
 pub use words::{CONTROLS, Control, Lie, Windows};
 
 use crate::config::Setup;
+use crate::disk::medium::{client_answers, client_mut};
 use crate::engine::online::Turn;
 use crate::files::DriveFiles;
 use crate::host::client::{ClientAnswer, ClientResult};
@@ -267,7 +268,7 @@ impl Disk {
     /// Requests that were submitted and not answered.
     #[must_use]
     pub fn outstanding(&self) -> usize {
-        let (taken, told) = on_engine!(&self.medium, engine => (engine.host.requests.outstanding, engine.client_answers()));
+        let (taken, told) = on_engine!(&self.medium, engine => (engine.host.requests.outstanding, client_answers(engine)));
         taken as usize + told + self.waiting.len() + self.kept.len()
     }
 
@@ -387,8 +388,8 @@ impl Disk {
                 self.schedule.take_request();
                 let (request, command) = (engine.host.requests.arrived, &waiting.command);
                 match (command.op, waiting.data) {
-                    (HostOp::Write(_), Some(data)) => engine.client_mut().brings(request, command.lba.0, data),
-                    (HostOp::Read, _) if command.lba.0 < u64::MAX => engine.client_mut().wants(request, command.lba.0, command.sectors),
+                    (HostOp::Write(_), Some(data)) => client_mut(engine).brings(request, command.lba.0, data),
+                    (HostOp::Read, _) if command.lba.0 < u64::MAX => client_mut(engine).wants(request, command.lba.0, command.sectors),
                     _ => {}
                 }
                 engine.submit_since(command, waiting.since);
@@ -397,7 +398,7 @@ impl Disk {
     }
 
     fn has_answers(&self) -> bool {
-        on_engine!(&self.medium, engine => engine.client_answers()) > 0
+        on_engine!(&self.medium, engine => client_answers(engine)) > 0
     }
 
     fn take_answers(&mut self) -> Result<Vec<DiskAnswer>, DiskError> {
@@ -409,7 +410,7 @@ impl Disk {
         self.medium.save()?;
         let (answers, is_read_only) = on_engine_mut!(&mut self.medium, engine => {
             let is_read_only = engine.host.requests.read_only_since.is_some();
-            (std::mem::take(&mut engine.client_mut().answers), is_read_only)
+            (std::mem::take(&mut client_mut(engine).answers), is_read_only)
         });
         told.extend(answers.into_iter().map(|answer| told_of(answer, is_read_only)));
         for answer in told.iter_mut().filter(|answer| self.out_of_range.remove(&answer.request)) {

@@ -3,6 +3,7 @@
 use super::Disk;
 use super::medium::on_engine;
 use crate::engine::Engine;
+use crate::session::pe_cycles;
 use device::contents::PageBuf;
 use device::facts::EccFolds;
 use device::facts::RequestKind;
@@ -110,20 +111,18 @@ fn histogram(ecc: &EccFolds) -> Vec<(u32, u64)> {
     classes.filter(|&(_, reads)| reads > 0).collect()
 }
 
-impl Engine<PageBuf> {
-    /// Blocks that are not used any more.
-    fn bad_blocks(&self) -> u32 {
-        let (device, map) = (&self.core.device, &self.core.map);
-        let is_bad = |block: BlockAddr| {
-            let (die, superblock) = device.grid.split_block(block);
-            let is_out = match map.kind() {
-                LogKind::Regions => map.unit(map.unit_of_block(block)).state == UnitState::Bad,
-                LogKind::Group => !map.rows().members(SuperblockId(superblock.0)).contains(u32::from(die.0)),
-            };
-            is_out || device.is_dead(die) || device.array.block(block).bad || !device.losses.keeps(block)
+/// Blocks that are not used any more.
+fn bad_blocks(engine: &Engine<PageBuf>) -> u32 {
+    let (device, map) = (&engine.core.device, &engine.core.map);
+    let is_bad = |block: BlockAddr| {
+        let (die, superblock) = device.grid.split_block(block);
+        let is_out = match map.kind() {
+            LogKind::Regions => map.unit(map.unit_of_block(block)).state == UnitState::Bad,
+            LogKind::Group => !map.rows().members(SuperblockId(superblock.0)).contains(u32::from(die.0)),
         };
-        (0..device.grid.geometry().blocks()).filter(|&block| is_bad(BlockAddr(block))).count() as u32
-    }
+        is_out || device.is_dead(die) || device.array.block(block).bad || !device.losses.keeps(block)
+    };
+    (0..device.grid.geometry().blocks()).filter(|&block| is_bad(BlockAddr(block))).count() as u32
 }
 
 impl Disk {
@@ -140,7 +139,7 @@ impl Disk {
         on_engine!(&self.medium, engine => {
             let (device, map, folds) = (&engine.core.device, &engine.core.map, &engine.core.device.folds);
             let dies = device.grid.dies();
-            let pe = engine.pe_cycles();
+            let pe = pe_cycles(engine);
             let mean = |pe: &[u32]| pe.iter().map(|&pe| f64::from(pe)).sum::<f64>() / pe.len().max(1) as f64;
             let die = |die: u16| {
                 let blocks = (0..device.grid.blocks_per_die()).map(|block| device.grid.block(DieId(die), block));
@@ -156,7 +155,7 @@ impl Disk {
                     pe_mean: mean(&of_die),
                 }
             };
-            let bad_blocks = engine.bad_blocks();
+            let bad_blocks = bad_blocks(engine);
             let by_cause = |counts: &[u64; Cause::ALL.len()]| {
                 Cause::ALL.iter().map(|&cause| (cause.name().to_owned(), counts[cause as usize])).filter(|(_, n)| *n > 0).collect()
             };

@@ -1,9 +1,12 @@
 //! What a completed command means, and to whom.
 
+use crate::care::limits;
 use crate::core::Command;
 use crate::core::flash::FlashPayload;
 use crate::core::owner::Owner;
+use crate::core::timer::Timer;
 use crate::engine::Engine;
+use crate::engine::reads::reads;
 use crate::rules::SafetyRule;
 use device::Taken;
 use device::command::Verb;
@@ -20,7 +23,7 @@ impl<P: FlashPayload> Engine<P> {
             match self.core.device.start_next(die) {
                 Taken::Program(image) => {
                     self.writer.pages.sealed(image);
-                    if self.writer.stripes.has_caches() {
+                    if self.writer.hears_launches() {
                         self.strip_launched(die);
                     }
                 }
@@ -28,6 +31,16 @@ impl<P: FlashPayload> Engine<P> {
                 Taken::Command => {}
             }
         }
+    }
+
+    /// A die has taken up a program: the strip needs its slot in a cache no longer.
+    #[inline(never)]
+    fn strip_launched(&mut self, die: DieId) {
+        let Some(owner) = self.core.device.in_service(die).map(|command| command.owner) else { return };
+        if let Some(lpn) = self.writer.launched(&mut self.core, owner) {
+            self.host.eviction_launched(&mut self.core, lpn);
+        }
+        self.hand_on();
     }
 
     /// An event of a die.
@@ -90,6 +103,10 @@ impl<P: FlashPayload> Engine<P> {
         true
     }
 
+    fn decoder(&self, channel: usize) -> usize {
+        Timer::Decoder(channel as u32).index(&self.core.device.grid)
+    }
+
     /// A decoder is done with a page.
     pub(crate) fn decoded(&mut self, channel: usize) {
         let timer = self.decoder(channel);
@@ -121,9 +138,9 @@ impl<P: FlashPayload> Engine<P> {
                 self.core.retry = true;
             }
             Verdict::Decoded { rewrite, .. } => {
-                self.note_read(command.ppn);
+                self.care.note_read(&mut self.core, command.ppn);
                 if rewrite {
-                    self.refresh_at(self.core.device.block_of(command.ppn), self.core.device.now);
+                    self.care.refresh_at(&self.core, self.core.device.block_of(command.ppn), self.core.device.now);
                 }
             }
         }
@@ -136,23 +153,25 @@ impl<P: FlashPayload> Engine<P> {
     #[inline]
     fn read_done(&mut self, id: CommandId, command: &Command, outcome: ReadOutcome) {
         match command.owner {
-            Owner::HostRead { job } => self.host_read_done(id, command, job, outcome),
-            Owner::Merge { job, page } => self.merge_read_done(command, job, page as usize, outcome),
+            Owner::HostRead { job } => self.host.host_read_done(&mut self.core, id, command, job, outcome),
+            Owner::Merge { job, page } => {
+                self.host.merge_read_done(&mut self.core, &self.writer, command, (job, page as usize), outcome);
+            }
             Owner::Collect { log } => self.collect_read_done(command.ppn, log as usize, outcome),
-            Owner::Stripe { op, strip } => self.stripe_read_done(command.ppn, op, u32::from(strip), outcome),
-            Owner::Solve { solve, term } => self.solve_read_done(command, solve, term, outcome),
+            Owner::Solve { solve, term } => self.reads.solve_read_done(&mut self.core, command, (solve, term), outcome),
             Owner::Scrub { superblock } => self.scrub_read_done(superblock, outcome),
             Owner::Recharge { log } => self.recharge_read_done(command, log as usize, outcome),
-            Owner::Lazy { read, block } => self.lazy_read_done(command, read, usize::from(block), outcome),
-            owner => unreachable!("{owner:?} reads nothing"),
+            Owner::Lazy { read, block } => reads!(self.lazy_read_done(command, (read, usize::from(block)), outcome)),
+            owner => self.writer.read_ended(&mut self.core, owner, command.ppn, outcome),
         }
+        self.hand_on();
     }
 
     #[inline(always)]
     fn complete_program(&mut self, command: &Command) {
         let outcome = self.core.device.program(command);
         if command.cause == Cause::Meta {
-            return self.reserved_done(command, outcome);
+            return self.care.reserved_done(&mut self.core, command, outcome);
         }
         if outcome.is_done() {
             self.note_program(command.ppn);
@@ -166,7 +185,7 @@ impl<P: FlashPayload> Engine<P> {
     #[inline]
     fn note_program(&mut self, ppn: Ppn) {
         if self.core.device.ecc.is_some() {
-            self.note_programmed(ppn);
+            self.care.note_programmed(&mut self.core, ppn);
         }
         let core = &mut self.core;
         if let Some(checkpoint) = &mut core.safe.checkpoint {
@@ -178,7 +197,7 @@ impl<P: FlashPayload> Engine<P> {
         if core.limits.is_on() {
             let (block, page) = core.device.grid.split(ppn);
             if page == 0 {
-                self.note_first_program(block);
+                limits::note_first_program(&mut self.core, block);
             }
         }
     }
@@ -189,16 +208,10 @@ impl<P: FlashPayload> Engine<P> {
         let image = command.image;
         match command.owner {
             Owner::Page { log, holds } => self.page_done(image, log as usize, holds, outcome),
-            Owner::Cover { cover, holds } => self.cover_program_done(image, cover, holds, outcome),
-            Owner::Stripe { op, strip } => self.stripe_program_done(image, (op, u32::from(strip)), outcome),
-            Owner::GroupPage { row, codeword, holds } => {
-                self.strip_program_done(image, (row, u32::from(codeword)), holds, outcome);
-            }
             Owner::Strip { log } => self.strip_programmed(image, log as usize, outcome),
-            Owner::Code { encode } => self.code_programmed(image, encode, outcome),
-            Owner::NoOne => {}
-            owner => unreachable!("{owner:?} programs nothing"),
+            owner => self.writer.program_ended(&mut self.core, owner, image, outcome),
         }
+        self.hand_on();
         self.core.device.images.give(image);
         if !outcome.is_done() {
             self.block_failed(command.ppn);
@@ -210,7 +223,7 @@ impl<P: FlashPayload> Engine<P> {
         let block = self.core.device.block_of(command.ppn);
         let outcome = self.core.device.erase(block, command.cause);
         if command.cause == Cause::Meta {
-            return self.reserved_done(command, outcome);
+            return self.care.reserved_done(&mut self.core, command, outcome);
         }
         if outcome.is_done() {
             self.core.safe.erasing.insert(block, true);
@@ -218,7 +231,7 @@ impl<P: FlashPayload> Engine<P> {
                 self.core.limits.note_erase(block);
             }
             if self.core.device.ecc.is_some() {
-                self.note_refreshed(block);
+                self.care.note_refreshed(&self.core, block);
             }
             self.core.safe.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.erased(block));
         }

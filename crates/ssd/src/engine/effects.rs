@@ -3,7 +3,9 @@
 use crate::core::effects::{Effect, Parcel};
 use crate::core::flash::FlashPayload;
 use crate::core::ids::ParcelId;
+use crate::core::target::Floor;
 use crate::engine::Engine;
+use vocab::Lpn;
 
 impl<P: FlashPayload> Engine<P> {
     /// Hands on every effect that was pushed since the last call, depth first, until none is left.
@@ -24,7 +26,8 @@ impl<P: FlashPayload> Engine<P> {
 
     #[inline(always)]
     fn apply(&mut self, number: usize) {
-        match *self.core.out.at(number) {
+        let effect = *self.core.out.at(number);
+        match effect {
             Effect::PartDone { job } => self.host.part_done(&mut self.core, job),
             Effect::FailBufferWaiter => self.host.fail_buffer_waiter(&mut self.core),
             Effect::LetPagesGo { job } => self.host.let_pages_go(&mut self.core, job),
@@ -45,18 +48,18 @@ impl<P: FlashPayload> Engine<P> {
             }
             Effect::StripLost { tag } => self.strip_lost(tag),
             Effect::StripHomeless { tag } => self.strip_homeless(tag),
-            Effect::SettleRescued => self.settle_rescued(),
-            Effect::AnswerCovered => {
-                self.writer.rows.answer_covered(&mut self.core);
+            Effect::EndCover { .. } => {
+                // Repairs that wait for a parity are tried again.
+                self.core.retry |= !self.reads.uncovered_repairs.is_empty();
+                self.writer.go_on(&mut self.core, &effect);
             }
-            Effect::FinishCover { cover } => self.writer.rows.finish_cover(&mut self.core, &mut self.writer.moves, cover),
-            Effect::EndCover { cover } => self.end_cover(cover),
-            Effect::GroupDataEnded { row, codeword, ppn } => {
-                self.writer.groups.data_ended(&mut self.core, (row, codeword), ppn);
-            }
+            Effect::Stripes(_)
+            | Effect::AnswerCovered
+            | Effect::FinishCover { .. }
+            | Effect::GroupDataEnded { .. }
+            | Effect::SettleRescued => self.writer.go_on(&mut self.core, &effect),
             Effect::CacheHasRoom => self.go_on_after_cache(),
             Effect::Parcel(parcel) => self.open(parcel),
-            Effect::Stripes(step) => self.writer.stripes.go_on(&mut self.core, step),
             Effect::RetryJobs => self.core.retry |= !self.host.stalled.is_empty(),
         }
     }
@@ -65,15 +68,25 @@ impl<P: FlashPayload> Engine<P> {
         match self.core.out.open(parcel) {
             Parcel::AwaitDurable { job, pages } => self.host.await_durable(&mut self.core, &self.writer, job, pages),
             Parcel::CheckRead { lpn, floor, contents } => self.check_read(lpn, floor, contents.as_ref()),
-            Parcel::Merged { job, page, old } => self.merge_done(job, page as usize, old.as_ref()),
+            Parcel::Merged { job, page, old } => {
+                self.host.merge_done(&mut self.core, &self.writer, (job, page as usize), old.as_ref());
+            }
             Parcel::MoveRepaired { log, slot, payload } => self.move_repaired(log, slot, payload),
             Parcel::ParityBuilt { waiter } => self.parity_built(waiter),
             Parcel::StripRebuilt { stripe, strip, payload } => self.strip_rebuilt(stripe, strip, payload),
             Parcel::Solve { target } => self.repair(target),
-            Parcel::StripeMerged { op, strip, old } => self.stripe_merge_repaired(op, strip, old.as_ref()),
-            Parcel::SolveAfterUpdate { stripe, target } => self.wait_for_stripe(stripe, target),
+            Parcel::StripeMerged { op, strip, old } => self.writer.merged(&mut self.core, op, strip, old.as_ref()),
+            Parcel::SolveAfterUpdate { stripe, target } => self.writer.wait_for_update(stripe, target),
             Parcel::Reads(step) => self.read_step(step),
             Parcel::Zones(step) => self.zone_step(step),
         }
+    }
+
+    /// A page of flash, or what its codeword gave, goes to the host.
+    fn check_read(&mut self, lpn: Lpn, floor: Floor, found: Option<&P>) {
+        if found.is_some() {
+            self.core.safe.journal.read(lpn);
+        }
+        self.host.check_read(&mut self.core, lpn, floor, found);
     }
 }

@@ -1,24 +1,17 @@
 //! The engine: it alone knows all components. It builds them, takes one event after the other, routes what the
 //! device completed to whoever waits for it, and hands from one component to another what they ask for.
 
-pub(crate) mod care;
 pub(crate) mod clocks;
 pub(crate) mod complete;
 pub(crate) mod effects;
 pub(crate) mod flows;
-pub(crate) mod groups;
-pub(crate) mod host;
 pub(crate) mod online;
-pub(crate) mod pages;
 pub(crate) mod reads;
-pub(crate) mod rows;
 pub(crate) mod run;
 pub(crate) mod series;
 pub(crate) mod space;
-pub(crate) mod stripes;
 #[cfg(test)]
 pub(crate) mod testing;
-pub(crate) mod zones;
 
 use crate::care::Care;
 use crate::care::profiles::Profiles;
@@ -113,7 +106,7 @@ impl<P: FlashPayload> Engine<P> {
         if engine.core.breaks(SafetyRule::Pins) {
             engine.core.map.break_pins();
         }
-        engine.settle_group_space();
+        engine.writer.groups.settle_space(&mut engine.core);
         Ok(engine)
     }
 }

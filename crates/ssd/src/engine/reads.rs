@@ -1,12 +1,9 @@
 //! The engine asks the reads.
 
-use crate::core::Command;
 use crate::core::flash::FlashPayload;
-use crate::core::ids::{LazyId, SolveId};
 use crate::core::read_step::ReadStep;
 use crate::core::target::Target;
 use crate::engine::Engine;
-use nand::ReadOutcome;
 use vocab::Lpn;
 
 /// Calls a handler of the reads, and hands on what it wants of others.
@@ -34,26 +31,6 @@ impl<P: FlashPayload> Engine<P> {
     /// Solves for a page that cannot be read where the map has it, and gives its contents to the target.
     pub(crate) fn repair(&mut self, target: Target) {
         reads!(self.solve(target));
-    }
-
-    pub(crate) fn addition_due(&mut self) {
-        self.reads.addition_due(&mut self.core);
-        self.hand_on();
-    }
-
-    #[inline]
-    pub(crate) fn solve_read_done(&mut self, command: &Command, solve: SolveId, term: u16, outcome: ReadOutcome) {
-        self.reads.solve_read_done(&mut self.core, command, (solve, term), outcome);
-        self.hand_on();
-    }
-
-    #[inline]
-    pub(crate) fn lazy_read_done(&mut self, command: &Command, read: LazyId, block: usize, outcome: ReadOutcome) {
-        reads!(self.lazy_read_done(command, (read, block), outcome));
-    }
-
-    pub(crate) fn may_read_around(&self) -> bool {
-        self.reads.may_read_around(&self.core)
     }
 
     pub(crate) fn forget_read_ahead(&mut self, lpn: Lpn) {

@@ -4,6 +4,7 @@ use crate::config::Pace;
 use crate::core::flash::FlashPayload;
 use crate::core::timer::{Resource, Timer};
 use crate::engine::Engine;
+use crate::engine::flows::recovery;
 use crate::write::ahead::Wanted;
 use vocab::{HostCommand, HostOp, Lpn, Nanos, SimTime};
 
@@ -213,10 +214,10 @@ impl<P: FlashPayload> Engine<P> {
         match resource {
             Resource::Die(die) => self.die_event(die),
             Resource::Timer(Timer::Answers) => self.host.answer_due(&mut self.core),
-            Resource::Timer(Timer::Adder) => self.addition_due(),
+            Resource::Timer(Timer::Adder) => self.reads.addition_due(&mut self.core),
             Resource::Timer(Timer::Decoder(channel)) => self.decoded(channel as usize),
             Resource::Timer(Timer::OffLine) => self.offline_due(),
-            Resource::Timer(Timer::Sums) => self.writer.groups.summing_due(&mut self.core),
+            Resource::Timer(Timer::Sums) => self.writer.summing_due(&mut self.core),
             Resource::Timer(Timer::Flush) => self.flush_due(),
             Resource::Timer(Timer::Scrub) => self.scrub_due(),
             Resource::Timer(Timer::Replace) => self.expect_replacement(),
@@ -262,7 +263,7 @@ impl<P: FlashPayload> Engine<P> {
     /// place, and the work is elsewhere.
     #[inline(always)]
     pub(super) fn after_event(&mut self) {
-        let is_used = self.writer.stripes.worn_above.is_some() || self.care.folds_when_idle;
+        let is_used = self.writer.uses_idle_time() || self.care.folds_when_idle;
         let fills_idle_time = is_used && self.host.requests.outstanding == 0;
         if self.core.retry
             || fills_idle_time
@@ -287,10 +288,11 @@ impl<P: FlashPayload> Engine<P> {
             self.retry_stalled();
         }
         if self.power.mounting.is_some() {
-            self.mount_on();
+            recovery::mount_on(self);
         }
-        if self.writer.stripes.worn_above.is_some() && self.host.requests.outstanding == 0 && self.power.mounting.is_none() {
-            self.build_in_idle_time();
+        if self.writer.uses_idle_time() && self.host.requests.outstanding == 0 && self.power.mounting.is_none() {
+            self.writer.use_idle_time(&mut self.core);
+            self.hand_on();
         }
         if self.care.folds_when_idle && self.host.requests.outstanding == 0 {
             self.fold_when_idle();

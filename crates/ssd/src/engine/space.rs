@@ -13,6 +13,7 @@ use crate::core::flash::FlashPayload;
 use crate::core::jobs::Asker;
 use crate::core::timer::Timer;
 use crate::engine::Engine;
+use crate::write::seam::OwnRoom;
 use device::waits::Wait;
 use nand::ProgramOutcome;
 use vocab::Cause;
@@ -72,9 +73,9 @@ impl<P: FlashPayload> Engine<P> {
         // no entry can be committed.
         WaitingRoom {
             room: Room::ParityCache,
-            has_waiting: |engine| engine.writer.stripes.held.has_waiting(),
-            retry: Self::serve_waiting_for_room,
-            give_up: Self::fail_first_waiting_for_room,
+            has_waiting: |engine| engine.writer.has_waiting(OwnRoom::ParityCache),
+            retry: |engine| engine.writer.retry(&mut engine.core, OwnRoom::ParityCache),
+            give_up: |engine| engine.writer.give_up_first(&mut engine.core, OwnRoom::ParityCache),
         },
         // Programs that failed, until another page takes their contents: one of the same die, or of any die where
         // pages have no redundancy. Given up, a strip goes to any die that has room; else the program has failed.
@@ -119,9 +120,9 @@ impl<P: FlashPayload> Engine<P> {
         // first. Given up, the first update fails, and so does what waits in the parity cache for this commit.
         WaitingRoom {
             room: Room::StripeUpdates,
-            has_waiting: |engine| !engine.writer.stripes.stalled.is_empty(),
-            retry: Self::retry_stripe_updates,
-            give_up: Self::fail_first_stripe_update,
+            has_waiting: |engine| engine.writer.has_waiting(OwnRoom::StripeUpdates),
+            retry: |engine| engine.writer.retry(&mut engine.core, OwnRoom::StripeUpdates),
+            give_up: |engine| engine.writer.give_up_first(&mut engine.core, OwnRoom::StripeUpdates),
         },
         // Writes and discards, of the host or of the write buffer, whose pages are not all placed. Given up, the
         // first of them fails.
@@ -134,10 +135,10 @@ impl<P: FlashPayload> Engine<P> {
         // Writes that need room in the write buffer. Given up, the first of them fails.
         WaitingRoom {
             room: Room::Buffer,
-            has_waiting: Self::has_waiting_for_buffer,
-            retry: Self::retry_buffer,
+            has_waiting: |engine| engine.host.has_waiting_for_buffer(),
+            retry: |engine| engine.host.retry_buffer(&mut engine.core, &engine.writer),
             give_up: |engine| {
-                engine.fail_buffer_waiter();
+                engine.host.fail_buffer_waiter(&mut engine.core);
                 true
             },
         },
@@ -152,7 +153,7 @@ impl<P: FlashPayload> Engine<P> {
         // Given up, they are sent although one more loss would take the data.
         WaitingRoom {
             room: Room::BareRows,
-            has_waiting: |engine| engine.writer.rows.has_uncovered(),
+            has_waiting: |engine| engine.writer.has_uncovered(),
             retry: |_| {},
             give_up: Self::give_up_uncovered,
         },
@@ -167,6 +168,7 @@ impl<P: FlashPayload> Engine<P> {
         for row in Self::ROOMS {
             if (row.has_waiting)(self) {
                 (row.retry)(self);
+                self.hand_on();
             }
         }
     }
@@ -174,15 +176,16 @@ impl<P: FlashPayload> Engine<P> {
     /// The drive fell idle. What only waits for company is finished; then what still waits for space will never
     /// get it and is given up, one entry at a time. True if anything moved.
     pub(crate) fn unstick(&mut self) -> bool {
-        if self.power.mounting.is_some() || self.cover_open_rows() {
+        if self.power.mounting.is_some() || self.writer.cover_open(&mut self.core) {
             return true;
         }
         for log in 0..self.core.map.logs() {
             self.start_collecting_if_short(log);
         }
         self.retry_stalled();
-        if self.core.is_mountable() && self.writer.stripes.worn_above.is_some() && self.host.requests.outstanding == 0 {
-            self.build_in_idle_time();
+        if self.core.is_mountable() && self.writer.uses_idle_time() && self.host.requests.outstanding == 0 {
+            self.writer.use_idle_time(&mut self.core);
+            self.hand_on();
         }
         if !self.core.device.is_idle() || self.core.retry || self.core.is_pending(Timer::Answers) {
             return true;
@@ -232,7 +235,9 @@ impl<P: FlashPayload> Engine<P> {
         if room.holds_writes() && !(room == Room::Zones && self.only_code_waits()) {
             self.turn_read_only();
         }
-        (row.give_up)(self)
+        let moved = (row.give_up)(self);
+        self.hand_on();
+        moved
     }
 
     /// Whether what waits under code zones is code, which no one is promised: over another way of writing.
@@ -271,7 +276,7 @@ impl<P: FlashPayload> Engine<P> {
 
     fn retry_jobs(&mut self) {
         while let Some(job) = self.host.stalled.pop_front() {
-            self.drop_discarded(job);
+            self.host.drop_discarded(&mut self.core, job);
             self.core.job_waited(job, Wait::Space);
             if !self.place(job) {
                 self.host.stalled.push_front(job);
@@ -295,9 +300,11 @@ impl<P: FlashPayload> Engine<P> {
         if self.core.jobs[job].asker == Asker::Buffer {
             // A request waits for the room in the buffer that this job was to make. It fails with the job:
             // otherwise the same pages would be sent to flash again, and so for ever.
-            self.fail_buffer_waiter();
+            self.host.fail_buffer_waiter(&mut self.core);
+            self.hand_on();
         }
-        self.fail_job(job);
+        self.host.fail_job(&mut self.core, job);
+        self.hand_on();
         true
     }
 }

@@ -6,6 +6,7 @@ use super::fields::{self, Fields, Value};
 use super::saved::{self, BUFFER, BUFFER_AGES, Drive};
 use crate::core::bytes::Writer;
 use crate::core::sorted::sorted;
+use crate::power::cut::keeps_buffer;
 use device::contents::PageBuf;
 use std::collections::BTreeMap;
 
@@ -34,7 +35,7 @@ pub(super) struct Kept {
 
 /// All pages of the buffer that are saved.
 fn pages(drive: &Drive) -> Pages {
-    if !drive.keeps_buffer() {
+    if !keeps_buffer(drive) {
         return Pages::new();
     }
     let pages = drive.host.buffer.pages_with_ages();
@@ -89,7 +90,7 @@ impl Kept {
 
     fn catch_up_buffer(&mut self, drive: &mut Drive, to: &mut Writer) {
         let touched = drive.host.buffer.take_touched();
-        if !drive.keeps_buffer() {
+        if !keeps_buffer(drive) {
             return;
         }
         for lpn in touched {

@@ -17,18 +17,18 @@ mod testing;
 
 use crate::boot;
 use crate::boot::age::mark_bad_blocks;
-use crate::config::SetupError;
-use crate::config::{Pace, PayloadKind, Setup};
+use crate::config::{Pace, PayloadKind, Setup, SetupError};
 use crate::core::audit::Audit;
 use crate::core::bytes::{Malformed, Writer};
 use crate::core::flash::FlashFile;
 use crate::engine::Engine;
 use crate::fit::check_setup;
 use crate::host::oracle::Oracle;
-use crate::host::requests::HostEvent;
-use crate::host::requests::Journal;
+use crate::host::requests::{HostEvent, Journal};
 use crate::power::cut::Remains;
 use crate::power::mount::Mounted;
+use crate::proof::audit;
+use crate::session::{check_counts, kill_dead_dies};
 use crate::write::Way;
 use crate::write::ways::members_at_most;
 use crate::write::zones::over::code_over;
@@ -179,7 +179,7 @@ impl ImageSession {
         let mut drive = Engine::new(setup, protection, whole(flash, setup))?;
         boot::bring_up(&mut drive, setup, (None, Remains::default()), boot::new_drive(), &mut |_| {})?;
         boot::faults::begin(&mut drive.core.device.array, &setup.faults, &Streams::new(setup.seed));
-        drive.kill_dead_dies(&setup.faults);
+        kill_dead_dies(&mut drive, &setup.faults);
         drive.core.safe.wear_was_added = setup.age.adds_cycles();
         drive.host.requests.journal = Some(Journal::default());
         let saved = Kept::all(&mut drive, 0);
@@ -270,7 +270,7 @@ impl ImageSession {
         let dies = drive.core.device.grid.dies();
         slow.into_iter().for_each(|(die, factor)| drive.core.device.slowness.set(die, factor, dies));
         let mounted = mount(&mut drive, setup, now, remains);
-        drive.had_temperatures(temperatures);
+        had_temperatures(&mut drive, temperatures);
         drive.host.requests.journal = Some(Journal::default());
         let mut session = Self { mounted, ..Self::over(drive, memory, (opened + 1, Kept::default()), path) };
         session.saved = Kept::all(&mut session.drive, session.opened);
@@ -449,7 +449,7 @@ impl ImageSession {
     /// # Errors
     /// Says what differs.
     pub fn audit(&self) -> Result<Audit, String> {
-        self.drive.audit()
+        audit(&self.drive)
     }
 
     /// As [`crate::Session::check_counts`].
@@ -457,7 +457,7 @@ impl ImageSession {
     /// # Panics
     /// If one is off.
     pub fn check_counts(&self) {
-        self.drive.check_counts();
+        check_counts(&self.drive);
     }
 
     /// Erases since the files were opened.
@@ -513,13 +513,11 @@ fn check_for_files(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
     Ok((grid, protection))
 }
 
-impl Engine<PageBuf> {
-    /// The drive had these temperatures, in order; none: always that of its settings.
-    fn had_temperatures(&mut self, temperatures: Vec<(SimTime, f64)>) {
-        if let Some(ecc) = self.core.device.ecc.as_mut().filter(|_| !temperatures.is_empty()) {
-            ecc.cells.had_temperatures(temperatures.into_iter());
-            self.care.note_warmed(&mut self.core);
-        }
+/// The drive had these temperatures, in order; none: always that of its settings.
+fn had_temperatures(engine: &mut Engine<PageBuf>, temperatures: Vec<(SimTime, f64)>) {
+    if let Some(ecc) = engine.core.device.ecc.as_mut().filter(|_| !temperatures.is_empty()) {
+        ecc.cells.had_temperatures(temperatures.into_iter());
+        engine.care.note_warmed(&mut engine.core);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::core::checkpoint::{Checkpoint, Summary};
 use crate::core::journal::Journal;
 use crate::core::sorted::sorted;
 use crate::engine::Engine;
-use crate::power::cut::Remains;
+use crate::power::cut::{Remains, listed_remains};
 use crate::write::groups::GroupRemains;
 use crate::write::groups::saved as saved_groups;
 use crate::write::stripes::partial::PartialParityRemains;
@@ -87,7 +87,7 @@ pub(super) fn slot_of(drive: &Drive) -> usize {
 
 /// What of a drive is listed at each save.
 pub(super) fn fields(drive: &Drive, opened: u64) -> Fields {
-    let remains = drive.listed_remains();
+    let remains = listed_remains(drive);
     let mut to: Fields = Vec::with_capacity(16 + remains.reads.len());
     let numbers = [
         drive.core.device.now.0,
@@ -198,7 +198,7 @@ pub(super) fn decode(found: &Found, drive: &Drive) -> Result<Saved, Malformed> {
     let remains = Remains {
         buffer: from.buffer()?,
         held: from.partials()?,
-        groups: if drive.has_groups() { Some(from.groups()?) } else { None },
+        groups: if drive.writer.groups.is_in_use() { Some(from.groups()?) } else { None },
         reads: from.of_blocks(READS, number(4, "blocks whose reads are counted")?, "count of reads")?,
         most_worn: Some(u32::try_from(most_worn).unwrap_or(u32::MAX)),
         erasing: from.blocks(ERASING, "block being erased")?,
@@ -265,7 +265,7 @@ impl<'a> From<'a> {
                 Some((_, from)) => from.refuse(0, "partial parity", "the scheme has none".into()),
             };
         };
-        let stripes = self.drive.stripe_count();
+        let stripes = self.drive.writer.stripes.stripe_count(&self.drive.core);
         self.of(PARTIALS).map(|(_, mut from)| saved_stripes::get(&mut from, stripes, data_strips)).collect()
     }
 

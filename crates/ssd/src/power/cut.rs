@@ -171,137 +171,134 @@ impl<P> Remains<P> {
 /// Reads of a block are saved whenever this many more have come.
 pub(crate) const READS_SAVED_EVERY: u32 = 16;
 
-impl<P: FlashPayload> Engine<P> {
-    /// Commands being executed by cells, with their identities.
-    pub(crate) fn begun(&self) -> Vec<(Begun, CommandId)> {
-        let of_die = |die: u16| {
-            let die = DieId(die);
-            let state = &self.core.device.dies()[die.index()];
-            match (state.suspended, state.service) {
-                (Some(gave_way), _) => gave_way.has_begun.then(|| (self.met(die, gave_way.command), gave_way.command)),
-                (None, service) => service.and_then(|(id, _)| Some((self.interrupted(die, id)?, id))),
-            }
-        };
-        (0..self.core.device.dies().len() as u16).filter_map(of_die).collect()
-    }
-
-    /// A cut meets this program or erase: its cells are at work, or were before they gave way to reads.
-    fn met(&self, die: DieId, id: CommandId) -> Begun {
-        match self.core.device.commands[id].verb {
-            Verb::Erase => Begun::Erase { die },
-            _ => Begun::Program { die, paired: self.has_partners(id), held_up: self.programs_end() },
+/// Commands being executed by cells, with their identities.
+pub(crate) fn begun<P: FlashPayload>(engine: &Engine<P>) -> Vec<(Begun, CommandId)> {
+    let of_die = |die: u16| {
+        let die = DieId(die);
+        let state = &engine.core.device.dies()[die.index()];
+        match (state.suspended, state.service) {
+            (Some(gave_way), _) => gave_way.has_begun.then(|| (met(engine, die, gave_way.command), gave_way.command)),
+            (None, service) => service.and_then(|(id, _)| Some((interrupted(engine, die, id)?, id))),
         }
-    }
+    };
+    (0..engine.core.device.dies().len() as u16).filter_map(of_die).collect()
+}
 
-    fn has_partners(&self, program: CommandId) -> bool {
-        let (block, page) = self.core.device.grid.split(self.core.device.commands[program].ppn);
-        // In SLC mode no two pages share cells.
-        !self.core.device.array.block(block).is_slc()
-            && !self.core.safe.power.pairing.earlier_partners(page, self.core.device.grid.pages_per_block()).is_empty()
+/// A cut meets this program or erase: its cells are at work, or were before they gave way to reads.
+fn met<P: FlashPayload>(engine: &Engine<P>, die: DieId, id: CommandId) -> Begun {
+    match engine.core.device.commands[id].verb {
+        Verb::Erase => Begun::Erase { die },
+        _ => Begun::Program { die, paired: has_partners(engine, id), held_up: programs_end(engine) },
     }
+}
 
-    fn interrupted(&self, die: DieId, id: CommandId) -> Option<Begun> {
-        let has_begun = self.core.device.cells_begin_in(die) == Some(Nanos(0));
-        (has_begun && !self.core.device.is_dead(die)).then(|| self.met(die, id))
-    }
+fn has_partners<P: FlashPayload>(engine: &Engine<P>, program: CommandId) -> bool {
+    let (block, page) = engine.core.device.grid.split(engine.core.device.commands[program].ppn);
+    // In SLC mode no two pages share cells.
+    !engine.core.device.array.block(block).is_slc()
+        && !engine.core.safe.power.pairing.earlier_partners(page, engine.core.device.grid.pages_per_block()).is_empty()
+}
 
-    /// Whether a capacitor lets programs that were begun end: also where it keeps the pages that units are gathered of.
-    fn programs_end(&self) -> bool {
-        self.core.safe.power.hold_up || self.core.device.latencies.unit.is_gathered()
-    }
+fn interrupted<P: FlashPayload>(engine: &Engine<P>, die: DieId, id: CommandId) -> Option<Begun> {
+    let has_begun = engine.core.device.cells_begin_in(die) == Some(Nanos(0));
+    (has_begun && !engine.core.device.is_dead(die)).then(|| met(engine, die, id))
+}
 
-    /// What is PLP, as it is now.
-    pub(crate) fn remains(&self) -> Remains<P> {
-        let buffer = if self.keeps_buffer() { self.host.buffer.pages_by_age() } else { Vec::new() };
-        let (checkpoint, profiles) = (self.core.safe.checkpoint.clone(), self.care.profiles.clone());
-        Remains { buffer, checkpoint, profiles, ..self.listed_remains() }
-    }
+/// Whether a capacitor lets programs that were begun end: also where it keeps the pages that units are gathered of.
+fn programs_end<P: FlashPayload>(engine: &Engine<P>) -> bool {
+    engine.core.safe.power.hold_up || engine.core.device.latencies.unit.is_gathered()
+}
 
-    /// Whether what the write buffer has outlives a cut.
-    pub(crate) fn keeps_buffer(&self) -> bool {
-        self.host.buffer.kind() == BufferKind::Plp && !self.core.breaks(SafetyRule::Buffer)
-    }
+/// What is PLP, as it is now.
+pub(crate) fn remains<P: FlashPayload>(engine: &Engine<P>) -> Remains<P> {
+    let buffer = if keeps_buffer(engine) { engine.host.buffer.pages_by_age() } else { Vec::new() };
+    let (checkpoint, profiles) = (engine.core.safe.checkpoint.clone(), engine.care.profiles.clone());
+    Remains { buffer, checkpoint, profiles, ..listed_remains(engine) }
+}
 
-    /// As [`Self::remains`], without what is as large as the drive and noted where it changes: write buffer, journal, checkpoint and page
-    /// profiles. Drives in files list the rest at each save.
-    pub(crate) fn listed_remains(&self) -> Remains<P> {
-        let step = |&reads: &u32| reads / READS_SAVED_EVERY * READS_SAVED_EVERY;
-        Remains {
-            buffer: Vec::new(),
-            held: self.writer.stripes.held.remains(),
-            groups: self.has_groups().then(|| self.writer.groups.remains(&self.core)),
-            reads: self.core.limits.reads().iter().map(step).collect(),
-            most_worn: Some(self.most_worn()),
-            erasing: self.core.safe.erasing.keys().copied().collect(),
-            lost: self.core.safe.lost.clone(),
-            journal: Journal::default(),
-            keeps_ranks: self.core.safe.keeps_ranks,
-            wear: if self.core.safe.wear_was_added { self.pe_of_blocks() } else { Vec::new() },
-            died: self.core.device.losses.died().to_vec(),
-            spares: self.spares(),
-            checkpoint: None,
-            profiles: None,
-            outage: Outage::default(),
-        }
-    }
+/// Whether what the write buffer has outlives a cut.
+pub(crate) fn keeps_buffer<P: FlashPayload>(engine: &Engine<P>) -> bool {
+    engine.host.buffer.kind() == BufferKind::Plp && !engine.core.breaks(SafetyRule::Buffer)
+}
 
-    fn spares(&self) -> Vec<(DieId, bool)> {
-        let losses = &self.core.device.losses;
-        losses.spares().iter().map(|die| (DieId(die as u16), losses.lacking().contains(die))).collect()
+/// As [`Self::remains`], without what is as large as the drive and noted where it changes: write buffer, journal, checkpoint and page
+/// profiles. Drives in files list the rest at each save.
+pub(crate) fn listed_remains<P: FlashPayload>(engine: &Engine<P>) -> Remains<P> {
+    let step = |&reads: &u32| reads / READS_SAVED_EVERY * READS_SAVED_EVERY;
+    Remains {
+        buffer: Vec::new(),
+        held: engine.writer.stripes.held.remains(),
+        groups: engine.writer.group_remains(&engine.core),
+        reads: engine.core.limits.reads().iter().map(step).collect(),
+        most_worn: Some(most_worn(engine)),
+        erasing: engine.core.safe.erasing.keys().copied().collect(),
+        lost: engine.core.safe.lost.clone(),
+        journal: Journal::default(),
+        keeps_ranks: engine.core.safe.keeps_ranks,
+        wear: if engine.core.safe.wear_was_added { pe_of_blocks(engine) } else { Vec::new() },
+        died: engine.core.device.losses.died().to_vec(),
+        spares: spares(engine),
+        checkpoint: None,
+        profiles: None,
+        outage: Outage::default(),
     }
+}
 
-    fn pe_of_blocks(&self) -> Vec<u32> {
-        let blocks = (0..self.core.device.grid.geometry().blocks()).map(BlockAddr);
-        blocks.map(|block| self.core.device.array.block(block).pe).collect()
-    }
+fn spares<P: FlashPayload>(engine: &Engine<P>) -> Vec<(DieId, bool)> {
+    let losses = &engine.core.device.losses;
+    losses.spares().iter().map(|die| (DieId(die as u16), losses.lacking().contains(die))).collect()
+}
 
-    fn most_worn(&self) -> u32 {
-        let dies = self.core.device.dies().iter();
-        let suspended = dies.clone().filter_map(|die| die.suspended).map(|suspended| suspended.command);
-        let served = dies.filter_map(|die| die.service).map(|(id, _)| id).chain(suspended);
-        let served = served.map(|id| &self.core.device.commands[id]);
-        let erased =
-            served.filter(|command| command.verb == Verb::Erase).map(|command| self.core.device.grid.split(command.ppn).0);
-        let blocks = (0..self.core.device.grid.geometry().blocks()).map(BlockAddr);
-        let pe = |block: BlockAddr| self.core.device.array.block(block).pe;
-        blocks.map(pe).chain(erased.map(|block| pe(block) + 1)).max().unwrap_or(0)
-    }
+fn pe_of_blocks<P: FlashPayload>(engine: &Engine<P>) -> Vec<u32> {
+    let blocks = (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr);
+    blocks.map(|block| engine.core.device.array.block(block).pe).collect()
+}
 
-    /// Cuts the power; `fates` are those of [`Session::begun`], in its order.
-    pub(crate) fn cut(&mut self, fates: &[Fate]) -> Remains<P> {
-        let remains = Remains { journal: self.core.safe.journal.clone(), ..self.remains() };
-        let begun = self.begun();
-        assert_eq!(begun.len(), fates.len(), "a fate for each command that was begun");
-        let ids: Vec<_> = begun.into_iter().map(|(_, id)| id).collect();
-        let oobs: Vec<Oob> = ids.iter().map(|&id| self.oob_in_flight(id)).collect();
-        let mut in_flight = Vec::new();
-        for ((&id, &fate), &oob) in ids.iter().zip(fates).zip(&oobs) {
-            let command = &self.core.device.commands[id];
-            in_flight.push(match fate {
-                Fate::Program(fate) => InFlight::Program(
-                    self.core.device.images.program(command.image, command.ppn, oob, self.core.device.now),
-                    fate,
-                ),
-                Fate::Erase(fate) => InFlight::Erase(self.core.device.grid.split(command.ppn).0, fate),
-            });
-        }
-        let pairing: Pairing = self.core.safe.power.pairing;
-        self.core.device.array.cut_power(pairing, &in_flight);
-        self.core.device.array.forget_volatile();
-        remains
-    }
+fn most_worn<P: FlashPayload>(engine: &Engine<P>) -> u32 {
+    let dies = engine.core.device.dies().iter();
+    let suspended = dies.clone().filter_map(|die| die.suspended).map(|suspended| suspended.command);
+    let served = dies.filter_map(|die| die.service).map(|(id, _)| id).chain(suspended);
+    let served = served.map(|id| &engine.core.device.commands[id]);
+    let erased = served.filter(|command| command.verb == Verb::Erase).map(|command| engine.core.device.grid.split(command.ppn).0);
+    let blocks = (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr);
+    let pe = |block: BlockAddr| engine.core.device.array.block(block).pe;
+    blocks.map(pe).chain(erased.map(|block| pe(block) + 1)).max().unwrap_or(0)
+}
 
-    fn oob_in_flight(&mut self, id: CommandId) -> Oob {
-        let command = self.core.device.commands[id];
-        if command.verb != Verb::Program {
-            return Oob::default();
-        }
-        let mut oob = self.core.device.images.slab[command.image].oob;
-        if self.core.device.ecc.is_some() {
-            oob.ecc = self.core.device.capability_of(&command);
-        }
-        oob
+/// Cuts the power; `fates` are those of [`Session::begun`], in its order.
+pub(crate) fn cut<P: FlashPayload>(engine: &mut Engine<P>, fates: &[Fate]) -> Remains<P> {
+    let remains = Remains { journal: engine.core.safe.journal.clone(), ..remains(engine) };
+    let begun = begun(engine);
+    assert_eq!(begun.len(), fates.len(), "a fate for each command that was begun");
+    let ids: Vec<_> = begun.into_iter().map(|(_, id)| id).collect();
+    let oobs: Vec<Oob> = ids.iter().map(|&id| oob_in_flight(engine, id)).collect();
+    let mut in_flight = Vec::new();
+    for ((&id, &fate), &oob) in ids.iter().zip(fates).zip(&oobs) {
+        let command = &engine.core.device.commands[id];
+        in_flight.push(match fate {
+            Fate::Program(fate) => InFlight::Program(
+                engine.core.device.images.program(command.image, command.ppn, oob, engine.core.device.now),
+                fate,
+            ),
+            Fate::Erase(fate) => InFlight::Erase(engine.core.device.grid.split(command.ppn).0, fate),
+        });
     }
+    let pairing: Pairing = engine.core.safe.power.pairing;
+    engine.core.device.array.cut_power(pairing, &in_flight);
+    engine.core.device.array.forget_volatile();
+    remains
+}
+
+fn oob_in_flight<P: FlashPayload>(engine: &mut Engine<P>, id: CommandId) -> Oob {
+    let command = engine.core.device.commands[id];
+    if command.verb != Verb::Program {
+        return Oob::default();
+    }
+    let mut oob = engine.core.device.images.slab[command.image].oob;
+    if engine.core.device.ecc.is_some() {
+        oob.ecc = engine.core.device.capability_of(&command);
+    }
+    oob
 }
 
 #[cfg(test)]
@@ -328,7 +325,7 @@ mod tests {
             let begin = end.0 - drive.core.device.erase_time(BlockAddr(0)).0;
             for (now, met) in [(begin - 1, vec![]), (begin, vec![Begun::Erase { die }]), (end.0, vec![Begun::Erase { die }])] {
                 drive.core.device.now = SimTime(now);
-                assert_eq!(drive.begun().into_iter().map(|(begun, _)| begun).collect::<Vec<_>>(), met, "at {now} ns");
+                assert_eq!(begun(drive).into_iter().map(|(begun, _)| begun).collect::<Vec<_>>(), met, "at {now} ns");
             }
             looked = true;
             false
@@ -366,7 +363,7 @@ mod tests {
         assert!(drive.core.device.program(&Command { ppn: kept, image, verb: Verb::Program, ..Command::default() }).is_done());
         drive.core.submit(Command { verb: Verb::Erase, ppn: victim, ..Command::default() });
         take_up(&mut drive);
-        let met = |drive: &TinyDrive| !drive.begun().is_empty();
+        let met = |drive: &TinyDrive| !begun(drive).is_empty();
         let reads = |drive: &mut TinyDrive| drive.core.submit(Command { ppn: kept, ..Command::default() });
         let begins = drive.core.device.calendar.at(0).expect("it is at work").0 - 3_000_000;
         drive.core.device.now = SimTime(begins - 1);

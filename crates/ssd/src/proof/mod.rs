@@ -10,11 +10,12 @@ mod zones;
 
 use crate::config::Pace;
 use crate::core::flash::FlashPayload;
+use crate::proof::zones::{alternatives_in_flight, audit_zones, code_pages};
 
 pub use crate::core::audit::{Audit, HeldSum};
 use crate::engine::Engine;
 use crate::result::RunResult;
-use crate::session::{Asked, Inner, Prepared, Session, inside};
+use crate::session::{Asked, Inner, Prepared, Session, inside, kill};
 use crate::write::Way;
 use crate::write::stripes::partial::PartialParity;
 use device::facts::Folds;
@@ -140,7 +141,7 @@ impl Session {
 
     /// Loses a part of the flash, permanently.
     pub fn fail(&mut self, failure: Failure) {
-        inside!(self.inner_mut(), prepared => prepared.engine.fail(failure));
+        inside!(self.inner_mut(), prepared => fail(&mut prepared.engine, failure));
     }
 
     /// A spare die is to take the place of a dead one, of static stripes, as soon as nothing is under way that knows its pages.
@@ -156,7 +157,7 @@ impl Session {
 
     /// Starts nothing more of a rebuild; what is in flight still completes.
     pub fn stop_rebuild(&mut self) {
-        inside!(self.inner_mut(), prepared => prepared.engine.stop_rebuild());
+        inside!(self.inner_mut(), prepared => prepared.engine.care.stop_rebuild());
     }
 
     /// Completes what is in flight, background work included, without new host commands.
@@ -166,7 +167,7 @@ impl Session {
 
     /// Reads every logical page, one after the other.
     pub fn read_back(&mut self) -> ReadBack {
-        let (lost, stuck) = inside!(self.inner_mut(), prepared => prepared.engine.read_back());
+        let (lost, stuck) = inside!(self.inner_mut(), prepared => read_back(&mut prepared.engine));
         ReadBack { lost, wrong: self.first_mismatch().map(Into::into), stuck }
     }
 
@@ -191,19 +192,19 @@ impl Session {
     /// # Errors
     /// Says what differs.
     pub fn audit(&self) -> Result<Audit, String> {
-        inside!(self.inner(), prepared => prepared.engine.audit())
+        inside!(self.inner(), prepared => audit(&prepared.engine))
     }
 
     /// What reads in progress use beyond what they want.
     #[must_use]
     pub fn alternatives_in_flight(&self) -> AlternativesInFlight {
-        inside!(self.inner(), prepared => prepared.engine.alternatives_in_flight())
+        inside!(self.inner(), prepared => alternatives_in_flight(&prepared.engine))
     }
 
     /// Which page each PPN holds.
     #[must_use]
     pub fn inventory(&self) -> Inventory {
-        inside!(self.inner(), prepared => prepared.engine.inventory())
+        inside!(self.inner(), prepared => inventory(&prepared.engine))
     }
 }
 
@@ -230,218 +231,209 @@ impl<P: FlashPayload> Prepared<P> {
     }
 }
 
-impl<P: FlashPayload> Engine<P> {
-    pub(crate) fn fail(&mut self, failure: Failure) {
-        match failure {
-            Failure::Die(die) => self.kill(die),
-            Failure::Block(block) => self.core.device.array.lose_block(block),
-            Failure::Plane { die, plane } => {
-                let geometry = *self.core.device.grid.geometry();
-                let planes = (geometry.blocks_per_die() / geometry.blocks_per_plane).max(2);
-                assert!(plane < planes, "{die} has planes 0 to {}, asked for {plane}", planes - 1);
-                let blocks = (0..self.core.device.grid.blocks_per_die()).filter(|block| block % planes == plane);
-                blocks.for_each(|block| self.core.device.array.lose_block(self.core.device.grid.block(die, block)));
-            }
-            Failure::WornOut(block) => self.core.device.array.wear_out(block),
-            Failure::Page(ppn) => {
-                assert!(self.core.device.is_programmed(ppn), "{ppn} holds nothing that could be lost");
-                self.core.device.array.lose_page(ppn);
-            }
-            Failure::WordLine(ppn) => {
-                let (grid, pairing) = (self.core.device.grid.clone(), self.core.safe.power.pairing);
-                let (block, page) = grid.split(ppn);
-                let line = pairing.word_line(page, grid.pages_per_block()).map(|page| grid.ppn(block, page));
-                let programmed: Vec<Ppn> = line.filter(|&ppn| self.core.device.is_programmed(ppn)).collect();
-                programmed.into_iter().for_each(|ppn| self.core.device.array.lose_page(ppn));
-            }
+pub(crate) fn fail<P: FlashPayload>(engine: &mut Engine<P>, failure: Failure) {
+    match failure {
+        Failure::Die(die) => kill(engine, die),
+        Failure::Block(block) => engine.core.device.array.lose_block(block),
+        Failure::Plane { die, plane } => {
+            let geometry = *engine.core.device.grid.geometry();
+            let planes = (geometry.blocks_per_die() / geometry.blocks_per_plane).max(2);
+            assert!(plane < planes, "{die} has planes 0 to {}, asked for {plane}", planes - 1);
+            let blocks = (0..engine.core.device.grid.blocks_per_die()).filter(|block| block % planes == plane);
+            blocks.for_each(|block| engine.core.device.array.lose_block(engine.core.device.grid.block(die, block)));
+        }
+        Failure::WornOut(block) => engine.core.device.array.wear_out(block),
+        Failure::Page(ppn) => {
+            assert!(engine.core.device.is_programmed(ppn), "{ppn} holds nothing that could be lost");
+            engine.core.device.array.lose_page(ppn);
+        }
+        Failure::WordLine(ppn) => {
+            let (grid, pairing) = (engine.core.device.grid.clone(), engine.core.safe.power.pairing);
+            let (block, page) = grid.split(ppn);
+            let line = pairing.word_line(page, grid.pages_per_block()).map(|page| grid.ppn(block, page));
+            let programmed: Vec<Ppn> = line.filter(|&ppn| engine.core.device.is_programmed(ppn)).collect();
+            programmed.into_iter().for_each(|ppn| engine.core.device.array.lose_page(ppn));
         }
     }
+}
 
-    /// Logical pages that answered with a media error, and whether a read did not end.
-    fn read_back(&mut self) -> (Vec<Lpn>, bool) {
-        self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
-        let (pages, per) = (self.core.map.user_slots(), self.host.requests.sectors_per_slot);
-        let read = |lpn: u32| HostCommand {
-            at: SimTime(0),
-            op: HostOp::Read,
-            lba: Lba(u64::from(lpn) * u64::from(per)),
-            sectors: per,
-            stream: StreamId::default(),
-        };
-        // One request at a time: what failed before the next arrives belongs to the last.
-        let (mut lost, mut seen) = (Vec::new(), 0);
-        let mut count = |errors: u64, next: u64| {
-            if errors > seen {
-                lost.push(Lpn(next as u32 - 1));
-            }
-            seen = errors;
-        };
-        let (sent, events) = (Cell::new(0), Cell::new(0));
-        let mut each = |engine: &mut Self, next| {
-            count(engine.core.device.folds.media_errors, next);
-            sent.set(next + 1);
-            events.set(0);
-        };
-        self.replay_stepwise(&mut (0..pages).map(read), Pace::Closed { depth: 1 }, &mut each, |_| {
-            events.set(events.get() + 1);
-            events.get() < EVENTS_OF_A_READ
-        });
-        count(self.core.device.folds.media_errors, sent.get());
-        (lost, events.get() >= EVENTS_OF_A_READ)
+/// Logical pages that answered with a media error, and whether a read did not end.
+fn read_back<P: FlashPayload>(engine: &mut Engine<P>) -> (Vec<Lpn>, bool) {
+    engine.core.device.folds = Folds::new(engine.core.device.grid.slots_per_page());
+    let (pages, per) = (engine.core.map.user_slots(), engine.host.requests.sectors_per_slot);
+    let read = |lpn: u32| HostCommand {
+        at: SimTime(0),
+        op: HostOp::Read,
+        lba: Lba(u64::from(lpn) * u64::from(per)),
+        sectors: per,
+        stream: StreamId::default(),
+    };
+    // One request at a time: what failed before the next arrives belongs to the last.
+    let (mut lost, mut seen) = (Vec::new(), 0);
+    let mut count = |errors: u64, next: u64| {
+        if errors > seen {
+            lost.push(Lpn(next as u32 - 1));
+        }
+        seen = errors;
+    };
+    let (sent, events) = (Cell::new(0), Cell::new(0));
+    let mut each = |engine: &mut Engine<P>, next| {
+        count(engine.core.device.folds.media_errors, next);
+        sent.set(next + 1);
+        events.set(0);
+    };
+    engine.replay_stepwise(&mut (0..pages).map(read), Pace::Closed { depth: 1 }, &mut each, |_| {
+        events.set(events.get() + 1);
+        events.get() < EVENTS_OF_A_READ
+    });
+    count(engine.core.device.folds.media_errors, sent.get());
+    (lost, events.get() >= EVENTS_OF_A_READ)
+}
+
+fn is_in_open_row<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> bool {
+    let Place::At(slot) = engine.core.map.lookup(lpn) else { return false };
+    engine.writer.in_use(&engine.core).has_sum_of(&engine.core, engine.core.device.grid.page_of(slot).0)
+}
+
+fn is_elsewhere<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> bool {
+    let unsent = |slot| engine.writer.pages.unsent(&engine.core, engine.core.device.grid.page_of(slot).0).is_some();
+    let in_controller = matches!(engine.core.map.lookup(lpn), Place::At(slot) if unsent(slot));
+    in_controller || engine.host.buffer.get(lpn).is_some() || engine.core.is_hidden(lpn)
+}
+
+fn inventory<P: FlashPayload>(engine: &Engine<P>) -> Inventory {
+    let pages = (0..engine.core.device.grid.geometry().pages()).map(Ppn).filter(|&ppn| engine.core.device.is_programmed(ppn));
+    let page = |ppn: Ppn| {
+        let view = engine.core.device.array.page(ppn);
+        let valid = |index: usize| engine.core.map.is_valid(engine.core.device.grid.slot(ppn, index as u32));
+        let slots = view.tags.iter().enumerate().map(|(index, tag)| (tag.role(), valid(index))).collect();
+        StoredPage { ppn, slots, coverage: view.oob.coverage, lost: engine.core.device.array.is_lost(ppn) }
+    };
+    let lpns = || (0..engine.core.map.user_slots()).map(Lpn);
+    Inventory {
+        pages: pages.map(page).collect(),
+        places: lpns().map(|lpn| engine.core.map.lookup(lpn)).collect(),
+        in_open_row: lpns().map(|lpn| is_in_open_row(engine, lpn)).collect(),
+        elsewhere: lpns().map(|lpn| is_elsewhere(engine, lpn)).collect(),
+        held: held_parities(engine),
+        sums: engine.writer.groups.held_sums(&engine.core),
+        code: code_pages(engine),
     }
+}
 
-    fn is_in_open_row(&self, lpn: Lpn) -> bool {
-        let Place::At(slot) = self.core.map.lookup(lpn) else { return false };
-        self.writer.in_use(&self.core).has_sum_of(&self.core, self.core.device.grid.page_of(slot).0)
+pub(crate) fn audit<P: FlashPayload>(engine: &Engine<P>) -> Result<Audit, String> {
+    assert!(engine.core.device.is_idle() && engine.core.device.commands.in_use() == 0, "audit the drive after it was drained");
+    for lpn in (0..engine.core.map.user_slots()).map(Lpn) {
+        audit_place(engine, lpn)?;
     }
-
-    fn is_elsewhere(&self, lpn: Lpn) -> bool {
-        let unsent = |slot| self.unsent(self.core.device.grid.page_of(slot).0).is_some();
-        let in_controller = matches!(self.core.map.lookup(lpn), Place::At(slot) if unsent(slot));
-        in_controller || self.host.buffer.get(lpn).is_some() || self.core.is_hidden(lpn)
+    if engine.writer.zones.as_ref().is_some_and(|zones| zones.is_over()) {
+        audit_zones(engine)?;
     }
+    match engine.writer.way {
+        Way::Pages => Ok(Audit::default()),
+        Way::Zones => audit_zones(engine),
+        Way::Stripes => audit_stripes(engine),
+        Way::Rows => engine.writer.rows.audit(&engine.core),
+        Way::Groups => engine.writer.groups.audit(&engine.core),
+    }
+}
 
-    fn inventory(&self) -> Inventory {
-        let pages = (0..self.core.device.grid.geometry().pages()).map(Ppn).filter(|&ppn| self.core.device.is_programmed(ppn));
-        let page = |ppn: Ppn| {
-            let view = self.core.device.array.page(ppn);
-            let valid = |index: usize| self.core.map.is_valid(self.core.device.grid.slot(ppn, index as u32));
-            let slots = view.tags.iter().enumerate().map(|(index, tag)| (tag.role(), valid(index))).collect();
-            StoredPage { ppn, slots, coverage: view.oob.coverage, lost: self.core.device.array.is_lost(ppn) }
-        };
-        let lpns = || (0..self.core.map.user_slots()).map(Lpn);
-        Inventory {
-            pages: pages.map(page).collect(),
-            places: lpns().map(|lpn| self.core.map.lookup(lpn)).collect(),
-            in_open_row: lpns().map(|lpn| self.is_in_open_row(lpn)).collect(),
-            elsewhere: lpns().map(|lpn| self.is_elsewhere(lpn)).collect(),
-            held: self.held_parities(),
-            sums: self.held_sums(),
-            code: self.code_pages(),
+/// What the page says of itself must be what the map says of it.
+fn audit_place<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> Result<(), String> {
+    let Place::At(slot) = engine.core.map.lookup(lpn) else { return Ok(()) };
+    let (ppn, index) = engine.core.device.grid.page_of(slot);
+    if !engine.core.device.is_stored(ppn) {
+        return Ok(());
+    }
+    let tag = engine.core.device.array.tags(ppn)[index as usize];
+    if tag == OobTag::data(lpn) { Ok(()) } else { Err(format!("{lpn} is mapped to {slot}, which holds {:?}", tag.role())) }
+}
+
+fn audit_stripes<P: FlashPayload>(engine: &Engine<P>) -> Result<Audit, String> {
+    let n = engine.writer.stripes.scheme().data_strips();
+    let mut found = Audit::default();
+    for stripe in (0..engine.writer.stripes.stripe_count(&engine.core)).map(StripeId) {
+        audit_worn(engine, stripe)?;
+        if let Some(held) = engine.writer.stripes.held.get(stripe) {
+            let sound = audit_held(engine, stripe, held)?.is_some();
+            found.sound += u32::from(sound);
+            found.broken += u32::from(!sound);
+            continue;
+        }
+        let places: Vec<Place> = (0..n).map(|strip| engine.writer.stripes.place_of_strip(&engine.core, stripe, strip)).collect();
+        let page =
+            |place: &Place| if let Place::At(slot) = place { Some(engine.core.device.grid.page_of(*slot).0) } else { None };
+        let pages: Vec<Ppn> = places.iter().filter_map(page).collect();
+        let whole = !places.contains(&Place::Missing);
+        let parity = engine.core.map.lookup_parity(stripe);
+        let verdict = page(&parity).filter(|_| whole).and_then(|parity| engine.core.is_sum(&pages, parity));
+        match (parity, verdict) {
+            (Place::Unmapped, _) => found.uncovered += places.iter().filter(|&&place| place != Place::Unmapped).count() as u32,
+            (_, None) => found.broken += 1,
+            (_, Some(true)) => found.sound += 1,
+            (_, Some(false)) => return Err(format!("the parity of {stripe} at {parity:?} is not the sum of {places:?}")),
         }
     }
+    Ok(found)
+}
 
-    pub(crate) fn audit(&self) -> Result<Audit, String> {
-        assert!(self.core.device.is_idle() && self.core.device.commands.in_use() == 0, "audit the drive after it was drained");
-        for lpn in (0..self.core.map.user_slots()).map(Lpn) {
-            self.audit_place(lpn)?;
+fn held_parities<P: FlashPayload>(engine: &Engine<P>) -> Vec<HeldParity> {
+    let held = |stripe| (stripe, engine.writer.stripes.held.get(stripe).expect("listed entries exist"));
+    let parity =
+        |(stripe, held): (StripeId, &PartialParity<P>)| HeldParity { stripe, covers: held.covers, old: held.old.clone() };
+    engine.writer.stripes.held.stripes().map(held).map(parity).collect()
+}
+
+/// The partial parity must be the sum of the current versions it covers, the stored parity
+/// that of the old ones and of the strips outside. `None` where some page is not there.
+fn audit_held<P: FlashPayload>(engine: &Engine<P>, stripe: StripeId, held: &PartialParity<P>) -> Result<Option<()>, String> {
+    let n = engine.writer.stripes.scheme().data_strips();
+    let (mut new, mut old) = (held.sum.clone(), P::default());
+    for strip in 0..=n {
+        let now = engine.writer.stripes.place_of_strip(&engine.core, stripe, strip);
+        if held.covers.contains(strip) {
+            let Some(payload) = stored_at(engine, now) else { return Ok(None) };
+            new.add(&payload);
         }
-        if self.writer.zones.as_ref().is_some_and(|zones| zones.is_over()) {
-            self.audit_zones()?;
+        let before = held.old_place(strip);
+        if !held.covers.contains(strip) && before.is_some_and(|before| before != now) {
+            return Err(format!("strip {strip} of {stripe} was written again and no parity covers it"));
         }
-        match self.writer.way {
-            Way::Pages => Ok(Audit::default()),
-            Way::Zones => self.audit_zones(),
-            Way::Stripes => self.audit_stripes(),
-            Way::Rows => self.writer.rows.audit(&self.core),
-            Way::Groups => self.audit_groups(),
+        let Some(payload) = stored_at(engine, before.unwrap_or(now)) else { return Ok(None) };
+        old.add(&payload);
+    }
+    match (new.is_zero(), old.is_zero()) {
+        (false, _) => Err(format!("the partial parity of {stripe} is not the sum of strips {:?}", held.covers)),
+        (_, false) if engine.core.map.lookup_parity(stripe) != Place::Unmapped => {
+            Err(format!("the stored parity of {stripe} is not the sum of its old versions"))
+        }
+        _ => Ok(Some(())),
+    }
+}
+
+fn stored_at<P: FlashPayload>(engine: &Engine<P>, place: Place) -> Option<P> {
+    match place {
+        Place::Unmapped => Some(P::default()),
+        Place::Missing => None,
+        Place::At(slot) => {
+            let (ppn, index) = engine.core.device.grid.page_of(slot);
+            engine.core.device.is_stored(ppn).then(|| engine.core.device.array.payload(ppn)[index as usize].clone())
         }
     }
+}
 
-    /// What the page says of itself must be what the map says of it.
-    fn audit_place(&self, lpn: Lpn) -> Result<(), String> {
-        let Place::At(slot) = self.core.map.lookup(lpn) else { return Ok(()) };
-        let (ppn, index) = self.core.device.grid.page_of(slot);
-        if !self.core.device.is_stored(ppn) {
-            return Ok(());
-        }
-        let tag = self.core.device.array.tags(ppn)[index as usize];
-        if tag == OobTag::data(lpn) { Ok(()) } else { Err(format!("{lpn} is mapped to {slot}, which holds {:?}", tag.role())) }
+/// A stripe with a strip on a worn block must have parity, if its pages are there.
+fn audit_worn<P: FlashPayload>(engine: &Engine<P>, stripe: StripeId) -> Result<(), String> {
+    let has_die = engine.writer.stripes.home_of(&engine.core, stripe, engine.writer.stripes.scheme().data_strips()).is_some();
+    // There may be no room for the parity, or no die.
+    if !has_die || engine.writer.stripes.held.is_unbuildable(stripe) || engine.host.requests.read_only_since.is_some() {
+        return Ok(());
     }
-
-    /// See [`crate::core::Core::is_sum`].
-    pub(crate) fn is_sum(&self, pages: &[Ppn], of: Ppn) -> Option<bool> {
-        self.core.is_sum(pages, of)
+    let bare = !engine.writer.stripes.is_protected(&engine.core, stripe);
+    let (_, unreadable) = engine.writer.stripes.stripe_state(&engine.core, stripe);
+    let worn = engine.writer.stripes.worn_strips(&engine.core, stripe);
+    if bare && unreadable.is_empty() && !worn.is_empty() && engine.writer.stripes.scheme().wants_parity(stripe, false) {
+        return Err(format!("strips {worn:?} of {stripe} lie on worn blocks and have no parity"));
     }
-
-    fn audit_stripes(&self) -> Result<Audit, String> {
-        let n = self.stripe_scheme().data_strips();
-        let mut found = Audit::default();
-        for stripe in (0..self.stripe_count()).map(StripeId) {
-            self.audit_worn(stripe)?;
-            if let Some(held) = self.writer.stripes.held.get(stripe) {
-                let sound = self.audit_held(stripe, held)?.is_some();
-                found.sound += u32::from(sound);
-                found.broken += u32::from(!sound);
-                continue;
-            }
-            let places: Vec<Place> = (0..n).map(|strip| self.place_of_strip(stripe, strip)).collect();
-            let page =
-                |place: &Place| if let Place::At(slot) = place { Some(self.core.device.grid.page_of(*slot).0) } else { None };
-            let pages: Vec<Ppn> = places.iter().filter_map(page).collect();
-            let whole = !places.contains(&Place::Missing);
-            let parity = self.core.map.lookup_parity(stripe);
-            let verdict = page(&parity).filter(|_| whole).and_then(|parity| self.is_sum(&pages, parity));
-            match (parity, verdict) {
-                (Place::Unmapped, _) => {
-                    found.uncovered += places.iter().filter(|&&place| place != Place::Unmapped).count() as u32
-                }
-                (_, None) => found.broken += 1,
-                (_, Some(true)) => found.sound += 1,
-                (_, Some(false)) => return Err(format!("the parity of {stripe} at {parity:?} is not the sum of {places:?}")),
-            }
-        }
-        Ok(found)
-    }
-
-    fn held_parities(&self) -> Vec<HeldParity> {
-        let held = |stripe| (stripe, self.writer.stripes.held.get(stripe).expect("listed entries exist"));
-        let parity =
-            |(stripe, held): (StripeId, &PartialParity<P>)| HeldParity { stripe, covers: held.covers, old: held.old.clone() };
-        self.writer.stripes.held.stripes().map(held).map(parity).collect()
-    }
-
-    /// The partial parity must be the sum of the current versions it covers, the stored parity
-    /// that of the old ones and of the strips outside. `None` where some page is not there.
-    fn audit_held(&self, stripe: StripeId, held: &PartialParity<P>) -> Result<Option<()>, String> {
-        let n = self.stripe_scheme().data_strips();
-        let (mut new, mut old) = (held.sum.clone(), P::default());
-        for strip in 0..=n {
-            let now = self.place_of_strip(stripe, strip);
-            if held.covers.contains(strip) {
-                let Some(payload) = self.stored_at(now) else { return Ok(None) };
-                new.add(&payload);
-            }
-            let before = held.old_place(strip);
-            if !held.covers.contains(strip) && before.is_some_and(|before| before != now) {
-                return Err(format!("strip {strip} of {stripe} was written again and no parity covers it"));
-            }
-            let Some(payload) = self.stored_at(before.unwrap_or(now)) else { return Ok(None) };
-            old.add(&payload);
-        }
-        match (new.is_zero(), old.is_zero()) {
-            (false, _) => Err(format!("the partial parity of {stripe} is not the sum of strips {:?}", held.covers)),
-            (_, false) if self.core.map.lookup_parity(stripe) != Place::Unmapped => {
-                Err(format!("the stored parity of {stripe} is not the sum of its old versions"))
-            }
-            _ => Ok(Some(())),
-        }
-    }
-
-    fn stored_at(&self, place: Place) -> Option<P> {
-        match place {
-            Place::Unmapped => Some(P::default()),
-            Place::Missing => None,
-            Place::At(slot) => {
-                let (ppn, index) = self.core.device.grid.page_of(slot);
-                self.core.device.is_stored(ppn).then(|| self.core.device.array.payload(ppn)[index as usize].clone())
-            }
-        }
-    }
-
-    /// A stripe with a strip on a worn block must have parity, if its pages are there.
-    fn audit_worn(&self, stripe: StripeId) -> Result<(), String> {
-        let has_die = self.home_of(stripe, self.stripe_scheme().data_strips()).is_some();
-        // There may be no room for the parity, or no die.
-        if !has_die || self.writer.stripes.held.is_unbuildable(stripe) || self.host.requests.read_only_since.is_some() {
-            return Ok(());
-        }
-        let bare = !self.is_protected(stripe);
-        let (_, unreadable) = self.stripe_state(stripe);
-        let worn = self.worn_strips(stripe);
-        if bare && unreadable.is_empty() && !worn.is_empty() && self.stripe_scheme().wants_parity(stripe, false) {
-            return Err(format!("strips {worn:?} of {stripe} lie on worn blocks and have no parity"));
-        }
-        Ok(())
-    }
+    Ok(())
 }

@@ -43,27 +43,25 @@ impl Session {
     /// What flash holds, read past the engine and its page ECC.
     #[must_use]
     pub fn raw_flash(&self) -> RawFlash {
-        inside!(self.inner(), prepared => prepared.engine.raw_flash())
+        inside!(self.inner(), prepared => raw_flash(&prepared.engine))
     }
 }
 
-impl<P: FlashPayload> Engine<P> {
-    fn raw_flash(&self) -> RawFlash {
-        let (core, groups) = (&self.core, &self.writer.groups);
-        let page = |ppn: Ppn| {
-            let PageScan::Valid(found) = core.device.array.scan_page(ppn) else { return None };
-            let roles = found.tags.iter().map(|tag| tag.role());
-            let slots = roles.zip(core.device.array.payload(ppn)).map(|(role, payload)| (role, payload.raw())).collect();
-            Some((ppn, RawPage { slots, coverage: found.oob.coverage }))
-        };
-        let map = |(group, info): (u32, Option<GroupInfo>)| {
-            let info = info?;
-            let (code, stripe) = (groups.codes[info.code].0, groups.stripe_of(SuperblockId(group), &info));
-            Some((group, ParityMap { data: code.data, parity: code.parity, strips: stripe.strips }))
-        };
-        RawFlash {
-            pages: sorted((0..core.device.grid.geometry().pages()).map(Ppn).filter_map(page)),
-            groups: sorted((0..).zip(groups.info.iter().copied()).filter_map(map)),
-        }
+fn raw_flash<P: FlashPayload>(engine: &Engine<P>) -> RawFlash {
+    let (core, groups) = (&engine.core, &engine.writer.groups);
+    let page = |ppn: Ppn| {
+        let PageScan::Valid(found) = core.device.array.scan_page(ppn) else { return None };
+        let roles = found.tags.iter().map(|tag| tag.role());
+        let slots = roles.zip(core.device.array.payload(ppn)).map(|(role, payload)| (role, payload.raw())).collect();
+        Some((ppn, RawPage { slots, coverage: found.oob.coverage }))
+    };
+    let map = |(group, info): (u32, Option<GroupInfo>)| {
+        let info = info?;
+        let (code, stripe) = (groups.codes[info.code].0, groups.stripe_of(SuperblockId(group), &info));
+        Some((group, ParityMap { data: code.data, parity: code.parity, strips: stripe.strips }))
+    };
+    RawFlash {
+        pages: sorted((0..core.device.grid.geometry().pages()).map(Ppn).filter_map(page)),
+        groups: sorted((0..).zip(groups.info.iter().copied()).filter_map(map)),
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
+use crate::engine::flows::recovery::is_recovering;
 use crate::session::{Session, inside};
 use crate::write::RebuiltBy;
 use ftl::{Place, UnitState};
@@ -16,15 +17,15 @@ impl Session {
     pub fn is_whole(&mut self) -> bool {
         inside!(self.inner_mut(), prepared => {
             let engine = &mut prepared.engine;
-            let is_at_rest = engine.core.device.is_idle() && !engine.is_recovering();
-            is_at_rest && engine.is_rebuilt() && (0..engine.core.map.user_slots()).all(|lpn| engine.survives_loss_of(Lpn(lpn)))
+            let is_at_rest = engine.core.device.is_idle() && !is_recovering(engine);
+            is_at_rest && is_rebuilt(engine) && (0..engine.core.map.user_slots()).all(|lpn| survives_loss_of(engine, Lpn(lpn)))
         })
     }
 
     /// What would make one loss two: a static stripe with two strips on one die that answers, in words.
     #[must_use]
     pub fn doubled_stripe(&self) -> Option<String> {
-        inside!(self.inner(), prepared => prepared.engine.doubled_stripe())
+        inside!(self.inner(), prepared => doubled_stripe(&prepared.engine))
     }
 }
 
@@ -52,135 +53,136 @@ impl Session {
     /// What the drive would survive as it is: each page is asked where it lies and what brings it back. Nothing changes.
     #[must_use]
     pub fn standing(&self) -> Standing {
-        inside!(self.inner(), prepared => prepared.engine.standing())
+        inside!(self.inner(), prepared => standing(&prepared.engine))
     }
 }
 
-impl<P: FlashPayload> Engine<P> {
-    fn standing(&self) -> Standing {
-        let (writer, dies) = (&self.writer, self.core.device.grid.dies());
-        let is_dead = |die: &DieId| self.core.device.is_dead(*die);
-        let mut standing =
-            Standing { dead_dies: (0..dies).map(|die| DieId(die as u16)).filter(is_dead).count() as u32, ..Standing::default() };
-        let promise = writer.in_use(&self.core).promise();
-        (standing.promised_dies, standing.plp_memory) = (promise.dies, promise.needs_safe_memory);
-        let slots = self.core.map.user_slots();
-        // Odd, so that no stripe of a power of two gives the same strip each time.
-        let step = slots.div_ceil(LOOKED_AT) | 1;
-        for lpn in (0..slots).step_by(step as usize).map(Lpn) {
-            let is_there = match self.core.map.lookup(lpn) {
-                Place::Unmapped => continue,
-                Place::Missing => false,
-                Place::At(slot) => !self.core.device.array.is_lost(self.core.device.grid.page_of(slot).0),
-            };
-            standing.looked_at += 1;
-            if !self.survives_loss_of(lpn) {
-                standing.exposed += 1;
-                standing.lost += u32::from(!is_there && !self.comes_back(lpn));
-            }
-        }
-        standing
-    }
-
-    /// Whether a page that is lost can be solved for.
-    fn comes_back(&self, lpn: Lpn) -> bool {
-        self.sources_elsewhere(lpn).is_some()
-    }
-
-    /// Whether nothing waits to be rebuilt, and all that is written from now on has redundancy.
-    fn is_rebuilt(&self) -> bool {
-        let (core, stripes) = (&self.core, &self.writer.stripes);
-        let has_redundancy = match self.writer.facts().rebuilt_by {
-            RebuiltBy::Nothing => false,
-            // A partial parity and a stored one bring back two strips of one die; a commit leaves one parity for both.
-            RebuiltBy::Stripes => {
-                let all_have_homes = || (0..self.stripe_count()).map(StripeId).all(|stripe| self.has_homes(stripe));
-                let any_away = || (0..self.stripe_count()).map(StripeId).any(|stripe| self.has_strips_away(stripe));
-                let is_placed = || all_have_homes() && self.two_strips_on_a_die(|_| true).is_none() && !any_away();
-                stripes.scheme().survives_dies() > 0 && is_placed()
-            }
-            RebuiltBy::Collection => !self.writes_to_lost_blocks(),
-        };
-        has_redundancy && self.care.rebuild_left(core) == 0 && core.device.losses.lacking().is_empty()
-    }
-
-    /// Whether a superblock that is being written has a lost block: the next program that fails there takes a page from
-    /// the codewords that are begun, and no controller knows it before.
-    fn writes_to_lost_blocks(&self) -> bool {
-        let core = &self.core;
-        let superblocks = (0..core.device.grid.blocks_per_die()).map(SuperblockId);
-        let open = superblocks.filter(|superblock| core.map.unit(superblock.0).state == UnitState::Open);
-        open.flat_map(|superblock| core.map.rows().members(superblock).iter().map(move |die| (superblock, die)))
-            .map(|(superblock, die)| core.device.grid.ppn(core.device.grid.block(DieId(die as u16), superblock.0), 0))
-            .any(|ppn| core.device.array.is_lost(ppn))
-    }
-
-    /// A static stripe with two strips on one die that answers, in words. Where a die has no room left because its
-    /// blocks are gone, or no die is left for a strip, any die is better than none, and nothing is said.
-    fn doubled_stripe(&self) -> Option<String> {
-        if self.writer.stripe_scheme().is_none() || self.core.grown_bad > 0 {
-            return None;
-        }
-        let doubled = self.two_strips_on_a_die(|stripe| self.has_homes(stripe));
-        doubled.map(|(stripe, die)| format!("two strips of {stripe} lie on {die}"))
-    }
-
-    /// Whether there is a die for every strip of the stripe.
-    fn has_homes(&self, stripe: StripeId) -> bool {
-        let stripes = &self.writer.stripes;
-        (0..=stripes.data_strips()).all(|strip| stripes.home_of(&self.core, stripe, strip).is_some())
-    }
-
-    /// The first of these static stripes with two strips on one die that answers, and the die.
-    fn two_strips_on_a_die(&self, of: impl Fn(StripeId) -> bool) -> Option<(StripeId, DieId)> {
-        let (core, stripes) = (&self.core, &self.writer.stripes);
-        let die = |stripe, strip| match stripes.place_of_strip(core, stripe, strip) {
-            Place::At(slot) => Some(core.device.grid.page_of(slot).0).filter(|&ppn| !core.device.array.is_lost(ppn)),
-            Place::Unmapped | Place::Missing => None,
-        };
-        (0..self.stripe_count()).map(StripeId).filter(|&stripe| of(stripe)).find_map(|stripe| {
-            let mut dies: Vec<DieId> = (0..=stripes.data_strips())
-                .filter_map(|strip| die(stripe, strip))
-                .map(|ppn| core.device.grid.die_of(ppn))
-                .collect();
-            dies.sort_unstable();
-            let two = dies.windows(2).find(|pair| pair[0] == pair[1])?;
-            Some((stripe, two[0]))
-        })
-    }
-
-    fn survives_loss_of(&self, lpn: Lpn) -> bool {
-        let core = &self.core;
-        match core.map.lookup(lpn) {
-            Place::Unmapped => true,
+fn standing<P: FlashPayload>(engine: &Engine<P>) -> Standing {
+    let (writer, dies) = (&engine.writer, engine.core.device.grid.dies());
+    let is_dead = |die: &DieId| engine.core.device.is_dead(*die);
+    let mut standing =
+        Standing { dead_dies: (0..dies).map(|die| DieId(die as u16)).filter(is_dead).count() as u32, ..Standing::default() };
+    let promise = writer.in_use(&engine.core).promise();
+    (standing.promised_dies, standing.plp_memory) = (promise.dies, promise.needs_safe_memory);
+    let slots = engine.core.map.user_slots();
+    // Odd, so that no stripe of a power of two gives the same strip each time.
+    let step = slots.div_ceil(LOOKED_AT) | 1;
+    for lpn in (0..slots).step_by(step as usize).map(Lpn) {
+        let is_there = match engine.core.map.lookup(lpn) {
+            Place::Unmapped => continue,
             Place::Missing => false,
-            Place::At(slot) => {
-                let ppn = core.device.grid.page_of(slot).0;
-                self.lasts(ppn) && self.sources_elsewhere(lpn).is_some()
-            }
+            Place::At(slot) => !engine.core.device.array.is_lost(engine.core.device.grid.page_of(slot).0),
+        };
+        standing.looked_at += 1;
+        if !survives_loss_of(engine, lpn) {
+            standing.exposed += 1;
+            standing.lost += u32::from(!is_there && !comes_back(engine, lpn));
         }
     }
+    standing
+}
 
-    /// Whether the page is there and stays. What a cut may have met is read for a while: a mount writes it again, but for pages
-    /// without room.
-    fn lasts(&self, ppn: Ppn) -> bool {
-        let device = &self.core.device;
-        device.is_stored(ppn) && !device.array.is_lost(ppn) && !device.losses.remembered.contains(&ppn)
-    }
+/// Whether a page that is lost can be solved for.
+fn comes_back<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> bool {
+    sources_elsewhere(engine, lpn).is_some()
+}
 
-    /// The pages that bring a page back, if all of them can be read and lie on other dies than it.
-    fn sources_elsewhere(&self, lpn: Lpn) -> Option<Vec<Ppn>> {
-        let (core, writer) = (&self.core, &self.writer);
-        let place = match core.map.lookup(lpn) {
-            Place::Unmapped => return None,
-            Place::Missing => None,
-            Place::At(slot) => Some(core.device.grid.page_of(slot)),
-        };
-        let sources = writer.in_use(core).pages_that_bring_back(core, lpn, place);
-        let own = place.map(|(ppn, _)| core.device.grid.die_of(ppn));
-        let is_elsewhere = |&page: &Ppn| Some(core.device.grid.die_of(page)) != own;
-        sources.filter(|sources| sources.iter().all(|page| self.lasts(*page) && is_elsewhere(page)))
+/// Whether nothing waits to be rebuilt, and all that is written from now on has redundancy.
+fn is_rebuilt<P: FlashPayload>(engine: &Engine<P>) -> bool {
+    let (core, stripes) = (&engine.core, &engine.writer.stripes);
+    let has_redundancy = match engine.writer.facts().rebuilt_by {
+        RebuiltBy::Nothing => false,
+        // A partial parity and a stored one bring back two strips of one die; a commit leaves one parity for both.
+        RebuiltBy::Stripes => {
+            let all_have_homes =
+                || (0..engine.writer.stripes.stripe_count(&engine.core)).map(StripeId).all(|stripe| has_homes(engine, stripe));
+            let any_away = || {
+                (0..engine.writer.stripes.stripe_count(&engine.core))
+                    .map(StripeId)
+                    .any(|stripe| engine.writer.stripes.has_strips_away(&engine.core, stripe))
+            };
+            let is_placed = || all_have_homes() && two_strips_on_a_die(engine, |_| true).is_none() && !any_away();
+            stripes.scheme().survives_dies() > 0 && is_placed()
+        }
+        RebuiltBy::Collection => !writes_to_lost_blocks(engine),
+    };
+    has_redundancy && engine.care.rebuild_left(core) == 0 && core.device.losses.lacking().is_empty()
+}
+
+/// Whether a superblock that is being written has a lost block: the next program that fails there takes a page from
+/// the codewords that are begun, and no controller knows it before.
+fn writes_to_lost_blocks<P: FlashPayload>(engine: &Engine<P>) -> bool {
+    let core = &engine.core;
+    let superblocks = (0..core.device.grid.blocks_per_die()).map(SuperblockId);
+    let open = superblocks.filter(|superblock| core.map.unit(superblock.0).state == UnitState::Open);
+    open.flat_map(|superblock| core.map.rows().members(superblock).iter().map(move |die| (superblock, die)))
+        .map(|(superblock, die)| core.device.grid.ppn(core.device.grid.block(DieId(die as u16), superblock.0), 0))
+        .any(|ppn| core.device.array.is_lost(ppn))
+}
+
+/// A static stripe with two strips on one die that answers, in words. Where a die has no room left because its
+/// blocks are gone, or no die is left for a strip, any die is better than none, and nothing is said.
+fn doubled_stripe<P: FlashPayload>(engine: &Engine<P>) -> Option<String> {
+    if engine.writer.stripe_scheme().is_none() || engine.core.grown_bad > 0 {
+        return None;
     }
+    let doubled = two_strips_on_a_die(engine, |stripe| has_homes(engine, stripe));
+    doubled.map(|(stripe, die)| format!("two strips of {stripe} lie on {die}"))
+}
+
+/// Whether there is a die for every strip of the stripe.
+fn has_homes<P: FlashPayload>(engine: &Engine<P>, stripe: StripeId) -> bool {
+    let stripes = &engine.writer.stripes;
+    (0..=stripes.data_strips()).all(|strip| stripes.home_of(&engine.core, stripe, strip).is_some())
+}
+
+/// The first of these static stripes with two strips on one die that answers, and the die.
+fn two_strips_on_a_die<P: FlashPayload>(engine: &Engine<P>, of: impl Fn(StripeId) -> bool) -> Option<(StripeId, DieId)> {
+    let (core, stripes) = (&engine.core, &engine.writer.stripes);
+    let die = |stripe, strip| match stripes.place_of_strip(core, stripe, strip) {
+        Place::At(slot) => Some(core.device.grid.page_of(slot).0).filter(|&ppn| !core.device.array.is_lost(ppn)),
+        Place::Unmapped | Place::Missing => None,
+    };
+    (0..engine.writer.stripes.stripe_count(&engine.core)).map(StripeId).filter(|&stripe| of(stripe)).find_map(|stripe| {
+        let mut dies: Vec<DieId> =
+            (0..=stripes.data_strips()).filter_map(|strip| die(stripe, strip)).map(|ppn| core.device.grid.die_of(ppn)).collect();
+        dies.sort_unstable();
+        let two = dies.windows(2).find(|pair| pair[0] == pair[1])?;
+        Some((stripe, two[0]))
+    })
+}
+
+fn survives_loss_of<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> bool {
+    let core = &engine.core;
+    match core.map.lookup(lpn) {
+        Place::Unmapped => true,
+        Place::Missing => false,
+        Place::At(slot) => {
+            let ppn = core.device.grid.page_of(slot).0;
+            lasts(engine, ppn) && sources_elsewhere(engine, lpn).is_some()
+        }
+    }
+}
+
+/// Whether the page is there and stays. What a cut may have met is read for a while: a mount writes it again, but for pages
+/// without room.
+fn lasts<P: FlashPayload>(engine: &Engine<P>, ppn: Ppn) -> bool {
+    let device = &engine.core.device;
+    device.is_stored(ppn) && !device.array.is_lost(ppn) && !device.losses.remembered.contains(&ppn)
+}
+
+/// The pages that bring a page back, if all of them can be read and lie on other dies than it.
+fn sources_elsewhere<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> Option<Vec<Ppn>> {
+    let (core, writer) = (&engine.core, &engine.writer);
+    let place = match core.map.lookup(lpn) {
+        Place::Unmapped => return None,
+        Place::Missing => None,
+        Place::At(slot) => Some(core.device.grid.page_of(slot)),
+    };
+    let sources = writer.in_use(core).pages_that_bring_back(core, lpn, place);
+    let own = place.map(|(ppn, _)| core.device.grid.die_of(ppn));
+    let is_elsewhere = |&page: &Ppn| Some(core.device.grid.die_of(page)) != own;
+    sources.filter(|sources| sources.iter().all(|page| lasts(engine, *page) && is_elsewhere(page)))
 }
 
 #[cfg(test)]

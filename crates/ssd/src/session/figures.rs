@@ -11,7 +11,7 @@ use crate::result::{
     OracleResult, PreconditionResult, RedundancyResult, ReplayResult, RunResult, SlcResult, StreamResult, WaitsResult,
     WarmUpResult, WearResult,
 };
-use crate::session::Prepared;
+use crate::session::{Prepared, pe_cycles};
 use device::facts::{Folds, LadderFolds, RequestKind, SlcFolds, Step, StreamWork};
 use device::flows::FlowFolds;
 use device::waits::Wait;
@@ -42,7 +42,7 @@ impl<P: FlashPayload> Prepared<P> {
             first: host.requests.first_arrival.unwrap_or(device.now),
             buffered: host.buffer.pages() as i64 - self.buffered_before as i64,
         };
-        let pe = self.engine.pe_cycles();
+        let pe = pe_cycles(&self.engine);
         let pe_added: Vec<u32> = pe.iter().zip(&self.pe_before).map(|(after, before)| after.saturating_sub(*before)).collect();
         RunResult {
             scheme: self.setup.scheme.name.clone(),
@@ -56,8 +56,8 @@ impl<P: FlashPayload> Prepared<P> {
             redundancy: RedundancyResult {
                 rebuilt_reads: device.folds.rebuilt,
                 replaced_s: self.engine.care.replacements.last().map(|at| at.since(of_run.first).as_secs_f64()),
-                rebuild_s: self.engine.rebuild_time().map(Nanos::as_secs_f64),
-                rebuild_left: self.engine.rebuild_left(),
+                rebuild_s: self.engine.care.rebuild_time(&self.engine.core).map(Nanos::as_secs_f64),
+                rebuild_left: self.engine.care.rebuild_left(&self.engine.core),
                 life: self.life(of_run.first),
             },
             streams: of_run.streams(),

@@ -1,6 +1,7 @@
 //! What the owner of a drive of block groups may do with it between runs: change the code,
 //! plug in more cards, look at what was written.
 
+use crate::care::limits;
 use crate::config::SetupError;
 use crate::core::flash::FlashPayload;
 use crate::core::timer::Timer;
@@ -15,7 +16,7 @@ impl Session {
     /// What was written to block groups so far; all zero under other schemes.
     #[must_use]
     pub fn group_stats(&self) -> GroupStats {
-        inside!(self.inner(), prepared => prepared.engine.group_stats())
+        inside!(self.inner(), prepared => prepared.engine.writer.groups.stats(&prepared.engine.core))
     }
 
     /// Gives groups opened from now on the code of the option `then`. Groups of the code before
@@ -59,7 +60,7 @@ impl<P: FlashPayload> Prepared<P> {
     fn grown(mut self, channels: u32) -> Result<Self, SetupError> {
         let name = self.setup.scheme.name.clone();
         let old = self.setup.drive.geometry.channels;
-        if !self.engine.has_groups() {
+        if !self.engine.writer.groups.is_in_use() {
             return Err(SetupError::new(format!("scheme {name}: a drive under it cannot grow, one under mds-groups can")));
         }
         if channels <= old {
@@ -71,11 +72,11 @@ impl<P: FlashPayload> Prepared<P> {
         let scheme = protection.groups().expect("the same scheme as before");
         let streams = 1 + u32::from(self.setup.gc.separate_write_pointer);
         let room = room_of(scheme, streams, &name).map_err(SetupError::new)?;
-        self.engine.grow(channels, protection, room);
+        grow(&mut self.engine, channels, protection, room);
         if self.engine.core.limits.is_on() {
             // New dies have blocks of their own to count reads of.
             let recycled = self.engine.core.limits.recycled;
-            self.engine.start_limits(&self.setup);
+            limits::start(&mut self.engine.core, &self.engine.writer, self.setup.drive.endurance);
             self.engine.core.limits.recycled = recycled;
         }
         self.pe_before.resize(self.setup.drive.geometry.blocks() as usize, 0);
@@ -83,16 +84,14 @@ impl<P: FlashPayload> Prepared<P> {
     }
 }
 
-impl<P: FlashPayload> Engine<P> {
-    /// Takes in new channels; nothing may be under way.
-    fn grow(&mut self, channels: u32, protection: Protection, room: u32) {
-        assert!(self.core.device.is_idle() && self.core.device.commands.in_use() == 0, "a drive grows between runs");
-        self.core.device.array.grow(channels);
-        let grid = self.core.device.array.grid().clone();
-        self.core.map.grow(&grid);
-        let timers = Timer::count(&grid);
-        self.core.device.grow(grid, timers);
-        self.writer.groups.grow(protection.groups().expect("only groups grow"), room);
-        self.settle_group_space();
-    }
+/// Takes in new channels; nothing may be under way.
+fn grow<P: FlashPayload>(engine: &mut Engine<P>, channels: u32, protection: Protection, room: u32) {
+    assert!(engine.core.device.is_idle() && engine.core.device.commands.in_use() == 0, "a drive grows between runs");
+    engine.core.device.array.grow(channels);
+    let grid = engine.core.device.array.grid().clone();
+    engine.core.map.grow(&grid);
+    let timers = Timer::count(&grid);
+    engine.core.device.grow(grid, timers);
+    engine.writer.groups.grow(protection.groups().expect("only groups grow"), room);
+    engine.writer.groups.settle_space(&mut engine.core);
 }

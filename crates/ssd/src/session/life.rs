@@ -6,6 +6,8 @@
 //! under a stationary workload both are a sample of what they would be after all these writes. What these did not touch counts as cold,
 //! and grows older by the leap.
 
+use crate::boot::age::age_stripes;
+use crate::boot::precondition::finish_untimed;
 use crate::config::SetupError;
 use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
@@ -98,7 +100,7 @@ impl Session {
         page_time: Nanos,
         refresh: Option<Nanos>,
     ) -> Stretch {
-        inside!(self.inner_mut(), prepared => prepared.engine.live(commands, pages, page_time, refresh))
+        inside!(self.inner_mut(), prepared => live(&mut prepared.engine, commands, pages, page_time, refresh))
     }
 
     /// Time in the calendar.
@@ -118,9 +120,9 @@ impl Session {
         let now = engine.core.device.now;
         engine.core.device.array.inner_mut().leap(now, since, by);
         engine.core.device.now = SimTime(engine.core.device.now.0 + by.0);
-        let taken = engine.take_cycles(cycles);
+        let taken = take_cycles(engine, cycles);
         if engine.writer.stripes.worn_above.is_some() {
-            engine.age_stripes();
+            age_stripes(engine);
         }
         taken
     }
@@ -184,129 +186,127 @@ impl Session {
     /// The drive must be at rest, and [aged](Self::age).
     #[must_use]
     pub fn odds(&self, later: Nanos, scrub: Option<Nanos>) -> Odds {
-        inside!(self.inner(), prepared => prepared.engine.odds(later, scrub))
+        inside!(self.inner(), prepared => odds(&prepared.engine, later, scrub))
     }
 }
 
-impl<P: FlashPayload> Engine<P> {
-    fn live(
-        &mut self,
-        commands: &mut dyn Iterator<Item = HostCommand>,
-        pages: u64,
-        page_time: Nanos,
-        refresh: Option<Nanos>,
-    ) -> Stretch {
-        let start = self.core.device.now;
-        self.core.device.timed = false;
-        self.core.device.folds = Folds::new(self.core.device.grid.slots_per_page());
-        let written = |drive: &Self| drive.core.device.folds.pages[RequestKind::Write as usize];
-        let mut stretch = Stretch::default();
-        let mut next_look = start;
-        let is_over = |drive: &Self| drive.host.requests.read_only_since.is_some() || drive.core.device.folds.write_errors > 0;
-        while written(self) < pages && !is_over(self) {
-            let Some(command) = commands.next() else { break };
-            stretch.requests += 1;
-            self.arrive(&HostCommand { at: SimTime::ZERO, ..command }, self.core.device.now);
-            self.settle();
-            // What waits now waits for space that will not come.
-            while self.core.device.is_idle() && self.has_waiting_for_space() && self.unstick() {
-                self.settle();
-            }
-            self.core.device.now = SimTime(start.0 + page_time.0 * written(self));
-            if let Some(age) = refresh.filter(|_| self.core.device.now >= next_look) {
-                self.refresh_old(age);
-                next_look = SimTime(self.core.device.now.0 + age.0 / LOOKS_A_REFRESH);
-            }
+fn live<P: FlashPayload>(
+    engine: &mut Engine<P>,
+    commands: &mut dyn Iterator<Item = HostCommand>,
+    pages: u64,
+    page_time: Nanos,
+    refresh: Option<Nanos>,
+) -> Stretch {
+    let start = engine.core.device.now;
+    engine.core.device.timed = false;
+    engine.core.device.folds = Folds::new(engine.core.device.grid.slots_per_page());
+    let written = |drive: &Engine<P>| drive.core.device.folds.pages[RequestKind::Write as usize];
+    let mut stretch = Stretch::default();
+    let mut next_look = start;
+    let is_over = |drive: &Engine<P>| drive.host.requests.read_only_since.is_some() || drive.core.device.folds.write_errors > 0;
+    while written(engine) < pages && !is_over(engine) {
+        let Some(command) = commands.next() else { break };
+        stretch.requests += 1;
+        engine.arrive(&HostCommand { at: SimTime::ZERO, ..command }, engine.core.device.now);
+        engine.settle();
+        // What waits now waits for space that will not come.
+        while engine.core.device.is_idle() && engine.has_waiting_for_space() && engine.unstick() {
+            engine.settle();
         }
-        let folds = &self.core.device.folds;
-        let slots = u64::from(self.core.device.grid.slots_per_page());
-        stretch.host_pages = written(self);
-        stretch.read_pages = folds.pages[RequestKind::Read as usize];
-        stretch.programs = folds.programs.map(|pages| pages * slots);
-        stretch.programmed = folds.programmed_slots();
-        stretch.erases = folds.erases.iter().sum();
-        stretch.is_read_only = is_over(self);
-        // Requests and evictions wait for it, and no other may come to fill it; their pages may be written again at once.
-        while self.send_open_page() {
-            self.settle();
+        engine.core.device.now = SimTime(start.0 + page_time.0 * written(engine));
+        if let Some(age) = refresh.filter(|_| engine.core.device.now >= next_look) {
+            refresh_old(engine, age);
+            next_look = SimTime(engine.core.device.now.0 + age.0 / LOOKS_A_REFRESH);
         }
-        self.finish_untimed();
-        stretch
     }
+    let folds = &engine.core.device.folds;
+    let slots = u64::from(engine.core.device.grid.slots_per_page());
+    stretch.host_pages = written(engine);
+    stretch.read_pages = folds.pages[RequestKind::Read as usize];
+    stretch.programs = folds.programs.map(|pages| pages * slots);
+    stretch.programmed = folds.programmed_slots();
+    stretch.erases = folds.erases.iter().sum();
+    stretch.is_read_only = is_over(engine);
+    // Requests and evictions wait for it, and no other may come to fill it; their pages may be written again at once.
+    while engine.writer.pages.send_open_page(&mut engine.core) {
+        engine.settle();
+    }
+    finish_untimed(engine);
+    stretch
+}
 
-    /// Collects what has a first page that is so old.
-    fn refresh_old(&mut self, age: Nanos) {
-        for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
-            let info = *self.core.device.array.block(block);
-            let is_old = info.next_page > 0 && self.core.device.now.0.saturating_sub(info.first_program.0) >= age.0;
-            let unit = self.core.map.unit_of_block(block);
-            let holds = |drive: &Self| {
-                let unit = drive.core.map.unit(unit);
-                unit.state == UnitState::Closed && unit.valid > 0
-            };
-            if !info.bad && is_old && holds(self) {
-                self.want(unit, Cause::Refresh);
-                self.settle();
-            }
+/// Collects what has a first page that is so old.
+fn refresh_old<P: FlashPayload>(engine: &mut Engine<P>, age: Nanos) {
+    for block in (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr) {
+        let info = *engine.core.device.array.block(block);
+        let is_old = info.next_page > 0 && engine.core.device.now.0.saturating_sub(info.first_program.0) >= age.0;
+        let unit = engine.core.map.unit_of_block(block);
+        let holds = |drive: &Engine<P>| {
+            let unit = drive.core.map.unit(unit);
+            unit.state == UnitState::Closed && unit.valid > 0
+        };
+        if !info.bad && is_old && holds(engine) {
+            engine.want(unit, Cause::Refresh);
+            engine.settle();
         }
     }
+}
 
-    /// Every good block takes this many P/E cycles; how many all took together.
-    fn take_cycles(&mut self, cycles: u32) -> u64 {
-        let mut taken = 0;
-        for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
-            if self.core.device.array.block(block).bad {
-                continue;
-            }
-            self.core.device.array.set_age(block, |info| info.pe += cycles);
-            let (unit, pe) = (self.core.map.unit_of_block(block), self.core.device.array.block(block).pe);
-            self.core.map.set_pe(unit, pe);
-            taken += u64::from(cycles);
+/// Every good block takes this many P/E cycles; how many all took together.
+fn take_cycles<P: FlashPayload>(engine: &mut Engine<P>, cycles: u32) -> u64 {
+    let mut taken = 0;
+    for block in (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr) {
+        if engine.core.device.array.block(block).bad {
+            continue;
         }
-        taken
+        engine.core.device.array.set_age(block, |info| info.pe += cycles);
+        let (unit, pe) = (engine.core.map.unit_of_block(block), engine.core.device.array.block(block).pe);
+        engine.core.map.set_pe(unit, pe);
+        taken += u64::from(cycles);
     }
+    taken
+}
 
-    fn odds(&self, later: Nanos, scrub: Option<Nanos>) -> Odds {
-        let device = &self.core.device;
-        let dies = device.grid.dies() as usize;
-        let mut odds = Odds { lost_with_die: vec![0.0; dies], ..Odds::default() };
-        let page_odds = device.ecc.as_deref().map(|ecc| ecc.odds(None));
-        let mut known = Rates { later, scrub, ..Rates::default() };
-        odds.survives = self.writer.in_use(&self.core).promise().dies;
-        let survives = odds.survives.max(1) as usize;
-        let mut best_sum = 0.0;
-        for lpn in (0..self.core.map.user_slots()).map(Lpn) {
-            let Place::At(slot) = self.core.map.lookup(lpn) else { continue };
-            let (ppn, index) = device.grid.page_of(slot);
-            let own = known.of(self, page_odds.as_ref(), ppn);
-            odds.pages += 1;
-            odds.rber.0 += own.default_rber;
-            best_sum += own.best_rber;
-            odds.worst_rber = odds.worst_rber.max(own.best_rber);
-            odds.age_s += own.age.as_secs_f64();
-            odds.block_reads += f64::from(device.array.block(device.grid.split(ppn).0).reads);
-            odds.unreadable += own.unreadable;
-            let sources = self.writer.in_use(&self.core).pages_that_bring_back(&self.core, lpn, Some((ppn, index)));
-            let fail: Option<Vec<PageRisk>> =
-                sources.map(|sources| sources.iter().map(|&page| known.of(self, page_odds.as_ref(), page)).collect());
-            let stays_lost = |hours: f64| match &fail {
-                Some(fail) => too_many(fail.iter().map(|risk| risk.after(hours)), survives),
-                None => 1.0,
-            };
-            let (now, later) = (stays_lost(0.0), stays_lost(1.0));
-            // Without redundancy, what cannot be read stays so though a scrub finds it.
-            let is = |hours: f64| if fail.is_some() { own.after(hours) } else { own.unscrubbed(hours) };
-            odds.lost += is(0.0) * now;
-            odds.lost_per_hour += is(1.0) * later - is(0.0) * now;
-            odds.lost_with_die[device.grid.die_of(ppn).index()] += now;
-            odds.lost_with_blocks += now;
-        }
-        let pages = f64::from(odds.pages.max(1));
-        odds.rber = (odds.rber.0 / pages, best_sum / pages);
-        odds.age_s /= pages;
-        odds.block_reads /= pages;
-        odds
+fn odds<P: FlashPayload>(engine: &Engine<P>, later: Nanos, scrub: Option<Nanos>) -> Odds {
+    let device = &engine.core.device;
+    let dies = device.grid.dies() as usize;
+    let mut odds = Odds { lost_with_die: vec![0.0; dies], ..Odds::default() };
+    let page_odds = device.ecc.as_deref().map(|ecc| ecc.odds(None));
+    let mut known = Rates { later, scrub, ..Rates::default() };
+    odds.survives = engine.writer.in_use(&engine.core).promise().dies;
+    let survives = odds.survives.max(1) as usize;
+    let mut best_sum = 0.0;
+    for lpn in (0..engine.core.map.user_slots()).map(Lpn) {
+        let Place::At(slot) = engine.core.map.lookup(lpn) else { continue };
+        let (ppn, index) = device.grid.page_of(slot);
+        let own = known.of(engine, page_odds.as_ref(), ppn);
+        odds.pages += 1;
+        odds.rber.0 += own.default_rber;
+        best_sum += own.best_rber;
+        odds.worst_rber = odds.worst_rber.max(own.best_rber);
+        odds.age_s += own.age.as_secs_f64();
+        odds.block_reads += f64::from(device.array.block(device.grid.split(ppn).0).reads);
+        odds.unreadable += own.unreadable;
+        let sources = engine.writer.in_use(&engine.core).pages_that_bring_back(&engine.core, lpn, Some((ppn, index)));
+        let fail: Option<Vec<PageRisk>> =
+            sources.map(|sources| sources.iter().map(|&page| known.of(engine, page_odds.as_ref(), page)).collect());
+        let stays_lost = |hours: f64| match &fail {
+            Some(fail) => too_many(fail.iter().map(|risk| risk.after(hours)), survives),
+            None => 1.0,
+        };
+        let (now, later) = (stays_lost(0.0), stays_lost(1.0));
+        // Without redundancy, what cannot be read stays so though a scrub finds it.
+        let is = |hours: f64| if fail.is_some() { own.after(hours) } else { own.unscrubbed(hours) };
+        odds.lost += is(0.0) * now;
+        odds.lost_per_hour += is(1.0) * later - is(0.0) * now;
+        odds.lost_with_die[device.grid.die_of(ppn).index()] += now;
+        odds.lost_with_blocks += now;
     }
+    let pages = f64::from(odds.pages.max(1));
+    odds.rber = (odds.rber.0 / pages, best_sum / pages);
+    odds.age_s /= pages;
+    odds.block_reads /= pages;
+    odds
 }
 
 /// Probability that this many pages or more of the others of a codeword fail, which survives the loss of `survives` pages, its own among

@@ -9,7 +9,7 @@ pub(crate) mod series;
 
 use crate::boot;
 use crate::boot::demand::Demand;
-use crate::boot::precondition::{HearHistory, HistoryProgress, Steady};
+use crate::boot::precondition::{HearHistory, HistoryProgress, Steady, dry_run};
 use crate::boot::warm_up::{self, WarmUp, Warmed};
 use crate::config::{Faults, Pace, PayloadKind, Setup, SetupError};
 use crate::core::apart::Apart;
@@ -214,7 +214,7 @@ impl Session {
     pub fn demand(&self, commands: &mut dyn Iterator<Item = HostCommand>) -> Demand {
         inside!(self.clone().inner_mut(), prepared => {
             let mut doomed = Doomed::of(&prepared.setup);
-            prepared.engine.dry_run(commands, &mut |engine, request| doomed.kill_at(engine, request))
+            dry_run(&mut prepared.engine, commands, &mut |engine, request| doomed.kill_at(engine, request))
         })
     }
 
@@ -223,13 +223,13 @@ impl Session {
     /// # Panics
     /// If one is off.
     pub fn check_counts(&self) {
-        inside!(self.inner(), prepared => prepared.engine.check_counts())
+        inside!(self.inner(), prepared => check_counts(&prepared.engine))
     }
 
     /// P/E cycles of every block, as the drive knows them, in block order.
     #[must_use]
     pub fn pe_cycles(&self) -> Vec<u32> {
-        inside!(self.inner(), prepared => prepared.engine.pe_cycles())
+        inside!(self.inner(), prepared => pe_cycles(&prepared.engine))
     }
 
     /// The first wrong read so far, in words.
@@ -280,7 +280,7 @@ impl<P: FlashPayload> Prepared<P> {
         let (engine, setup) = (&mut self.engine, &self.setup);
         boot::bring_up(engine, setup, (None, Remains::default()), boot::aged_drive(), &mut |_| {})?;
         boot::faults::begin(&mut engine.core.device.array, &setup.faults, &Streams::new(setup.seed));
-        self.pe_before = engine.pe_cycles();
+        self.pe_before = pe_cycles(engine);
         // Those of the history before the workload.
         engine.writer.stripes.stages.clear();
         Ok(())
@@ -379,7 +379,7 @@ impl Doomed {
     fn kill_at<P: FlashPayload>(&mut self, engine: &mut Engine<P>, request: u64) {
         if request >= self.at_request {
             for die in self.dies.drain(..) {
-                engine.kill(die);
+                kill(engine, die);
                 if let Some(after) = self.replace_after {
                     engine.replace_from(die, engine.core.device.now + after);
                 }
@@ -388,28 +388,26 @@ impl Doomed {
     }
 }
 
-impl<P: FlashPayload> Engine<P> {
-    /// The die stops answering, permanently.
-    pub(crate) fn kill(&mut self, die: DieId) {
-        self.core.device.array.kill(die);
-        self.die_died(die);
-    }
+/// The die stops answering, permanently.
+pub(crate) fn kill<P: FlashPayload>(engine: &mut Engine<P>, die: DieId) {
+    engine.core.device.array.kill(die);
+    engine.die_died(die);
+}
 
-    /// The dies that these settings have dead stop answering.
-    pub(crate) fn kill_dead_dies(&mut self, faults: &Faults) {
-        faults.dead_dies(self.core.device.grid.dies()).into_iter().for_each(|die| self.kill(die));
-    }
+/// The dies that these settings have dead stop answering.
+pub(crate) fn kill_dead_dies<P: FlashPayload>(engine: &mut Engine<P>, faults: &Faults) {
+    faults.dead_dies(engine.core.device.grid.dies()).into_iter().for_each(|die| kill(engine, die));
+}
 
-    /// P/E cycles of every block, in block order.
-    pub fn pe_cycles(&self) -> Vec<u32> {
-        (0..self.core.device.grid.geometry().blocks()).map(|block| self.core.device.array.block(BlockAddr(block)).pe).collect()
-    }
+/// P/E cycles of every block, in block order.
+pub fn pe_cycles<P: FlashPayload>(engine: &Engine<P>) -> Vec<u32> {
+    (0..engine.core.device.grid.geometry().blocks()).map(|block| engine.core.device.array.block(BlockAddr(block)).pe).collect()
+}
 
-    pub(crate) fn check_counts(&self) {
-        self.core.map.check_counts();
-        self.check_parity_cache();
-        if self.writer.stripes.worn_above.is_some() {
-            self.check_worn_strips();
-        }
+pub(crate) fn check_counts<P: FlashPayload>(engine: &Engine<P>) {
+    engine.core.map.check_counts();
+    engine.writer.stripes.check_parity_cache(&engine.core);
+    if engine.writer.stripes.worn_above.is_some() {
+        engine.writer.stripes.check_worn_strips(&engine.core);
     }
 }

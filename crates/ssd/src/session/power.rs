@@ -3,8 +3,9 @@
 use crate::boot;
 use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
+use crate::engine::flows::recovery::is_recovering;
 use crate::fit::build_scheme;
-use crate::power::cut::{Begun, Fate, Remains};
+use crate::power::cut::{Begun, Fate, Remains, begun, cut};
 use crate::power::mount::Mounted;
 use crate::power::outage::Outage;
 use crate::session::{Prepared, Session, inside};
@@ -14,7 +15,7 @@ impl Session {
     /// nothing behind, and a program is begun when its page has been transferred.
     #[must_use]
     pub fn begun(&self) -> Vec<Begun> {
-        inside!(self.inner(), prepared => prepared.engine.begun().into_iter().map(|(begun, _)| begun).collect())
+        inside!(self.inner(), prepared => begun(&prepared.engine).into_iter().map(|(begun, _)| begun).collect())
     }
 
     /// Cuts the power between two events of a run that [`Session::run_until`] left, and mounts the
@@ -39,14 +40,14 @@ impl Session {
     /// first.
     #[must_use]
     pub fn is_recovering(&mut self) -> bool {
-        inside!(self.inner_mut(), prepared => prepared.engine.is_recovering())
+        inside!(self.inner_mut(), prepared => is_recovering(&mut prepared.engine))
     }
 }
 
 impl<P: FlashPayload> Prepared<P> {
     pub(crate) fn cut_power(&mut self, fates: &[Fate], outage: Outage) -> Mounted {
         assert!(self.setup.power.mountable, "the drive keeps nothing that it could be mounted from");
-        let remains = Remains { outage, ..self.engine.cut(fates) };
+        let remains = Remains { outage, ..cut(&mut self.engine, fates) };
         let array = self.engine.core.device.array.clone();
         let protection = build_scheme(&self.setup.drive, &self.setup.scheme).expect("it was built before");
         let mut engine = Engine::new(&self.setup, protection, array).expect("it was built before");

@@ -2,13 +2,13 @@
 
 use ftl::{Ftl, Stream};
 
-/// How far a handler got that was to write pages.
+/// How far a handler got that was to write pages, whatever the way of writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placed {
     /// Every page has its place, or waits in memory until more pages come.
     All,
-    /// A row or a page stripe ended. The engine hands on the effects of that and calls the handler again.
-    RowEnded,
+    /// A row or a page stripe ended, or a log is short of space. The engine hands on the effects of that and calls the handler again.
+    Again,
     /// There is no room for the next page.
     NoRoom,
 }

@@ -9,6 +9,7 @@ pub(crate) mod moves;
 pub(crate) mod pages;
 pub(crate) mod rescue;
 pub(crate) mod rows;
+pub(crate) mod seam;
 pub(crate) mod sources;
 pub(crate) mod stripes;
 pub(crate) mod ways;
@@ -31,7 +32,7 @@ use crate::write::zones::over::code_over;
 use ftl::{Stream, UnitId};
 use nand::{FlashArray, Member, OobTag, PageRole};
 use protect::{DisturbLimits, Protection, StripeScheme};
-use vocab::{BlockAddr, Grid, Nanos, Ppn, Slot, StripSet, StripeId};
+use vocab::{BlockAddr, Grid, Lpn, Nanos, Ppn, Slot, StripSet, StripeId};
 
 /// The coverage in the OOB bytes of a page that moves away from `from`: that of the page, where a mount or a decoder needs it.
 pub(crate) fn coverage_to_keep<P: FlashPayload>(way: Way, core: &Core<P>, from: Slot) -> StripSet {
@@ -100,6 +101,26 @@ impl<P: FlashPayload> Writer<P> {
             Way::Groups => &self.groups,
             Way::Zones => &**self.zones.as_ref().expect("a drive of code zones"),
         }
+    }
+
+    /// The code zones of a drive that has them.
+    pub fn zones(&self) -> &Zones<P> {
+        self.zones.as_ref().expect("a drive of code zones")
+    }
+
+    /// See [`Self::zones`].
+    pub fn zones_mut(&mut self) -> &mut Zones<P> {
+        self.zones.as_mut().expect("a drive of code zones")
+    }
+
+    /// Stripe and strip of a page's contents, on a drive with static stripes; `None` for a filler.
+    pub fn strip_of_role(&self, role: PageRole) -> Option<(StripeId, u32)> {
+        self.stripes.strip_of_role(role)
+    }
+
+    /// Whether an update of the page's stripe is half in the map.
+    pub fn is_being_programmed(&self, lpn: Lpn) -> bool {
+        self.stripes.is_being_programmed(self.stripes.strip_of(lpn).0)
     }
 
     /// The scheme of static stripes, at the stage of its life that it is in, where the drive has one.

@@ -97,7 +97,8 @@ impl<P: FlashPayload> Engine<P> {
     /// Collects a condemned victim.
     pub(crate) fn begin_collecting(&mut self, log: usize, victim: UnitId, cause: Cause) {
         self.care.begin(&mut self.core, log, victim, cause);
-        self.commit_pinned_in(victim);
+        self.writer.unit_condemned(&mut self.core, victim);
+        self.hand_on();
         self.collect(log);
     }
 
@@ -147,7 +148,8 @@ impl<P: FlashPayload> Engine<P> {
             LogKind::Regions => match self.care.must_build_first(&mut self.core, &self.writer, log, contents.tag) {
                 Some(stripe) => {
                     self.core.moving[log].under_way += 1;
-                    self.build_parity(stripe, Some(Target::Move { log: log as u16, slot: from }));
+                    self.writer.build_parity(&mut self.core, stripe, Some(Target::Move { log: log as u16, slot: from }));
+                    self.hand_on();
                 }
                 None => self.move_in_region(log, contents, from),
             },
@@ -195,9 +197,8 @@ impl<P: FlashPayload> Engine<P> {
         if then == AfterErase::Reuse {
             self.writer.unit_erased(&self.core, victim);
         }
-        self.group_erased(victim);
-        self.superblock_was_emptied(victim);
-        self.commit_deferred();
+        self.writer.unit_emptied(&mut self.core, victim);
+        self.hand_on();
         self.core.retry = true;
         self.care.note_rebuilt(&self.core);
         if self.care.goes_on(&self.core, log) {

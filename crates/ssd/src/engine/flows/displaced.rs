@@ -111,7 +111,7 @@ impl<P: FlashPayload> Engine<P> {
     pub(crate) fn place_anywhere(&mut self, command: &Command) -> bool {
         let (Owner::Stripe { .. } | Owner::Strip { .. }) = command.owner else { return false };
         let role = self.core.device.images.slot(command.image, 0).0.role();
-        let page = match self.writer.stripes.strip_of_role(role) {
+        let page = match self.writer.strip_of_role(role) {
             Some((stripe, _)) if self.writer.may_park(&self.core, role) => self.page_on_any_die(stripe),
             _ => self.page_of_any_reserve(self.log_of(command.ppn)),
         };
@@ -153,15 +153,8 @@ impl<P: FlashPayload> Engine<P> {
 
     /// What a partial parity knows as the old version of a strip in slot `from` will lie in `to`, and stays pinned.
     fn old_goes_to(&mut self, tag: OobTag, from: Slot, to: Slot) {
-        let (stripes, map) = (&mut self.writer.stripes, &self.core.map);
-        if stripes.held.is_empty() {
-            return;
-        }
-        let Some(strip) = stripes.strip_of_role(tag.role()) else { return };
-        if stripes.held.old_goes_to(strip, from, to, |slot| map.unit_of(slot)) {
-            self.core.map.pin(self.core.map.unit_of(to));
-            self.release(self.core.map.unit_of(from));
-        }
+        let unpinned = self.writer.old_goes_to(&mut self.core, tag.role(), from, to);
+        unpinned.into_iter().for_each(|unit| self.release(unit));
     }
 
     /// What was to lie in slot `from` will lie in `to`; false if something newer took its place.
@@ -169,9 +162,7 @@ impl<P: FlashPayload> Engine<P> {
         let published = match tag.role() {
             PageRole::Data(lpn) if self.core.map.lookup(lpn) == Place::At(from) => {
                 let published = self.core.map.publish(lpn, to);
-                self.note_move_of(lpn, Place::At(from));
-                // The update was planned for a block that may have been worn less than this one.
-                self.writer.stripes.look_for_missing_parity();
+                self.writer.displaced_to_another(&self.core, lpn, Place::At(from));
                 published
             }
             PageRole::Parity(stripe) if self.core.map.lookup_parity(stripe) == Place::At(from) => {
@@ -235,15 +226,15 @@ impl<P: FlashPayload> Engine<P> {
     fn park_contents(&mut self, contents: Contents<P>) {
         let (stripe, strip, pinned) = match contents.tag.role() {
             PageRole::Data(lpn) => {
-                let (stripe, strip) = self.strip_of(lpn);
+                let (stripe, strip) = self.writer.stripes.strip_of(lpn);
                 let from = self.core.map.lookup(lpn);
                 let pinned = self.core.map.publish_missing(lpn).pinned;
-                self.note_move_of(lpn, from);
+                self.writer.note_move_of(&self.core, lpn, from);
                 (stripe, strip, pinned)
             }
             PageRole::Parity(stripe) => {
                 let pinned = self.core.map.publish_missing_parity(stripe).pinned;
-                (stripe, self.stripe_scheme().data_strips(), pinned)
+                (stripe, self.writer.stripes.data_strips(), pinned)
             }
             PageRole::Filler => unreachable!("fillers are never valid"),
         };
@@ -276,7 +267,7 @@ impl<P: FlashPayload> Engine<P> {
         }
         let published = match tag.role() {
             PageRole::Parity(stripe) => {
-                self.note_parity_version(stripe, rank);
+                self.writer.note_version(tag.role(), rank);
                 self.core.map.publish_parity(stripe, old)
             }
             PageRole::Filler => unreachable!("fillers have no place"),
@@ -284,9 +275,9 @@ impl<P: FlashPayload> Engine<P> {
                 if lpn.0 < self.core.map.user_slots() {
                     self.contents_change(lpn);
                 }
-                self.note_version(lpn, rank);
+                self.writer.note_version(tag.role(), rank);
                 let published = self.core.map.publish(lpn, old);
-                self.note_move_of(lpn, place);
+                self.writer.note_move_of(&self.core, lpn, place);
                 published
             }
         };

@@ -4,7 +4,6 @@ use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
 use crate::host::Next;
 use crate::host::requests::Arrived;
-use crate::write::Way;
 use device::facts::RequestKind;
 use device::slab::JobId;
 use std::ops::Range;
@@ -17,8 +16,8 @@ impl<P: FlashPayload> Engine<P> {
             self.unstick();
         }
         self.stop_encoding();
-        self.start_scrub();
-        self.start_flush();
+        self.care.start_scrub(&mut self.core);
+        self.care.start_flush(&mut self.core);
         let (job, arrived) = self.host.arrive(&mut self.core, command, sent);
         match arrived {
             Arrived::Failed => {}
@@ -34,7 +33,7 @@ impl<P: FlashPayload> Engine<P> {
             Arrived::Flush => {
                 self.host.flush(&mut self.core, job);
                 self.hand_on();
-                self.flush_parity_cache();
+                self.writer.flush(&mut self.core);
             }
         }
         self.hand_on();
@@ -44,7 +43,7 @@ impl<P: FlashPayload> Engine<P> {
     fn read_pages(&mut self, job: JobId, pages: Range<u32>, command: &HostCommand) {
         if self.writer.zones.is_some() {
             self.read_in_zones(job, pages.start, pages.end, command);
-        } else if self.may_read_around() {
+        } else if self.reads.may_read_around(&self.core) {
             self.read_around(job, pages.start, pages.end);
         } else {
             self.read_plainly(job, pages);
@@ -87,13 +86,9 @@ impl<P: FlashPayload> Engine<P> {
     pub(crate) fn place(&mut self, job: JobId) -> bool {
         let all = match self.core.jobs[job].kind {
             RequestKind::Discard => self.discard_pages(job),
-            _ => match self.writer.way {
-                Way::Pages => self.place_in_pages(job),
-                Way::Stripes => self.place_in_stripes(job),
-                Way::Rows | Way::Groups => self.place_in_group_log(job),
-                // Pages without room wait in their segments, and the job leaves when it has all.
-                Way::Zones => return self.place_in_zones(job),
-            },
+            // Pages without room wait in their segments, and the job leaves when it has all.
+            _ if self.writer.facts().has_segments => return self.place_in_zones(job),
+            _ => self.place_pages(job),
         };
         if all {
             self.care.host_wrote = true;
@@ -121,7 +116,8 @@ impl<P: FlashPayload> Engine<P> {
             }
         }
         if keeps {
-            self.discard_in_stripes(job);
+            self.writer.discard(&mut self.core, job);
+            self.hand_on();
         }
         true
     }

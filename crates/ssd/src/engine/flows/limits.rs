@@ -11,7 +11,7 @@ use vocab::{Cause, DieId, SimTime};
 impl<P: FlashPayload> Engine<P> {
     /// Whether the host uses the drive.
     pub(crate) fn host_is(&self) -> HostUse {
-        if self.host.requests.outstanding > 0 || self.more_arrives() { HostUse::Busy } else { HostUse::Away }
+        if self.host.requests.outstanding > 0 || self.core.more_arrives() { HostUse::Busy } else { HostUse::Away }
     }
 
     /// The next event. Timers count only beside something else: alone, or one beside the other, they would keep
@@ -92,6 +92,16 @@ impl<P: FlashPayload> Engine<P> {
         if let Some(unit) = self.care.complete_recharge(&mut self.core, command) {
             self.want(unit, Cause::Refresh);
         }
+    }
+
+    pub(crate) fn scrub_due(&mut self) {
+        let host = self.host_is();
+        self.care.scrub_due(&mut self.core, host);
+    }
+
+    pub(crate) fn flush_due(&mut self) {
+        let host = self.host_is();
+        self.care.flush_due(&mut self.core, host);
     }
 
     /// The scrub read a page.

@@ -3,13 +3,13 @@
 
 pub(crate) mod collect;
 pub(crate) mod displaced;
-pub(crate) mod groups;
 pub(crate) mod host;
 pub(crate) mod limits;
+pub(crate) mod logs;
 pub(crate) mod over;
 pub(crate) mod pages;
 pub(crate) mod reads;
 pub(crate) mod rebuild;
+pub(crate) mod recovery;
 pub(crate) mod replace;
-pub(crate) mod rows;
 pub(crate) mod zones;

@@ -45,18 +45,19 @@ impl<P: FlashPayload> Engine<P> {
 
     /// The code of a group is computed: it is written, or waits for room.
     pub(crate) fn write_code_below(&mut self, encode: EncodeId) {
-        let zones = self.writer.zones.as_mut().expect("a drive of code zones");
+        let zones = self.writer.zones_mut();
         let job = zones.code_job(&mut self.core, encode);
         if zones.has_waiting_for(THE_LOG) || !self.place_code(job) {
-            self.code_zones_mut().wait(THE_LOG, Waiting::CodeJob { job });
+            self.writer.zones_mut().wait(THE_LOG, Waiting::CodeJob { job });
         }
     }
 
     /// Writes code as pages of the host are written; false if it has to wait for room.
     pub(crate) fn place_code(&mut self, job: JobId) -> bool {
-        let all = self.place_in_group_log(job);
+        let all = self.place_pages(job);
         if all {
-            self.part_done(job);
+            self.host.part_done(&mut self.core, job);
+            self.hand_on();
         }
         all
     }
@@ -64,6 +65,7 @@ impl<P: FlashPayload> Engine<P> {
     /// There is no room for the rest of the code and there never will be.
     pub(crate) fn give_up_code(&mut self, job: JobId) {
         drop_pages(&mut self.core, job);
-        self.part_done(job);
+        self.host.part_done(&mut self.core, job);
+        self.hand_on();
     }
 }

@@ -8,30 +8,15 @@ use crate::core::jobs::Asker;
 use crate::core::owner::Holds;
 use crate::engine::Engine;
 use crate::write::coverage_to_keep;
-use crate::write::pages::write::Placing;
 use crate::write::{KeptMembers, RebuiltBy};
 use device::facts::StreamWork;
 use device::image::{Contents, Image};
 use device::slab::{ImageId, JobId};
 use ftl::Place;
 use nand::{OobTag, PageRole, ProgramOutcome};
-use vocab::{Lpn, Slot, StripSet};
+use vocab::{Lpn, Slot};
 
 impl<P: FlashPayload> Engine<P> {
-    /// Hands the job's pages to region logs; false if it has to wait for space.
-    pub(crate) fn place_in_pages(&mut self, job: JobId) -> bool {
-        loop {
-            match self.writer.pages.place(&mut self.core, job) {
-                Placing::Done => return true,
-                Placing::Short { log } => self.start_collecting(log),
-                Placing::NoRoom => {
-                    self.collect_on_all_dies();
-                    return false;
-                }
-            }
-        }
-    }
-
     /// No log has room: every log that is short of space is to be collected.
     pub(crate) fn collect_on_all_dies(&mut self) {
         (0..self.core.device.dies().len()).for_each(|log| self.start_collecting_if_short(log));
@@ -57,7 +42,7 @@ impl<P: FlashPayload> Engine<P> {
             PageRole::Data(lpn) => {
                 let old = self.core.map.lookup(lpn);
                 let published = self.core.map.publish(lpn, slot);
-                self.note_move_of(lpn, old);
+                self.writer.note_move_of(&self.core, lpn, old);
                 self.core.note_stream(lpn, stream, StreamWork::Moved);
                 published
             }
@@ -80,7 +65,7 @@ impl<P: FlashPayload> Engine<P> {
         match self.writer.members_to_keep(&self.core, tag, from) {
             KeptMembers::None => {}
             KeptMembers::These(members) => self.core.device.images.set_members(image, members),
-            KeptMembers::OfStripeNow(stripe) => self.tell_strips(image, stripe, StripSet::EMPTY, 0),
+            KeptMembers::OfStripeNow(stripe) => self.writer.name_strips(&mut self.core, image, stripe),
         }
     }
 
@@ -103,7 +88,8 @@ impl<P: FlashPayload> Engine<P> {
             }
             if let Some(job) = job {
                 self.core.jobs[job].failed |= !outcome.is_done();
-                self.part_done(job);
+                self.host.part_done(&mut self.core, job);
+                self.hand_on();
             }
         }
         if holds == Holds::MovedData {
@@ -143,7 +129,7 @@ impl<P: FlashPayload> Engine<P> {
         self.writer.facts().rebuilt_by == RebuiltBy::Stripes
             && self.host.buffer.kind() != BufferKind::Plp
             && !self.core.safe.journal.was_durable(lpn, rank)
-            && self.writer.stripes.is_being_programmed(self.strip_of(lpn).0)
+            && self.writer.is_being_programmed(lpn)
     }
 
     /// The slot did not get its contents: if it is still current, only a stripe has them now.
@@ -151,7 +137,7 @@ impl<P: FlashPayload> Engine<P> {
         let pinned = match tag.role() {
             PageRole::Data(lpn) if self.core.map.lookup(lpn) == Place::At(slot) => {
                 let pinned = self.core.map.publish_missing(lpn).pinned;
-                self.note_move_of(lpn, Place::At(slot));
+                self.writer.note_move_of(&self.core, lpn, Place::At(slot));
                 pinned
             }
             // Rows and groups keep no map of their parities.

@@ -3,6 +3,7 @@
 use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
 use crate::engine::reads::reads;
+use crate::host::read::PageRead;
 use crate::read::around::SumRead;
 use device::slab::JobId;
 use ftl::{LogKind, Place};
@@ -28,6 +29,17 @@ impl<P: FlashPayload> Engine<P> {
         self.reads.lazy.queue_alternatives(&mut self.core);
     }
 
+    /// Reads the page and those after it that the same flash read gives; how many that were.
+    fn read_from(&mut self, job: JobId, lpn: Lpn, most: u32) -> u32 {
+        match self.host.read_from(&mut self.core, &self.writer, job, lpn, most) {
+            PageRead::Begun(count) => count,
+            PageRead::Lost(target) => {
+                self.repair(target);
+                1
+            }
+        }
+    }
+
     /// The page and those that sum up to it, with how many logical pages from `lpn` on lie in it side by
     /// side; `None` where it is not in flash, or nothing stands in for it now.
     fn alternatives_of(&self, lpn: Lpn, most: u32) -> Option<(SumRead, u32)> {
@@ -36,7 +48,7 @@ impl<P: FlashPayload> Engine<P> {
         }
         let Place::At(slot) = self.core.map.lookup(lpn) else { return None };
         let (ppn, index) = self.core.device.grid.page_of(slot);
-        if self.unsent(ppn).is_some() || !self.core.device.array.answers(ppn) {
+        if self.writer.pages.unsent(&self.core, ppn).is_some() || !self.core.device.array.answers(ppn) {
             return None;
         }
         let mut together = self.writer.stand_ins(&self.core, lpn, ppn)?;
@@ -45,14 +57,14 @@ impl<P: FlashPayload> Engine<P> {
         }
         together.push(ppn);
         together.sort_unstable();
-        let count = self.run_of(lpn, slot, most);
+        let count = self.host.run_of(&self.core, lpn, slot, most);
         Some((SumRead { together, slots: (index as u8, count as u8), pages: vec![(ppn, lpn)] }, count))
     }
 
     /// Reads logical pages for the host under code zones.
     pub(crate) fn read_in_zones(&mut self, job: JobId, first: u32, end: u32, command: &HostCommand) {
         if self.core.device.timed {
-            self.code_zones_mut().scheme.on_read(Lpn(first), end - first);
+            self.writer.zones_mut().scheme.on_read(Lpn(first), end - first);
         }
         reads!(self.read_in_zones(job, first..end, command));
     }
@@ -70,7 +82,7 @@ impl<P: FlashPayload> Engine<P> {
             self.drop_die_from_rows(die);
         } else {
             for log in self.core.map.logs_of_die(die) {
-                self.send_moved(log);
+                self.writer.pages.send_moved(&mut self.core, log);
                 self.care.collectors[log].halted = true;
             }
             self.core.map.retire_die(die);

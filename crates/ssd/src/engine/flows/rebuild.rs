@@ -3,16 +3,14 @@
 
 use crate::care::rebuild::{MayWant, ParkedStrip, Walk};
 use crate::core::flash::FlashPayload;
-use crate::core::oob_covering;
-use crate::core::owner::{Holds, Owner};
+use crate::core::owner::Holds;
 use crate::core::target::Target;
 use crate::engine::Engine;
 use crate::write::RebuiltBy;
-use device::image::Contents;
 use device::slab::ImageId;
-use ftl::{Place, Stream, UnitId};
+use ftl::{Stream, UnitId};
 use nand::{OobTag, PageRole, ProgramOutcome};
-use vocab::{Cause, DieId, Lpn, Ppn, StripSet, StripeId};
+use vocab::{Cause, DieId, Ppn, StripeId};
 
 impl<P: FlashPayload> Engine<P> {
     /// A die died: everything that has pages on it is to be rebuilt.
@@ -64,12 +62,12 @@ impl<P: FlashPayload> Engine<P> {
             return;
         }
         let (stripe, strip) = match tag.role() {
-            PageRole::Data(lpn) => self.strip_of(lpn),
-            PageRole::Parity(stripe) => (stripe, self.stripe_scheme().data_strips()),
+            PageRole::Data(lpn) => self.writer.stripes.strip_of(lpn),
+            PageRole::Parity(stripe) => (stripe, self.writer.stripes.data_strips()),
             PageRole::Filler => return,
         };
         self.care.rebuild.strip_lost_again((stripe, strip));
-        if self.home_of(stripe, strip).is_some() {
+        if self.writer.stripes.home_of(&self.core, stripe, strip).is_some() {
             self.walk_stripes();
         }
     }
@@ -93,7 +91,7 @@ impl<P: FlashPayload> Engine<P> {
         if !self.care.rebuild.start_walking() {
             return;
         }
-        let stripes = self.stripe_count();
+        let stripes = self.writer.stripes.stripe_count(&self.core);
         while let Walk::Look(stripe) = self.care.rebuild.next_step(stripes) {
             self.rebuild_stripe(stripe);
         }
@@ -104,16 +102,17 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Starts to solve for the stripe's lost strips.
     fn rebuild_stripe(&mut self, stripe: StripeId) {
-        self.commit_if_leaning_on_lost(stripe);
-        for strip in 0..=self.stripe_scheme().data_strips() {
-            if !self.is_strip_wanted(stripe, strip) {
+        self.writer.stripes.commit_if_leaning_on_lost(&mut self.core, stripe);
+        self.hand_on();
+        for strip in 0..=self.writer.stripes.data_strips() {
+            if !self.writer.stripes.is_strip_wanted(&self.core, stripe, strip) {
                 continue;
             }
-            if self.home_of(stripe, strip).is_none() {
+            if self.writer.stripes.home_of(&self.core, stripe, strip).is_none() {
                 self.care.rebuild.strip_has_no_die();
                 continue;
             }
-            if self.care.rebuild.strip_begun((stripe, strip), self.place_of_strip(stripe, strip)) {
+            if self.care.rebuild.strip_begun((stripe, strip), self.writer.stripes.place_of_strip(&self.core, stripe, strip)) {
                 self.fetch_strip(stripe, strip);
             }
         }
@@ -121,7 +120,7 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Solves for a lost strip, or reads one that is to be copied back.
     fn fetch_strip(&mut self, stripe: StripeId, strip: u32) {
-        if self.is_strip_away(stripe, strip) {
+        if self.writer.stripes.is_strip_away(&self.core, stripe, strip) {
             self.copy_back(stripe, strip);
         } else {
             self.repair(Target::Strip { stripe, strip });
@@ -130,12 +129,12 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Whether the host wrote the strip again while it was solved for, and that is lost, too.
     fn was_overtaken(&self, stripe: StripeId, strip: u32) -> bool {
-        self.care.rebuild.was_overtaken((stripe, strip), self.place_of_strip(stripe, strip))
+        self.care.rebuild.was_overtaken((stripe, strip), self.writer.stripes.place_of_strip(&self.core, stripe, strip))
     }
 
     /// Solves once more for a strip that was overtaken.
     fn solve_again(&mut self, stripe: StripeId, strip: u32) {
-        if self.care.rebuild.begin_again((stripe, strip), self.place_of_strip(stripe, strip)) {
+        if self.care.rebuild.begin_again((stripe, strip), self.writer.stripes.place_of_strip(&self.core, stripe, strip)) {
             self.fetch_strip(stripe, strip);
         }
     }
@@ -146,9 +145,10 @@ impl<P: FlashPayload> Engine<P> {
         match payload {
             _ if !is_wanted => {}
             // The host may have written the strip again in the meantime.
-            _ if !self.is_strip_wanted(stripe, strip) => {
+            _ if !self.writer.stripes.is_strip_wanted(&self.core, stripe, strip) => {
                 self.care.rebuild.strip_done((stripe, strip));
-                self.commit_if_leaning_on_lost(stripe);
+                self.writer.stripes.commit_if_leaning_on_lost(&mut self.core, stripe);
+                self.hand_on();
             }
             _ if self.was_overtaken(stripe, strip) => self.solve_again(stripe, strip),
             Some(payload) => {
@@ -164,7 +164,8 @@ impl<P: FlashPayload> Engine<P> {
     fn place_parked(&mut self) {
         while let Some(parked) = self.care.rebuild.take_parked() {
             let (stripe, strip) = (parked.stripe, parked.strip);
-            let home = self.home_of(stripe, strip).filter(|_| self.is_strip_wanted(stripe, strip));
+            let (stripes, core) = (&self.writer.stripes, &self.core);
+            let home = stripes.home_of(core, stripe, strip).filter(|_| stripes.is_strip_wanted(core, stripe, strip));
             let Some(log) = home.map(DieId::index) else {
                 self.care.rebuild.strip_done((stripe, strip));
                 continue;
@@ -173,7 +174,7 @@ impl<P: FlashPayload> Engine<P> {
                 self.solve_again(stripe, strip);
                 continue;
             }
-            if self.is_home_taken(stripe, strip) {
+            if self.writer.stripes.is_home_taken(&self.core, stripe, strip) {
                 self.care.rebuild.strip_is_left((stripe, strip));
                 continue;
             }
@@ -186,47 +187,17 @@ impl<P: FlashPayload> Engine<P> {
         }
     }
 
-    fn program_parked(&mut self, parked: ParkedStrip<P>, log: usize, ppn: Ppn) {
-        let image = self.core.device.images.open(ppn, oob_covering(StripSet::EMPTY));
-        self.put_parked(image, parked);
-        self.core.submit_program(image, Owner::Strip { log: log as u16 }, Cause::Rebuild);
+    fn program_parked(&mut self, ParkedStrip { stripe, strip, payload }: ParkedStrip<P>, log: usize, ppn: Ppn) {
+        self.writer.stripes.program_rebuilt(&mut self.core, (stripe, strip), payload, ppn);
         self.start_collecting_if_short(log);
-    }
-
-    /// Puts a strip that was solved for into an image, and into the map.
-    fn put_parked(&mut self, image: ImageId, ParkedStrip { stripe, strip, payload }: ParkedStrip<P>) {
-        let slot = self.core.next_slot_of(image);
-        let n = self.stripe_scheme().data_strips();
-        let is_parity = strip == n;
-        let lpn = Lpn(stripe.0 * n + strip);
-        let (tag, published) = if is_parity {
-            (OobTag::parity(stripe), self.core.map.publish_parity(stripe, slot))
-        } else {
-            let old = self.core.map.lookup(lpn);
-            let published = self.core.map.publish(lpn, slot);
-            self.note_move(stripe, old, Place::At(slot));
-            (OobTag::data(lpn), published)
-        };
-        let update = self.version_of_strip(stripe, strip);
-        self.core.device.images.fill(image, Contents { tag, payload, update }, None, published.pinned);
-        if is_parity {
-            self.tell_strips_of_stored_parity(image, stripe);
-        } else {
-            self.tell_strips(image, stripe, StripSet::EMPTY, 0);
-        }
     }
 
     /// A rebuilt strip is programmed, or lost again.
     pub(crate) fn strip_programmed(&mut self, image: ImageId, log: usize, outcome: ProgramOutcome) {
         let role = self.core.device.images.slot(image, 0).0.role();
         self.page_done(image, log, Holds::Data, outcome);
-        if let Some(strip) = self.writer.stripes.strip_of_role(role) {
-            self.writer.stripes.held.strip_rebuilt(strip.0);
+        if let Some(strip) = self.writer.stripes.strip_rebuilt(&self.core, role) {
             self.care.rebuild.strip_done(strip);
-            // A stripe that lacked this strip could not get the parity that its scheme wants.
-            if !self.writer.stripes.is_protected(&self.core, strip.0) {
-                self.writer.stripes.look_for_missing_parity();
-            }
         }
         self.walk_on();
     }
@@ -245,7 +216,7 @@ impl<P: FlashPayload> Engine<P> {
         let Some(parked) = self.care.rebuild.take_parked() else { return false };
         let (stripe, strip) = (parked.stripe, parked.strip);
         let is_current = !self.was_overtaken(stripe, strip) && !self.care.rebuild.is_stale((stripe, strip));
-        let may_go = self.core.grown_bad > 0 && self.is_strip_lost(stripe, strip) && is_current;
+        let may_go = self.core.grown_bad > 0 && self.writer.stripes.is_strip_lost(&self.core, stripe, strip) && is_current;
         let page = if may_go { self.page_on_any_die(stripe) } else { None };
         match page {
             Some((log, ppn)) => self.program_parked(parked, log, ppn),

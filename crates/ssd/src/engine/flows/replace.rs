@@ -66,7 +66,7 @@ impl<P: FlashPayload> Engine<P> {
                 self.core.limits.note_erase(block);
             }
             if self.core.device.ecc.is_some() {
-                self.note_refreshed(block);
+                self.care.note_refreshed(&self.core, block);
             }
         }
         // Pages of an erased block do not say that it is new.
@@ -88,16 +88,16 @@ impl<P: FlashPayload> Engine<P> {
             let from = self.core.map.lookup(lpn);
             if is_there(from) {
                 let pinned = self.core.map.publish_missing(lpn).pinned;
-                self.note_move_of(lpn, from);
-                let strip = self.strip_of(lpn);
+                self.writer.stripes.note_move_of(&self.core, lpn, from);
+                let strip = self.writer.stripes.strip_of(lpn);
                 self.care.rebuild.strip_lost_again(strip);
                 pinned.into_iter().for_each(|unit| self.release(unit));
             }
         }
-        for stripe in (0..self.stripe_count()).map(StripeId) {
+        for stripe in (0..self.writer.stripes.stripe_count(&self.core)).map(StripeId) {
             if is_there(self.core.map.lookup_parity(stripe)) {
                 let pinned = self.core.map.publish_missing_parity(stripe).pinned;
-                let parity = self.stripe_scheme().data_strips();
+                let parity = self.writer.stripes.data_strips();
                 self.care.rebuild.strip_lost_again((stripe, parity));
                 pinned.into_iter().for_each(|unit| self.release(unit));
             }
@@ -109,41 +109,15 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Copies a strip that can be read to the die that it was laid out for.
     pub(super) fn copy_back(&mut self, stripe: StripeId, strip: u32) {
-        let Place::At(slot) = self.place_of_strip(stripe, strip) else { return };
+        let Place::At(slot) = self.writer.stripes.place_of_strip(&self.core, stripe, strip) else { return };
         let (ppn, index) = self.core.device.grid.page_of(slot);
-        if let Some(image) = self.unsent(ppn) {
+        if let Some(image) = self.writer.pages.unsent(&self.core, ppn) {
             let payload = self.core.device.images.contents(image).1[index as usize].clone();
             self.strip_rebuilt(stripe, strip, Some(payload));
             return;
         }
         let sources = Sources::Sum { held: P::default(), pages: vec![ppn], slot: index };
         reads!(self.solve_from(Target::Strip { stripe, strip }, sources, Vec::new()));
-    }
-
-    /// Whether the strip lies on another die than the one that it is written to, and is to be copied back.
-    pub(crate) fn is_strip_away(&self, stripe: StripeId, strip: u32) -> bool {
-        self.writer.stripes.is_strip_away(&self.core, stripe, strip)
-    }
-
-    /// Whether strips of the stripe lie on other dies than they are written to, and are to be copied back.
-    pub(crate) fn has_strips_away(&self, stripe: StripeId) -> bool {
-        (0..=self.stripe_scheme().data_strips()).any(|strip| self.is_strip_away(stripe, strip))
-    }
-
-    /// Whether the strip is to be written to its die: no living one holds it, or another one.
-    pub(crate) fn is_strip_wanted(&self, stripe: StripeId, strip: u32) -> bool {
-        self.is_strip_lost(stripe, strip) || self.is_strip_away(stripe, strip)
-    }
-
-    /// Whether another strip of the stripe lies on the die of this one, where a die was ever replaced: that strip is still to be copied home,
-    /// or has no home. Then this strip stays where it is, or lost, because two strips of a stripe on one die survive no loss of it.
-    pub(crate) fn is_home_taken(&self, stripe: StripeId, strip: u32) -> bool {
-        if self.core.device.losses.spares().is_empty() {
-            return false;
-        }
-        let Some(home) = self.home_of(stripe, strip) else { return false };
-        let lies_on = |other| self.writer.stripes.die_of_strip(&self.core, stripe, other);
-        (0..=self.stripe_scheme().data_strips()).any(|other| other != strip && lies_on(other) == Some(home))
     }
 
     /// A rebuild has ended: if it left nothing undone, dies that were replaced are like any other. A strip that was on its way to another
@@ -153,11 +127,7 @@ impl<P: FlashPayload> Engine<P> {
         if self.core.device.losses.lacking().is_empty() || !self.care.rebuild.rests() {
             return;
         }
-        let strips = |stripe| (0..=self.stripe_scheme().data_strips()).map(move |strip| (stripe, strip));
-        let all = (0..self.stripe_count()).map(StripeId).flat_map(strips);
-        let is_out =
-            |&(stripe, strip): &(StripeId, u32)| self.is_strip_wanted(stripe, strip) && self.home_of(stripe, strip).is_some();
-        let out = all.filter(is_out).count() as u32;
+        let out = self.writer.stripes.strips_out(&self.core);
         if self.care.replacements.are_fewer(out) {
             self.rebuild_stripes();
         } else if out == 0 && self.care.rebuild_left(&self.core) == 0 {

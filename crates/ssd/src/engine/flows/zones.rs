@@ -6,16 +6,37 @@
 use crate::core::flash::FlashPayload;
 use crate::core::ids::EncodeId;
 use crate::core::jobs::Asker;
-use crate::core::zone_step::CodePage;
+use crate::core::timer::Timer;
+use crate::core::zone_step::{CodePage, ZoneStep};
 use crate::engine::Engine;
 use crate::engine::reads::reads;
 use crate::write::zones::encode::Idle;
-use crate::write::zones::{NeverWritten, Waiting};
+use crate::write::zones::{NeverWritten, Waiting, forget_code_page};
 use device::slab::JobId;
 use device::waits::Wait;
 use ftl::Stream;
+use vocab::Lpn;
 
 impl<P: FlashPayload> Engine<P> {
+    /// Goes on with a step of code zones.
+    pub(crate) fn zone_step(&mut self, step: ZoneStep<P>) {
+        let zones = self.writer.zones_mut();
+        match step {
+            ZoneStep::ForgetCode { stamp } => zones.forget_code(&mut self.core, stamp),
+            ZoneStep::ForgetCodePage { lpn, only_at } => forget_code_page(&mut self.core, lpn, only_at),
+            ZoneStep::LoseCodePage { lpn } => zones.lose_code_page(&mut self.core, lpn),
+            ZoneStep::CodePageOver { encode, how } => zones.code_page_over(&mut self.core, encode, how),
+            ZoneStep::CodeSummed { encode, sums } => self.code_summed(encode, sums),
+            ZoneStep::EncodeMore => self.encode_more(),
+        }
+    }
+
+    /// The page gets other contents in the map, now.
+    pub(crate) fn contents_change(&mut self, lpn: Lpn) {
+        self.writer.contents_change(&mut self.core, lpn);
+        self.hand_on();
+    }
+
     /// Hands the job's pages to their segments. Those without room wait there, and no one behind them
     /// but writers of the same segment.
     pub(crate) fn place_in_zones(&mut self, job: JobId) -> bool {
@@ -23,16 +44,16 @@ impl<P: FlashPayload> Engine<P> {
         self.core.jobs[job].unplaced = pages;
         for index in 0..pages {
             let lpn = self.core.jobs[job].pages[index as usize].lpn;
-            let (log, die) = self.code_zones().segment_of(&self.core, lpn);
+            let (log, die) = self.writer.zones().segment_of(&self.core, lpn);
             if self.core.device.is_dead(die) {
                 self.lose_homeless(job, index);
                 self.core.jobs[job].unplaced -= 1;
                 continue;
             }
             self.core.jobs[job].remaining += 1;
-            if self.code_zones().has_waiting_for(log) || !self.write_in_zone(job, index, log) {
-                self.hold_pages(job);
-                self.code_zones_mut().wait(log, Waiting::Page { job, index });
+            if self.writer.zones().has_waiting_for(log) || !self.write_in_zone(job, index, log) {
+                self.host.hold_pages(&mut self.core, job);
+                self.writer.zones_mut().wait(log, Waiting::Page { job, index });
             } else {
                 self.core.jobs[job].unplaced -= 1;
             }
@@ -62,8 +83,10 @@ impl<P: FlashPayload> Engine<P> {
     /// All pages of the job are in the map, or never will be.
     fn placed_in_zones(&mut self, job: JobId) {
         self.core.jobs[job].next = self.core.jobs[job].pages.len();
-        self.let_pages_go(job);
-        self.part_done(job);
+        self.host.let_pages_go(&mut self.core, job);
+        self.hand_on();
+        self.host.part_done(&mut self.core, job);
+        self.hand_on();
     }
 
     fn one_placed(&mut self, job: JobId) {
@@ -77,14 +100,15 @@ impl<P: FlashPayload> Engine<P> {
     fn write_in_zone(&mut self, job: JobId, index: u32, log: usize) -> bool {
         let page = &self.core.jobs[job].pages[index as usize];
         let lpn = page.lpn;
-        if self.was_discarded(job, lpn) || self.is_void(page) {
-            self.part_done(job);
+        if self.host.was_discarded(&self.core, job, lpn) || self.host.is_void(&self.core, page) {
+            self.host.part_done(&mut self.core, job);
+            self.hand_on();
             return true;
         }
         if self.core.map.has_room(log, Stream::Host) {
             self.contents_change(lpn);
         }
-        let zones = self.writer.zones.as_mut().expect("a drive of code zones");
+        let zones = self.writer.zones_mut();
         let placed = zones.write_page(&mut self.core, job, index, log);
         self.hand_on();
         placed
@@ -92,7 +116,7 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Writes a code page, if its segment has room.
     fn write_code(&mut self, encode: EncodeId, which: u32, log: usize) -> bool {
-        let zones = self.writer.zones.as_mut().expect("a drive of code zones");
+        let zones = self.writer.zones_mut();
         let placed = zones.write_code(&mut self.core, encode, which, log);
         self.hand_on();
         placed
@@ -102,7 +126,7 @@ impl<P: FlashPayload> Engine<P> {
     pub(crate) fn retry_zones(&mut self) {
         let Some(zones) = &self.writer.zones else { return };
         for log in zones.logs_waited_for() {
-            while let Some(waiting) = self.code_zones_mut().take_waiting(log) {
+            while let Some(waiting) = self.writer.zones_mut().take_waiting(log) {
                 let placed = match waiting {
                     Waiting::Page { job, index } => {
                         self.core.job_waited(job, Wait::Space);
@@ -112,7 +136,7 @@ impl<P: FlashPayload> Engine<P> {
                     Waiting::CodeJob { job } => self.place_code(job),
                 };
                 if !placed {
-                    self.code_zones_mut().wait_first(log, waiting);
+                    self.writer.zones_mut().wait_first(log, waiting);
                     break;
                 }
                 if let Waiting::Page { job, .. } = waiting {
@@ -129,7 +153,8 @@ impl<P: FlashPayload> Engine<P> {
             && self.core.jobs[job].asker == Asker::Buffer
         {
             // Whoever waits for the room in the buffer that this was to make will not get it either.
-            self.fail_buffer_waiter();
+            self.host.fail_buffer_waiter(&mut self.core);
+            self.hand_on();
         }
         self.fail_first_waiting(log, NeverWritten::NoRoom);
         true
@@ -143,7 +168,7 @@ impl<P: FlashPayload> Engine<P> {
     }
 
     fn fail_first_waiting(&mut self, log: usize, why: NeverWritten) {
-        match self.code_zones_mut().take_waiting(log).expect("something waits") {
+        match self.writer.zones_mut().take_waiting(log).expect("something waits") {
             Waiting::Page { job, index } => {
                 self.core.jobs[job].failed = true;
                 self.core.job_waited(job, Wait::Space);
@@ -152,16 +177,19 @@ impl<P: FlashPayload> Engine<P> {
                     self.one_placed(job);
                 } else if self.core.jobs[job].asker == Asker::Buffer {
                     // The buffer learns that its page was not placed.
-                    self.let_pages_go(job);
-                    self.part_done(job);
+                    self.host.let_pages_go(&mut self.core, job);
+                    self.hand_on();
+                    self.host.part_done(&mut self.core, job);
+                    self.hand_on();
                 } else {
                     self.one_placed(job);
                 }
-                self.part_done(job);
+                self.host.part_done(&mut self.core, job);
+                self.hand_on();
             }
             Waiting::CodeJob { job } => self.give_up_code(job),
             Waiting::Code { encode, .. } => {
-                let zones = self.writer.zones.as_mut().expect("a drive of code zones");
+                let zones = self.writer.zones_mut();
                 zones.code_page_over(&mut self.core, encode, CodePage::GivenUp);
                 self.hand_on();
             }
@@ -178,8 +206,8 @@ impl<P: FlashPayload> Engine<P> {
     }
 
     fn expect_next_time(&mut self) {
-        if let Some(at) = self.code_zones_mut().encoder.take_next_time() {
-            self.core.device.calendar.schedule(self.offline_timer(), at.max(self.core.device.now));
+        if let Some(at) = self.writer.zones_mut().encoder.take_next_time() {
+            self.core.schedule(Timer::OffLine, at.max(self.core.device.now));
         }
     }
 
@@ -193,21 +221,21 @@ impl<P: FlashPayload> Engine<P> {
     pub(crate) fn stay_on_line(&mut self) {
         if let Some(zones) = &mut self.writer.zones {
             zones.encoder.stay_on_line();
-            self.core.device.calendar.clear(self.offline_timer());
+            self.core.clear(Timer::OffLine);
         }
     }
 
     /// A request arrives: no further group is begun.
     pub(crate) fn stop_encoding(&mut self) {
         if self.writer.zones.as_mut().is_some_and(|zones| zones.encoder.stop()) {
-            self.core.device.calendar.clear(self.offline_timer());
+            self.core.clear(Timer::OffLine);
         }
     }
 
     /// The drive was idle for long enough, or a given time has come.
     pub(crate) fn offline_due(&mut self) {
-        self.core.device.calendar.clear(self.offline_timer());
-        self.code_zones_mut().encoder.set_due();
+        self.core.clear(Timer::OffLine);
+        self.writer.zones_mut().encoder.set_due();
     }
 
     /// Begins a phase that is due, once the host and, where it is to take no time, all dies are idle; or
@@ -217,11 +245,11 @@ impl<P: FlashPayload> Engine<P> {
             return;
         }
         let is_idle = self.core.device.is_idle();
-        match self.code_zones_mut().encoder.idle(is_idle) {
+        match self.writer.zones_mut().encoder.idle(is_idle) {
             Idle::Begin => self.begin_offline(),
-            Idle::WaitFor(after) if self.more_arrives() && !self.core.device.calendar.is_pending(self.offline_timer()) => {
+            Idle::WaitFor(after) if self.core.more_arrives() && !self.core.is_pending(Timer::OffLine) => {
                 let at = self.core.device.now + after;
-                self.core.device.calendar.schedule(self.offline_timer(), at);
+                self.core.schedule(Timer::OffLine, at);
             }
             Idle::WaitFor(_) | Idle::Nothing => {}
         }
@@ -241,7 +269,7 @@ impl<P: FlashPayload> Engine<P> {
 
     fn begin_offline(&mut self) {
         self.choose_zones();
-        if self.code_zones().encoder.is_charged() {
+        if self.writer.zones().encoder.is_charged() {
             self.encode_more();
             self.kick();
         } else {
@@ -251,9 +279,9 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Gives code zones to the zones read most; what is stale then may be encoded.
     fn choose_zones(&mut self) {
-        let garbage = self.code_zones_mut().choose_zones();
+        let garbage = self.writer.zones_mut().choose_zones();
         reads!(self.drop_stale_code());
-        self.writer.zones.as_mut().expect("a drive of code zones").begin_phase(&mut self.core, garbage);
+        self.writer.zones_mut().begin_phase(&mut self.core, garbage);
         self.hand_on();
     }
 
@@ -264,7 +292,7 @@ impl<P: FlashPayload> Engine<P> {
         self.encode_more();
         self.settle();
         // Code in rows that wait for company gets its parity: no one else will come.
-        while self.cover_open_rows() {
+        while self.writer.cover_open(&mut self.core) {
             self.settle();
         }
         self.core.device.timed = true;
@@ -273,17 +301,13 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Starts to encode further groups, as many as may be under way.
     pub(crate) fn encode_more(&mut self) {
-        if !self.code_zones_mut().encoder.begin_starting() {
+        if !self.writer.zones_mut().encoder.begin_starting() {
             return;
         }
-        loop {
-            let zones = self.writer.zones.as_mut().expect("a drive of code zones");
-            if !zones.start_next(&mut self.core, &self.writer.pages) {
-                break;
-            }
+        while self.writer.encode_next(&mut self.core) {
             self.hand_on();
         }
-        if self.code_zones_mut().encoder.end_starting() {
+        if self.writer.zones_mut().encoder.end_starting() {
             self.expect_next_time();
         }
     }
@@ -291,19 +315,19 @@ impl<P: FlashPayload> Engine<P> {
     /// The code pages of a group are computed, or some of its data cannot be read: writes them, as far as there
     /// is room.
     pub(crate) fn code_summed(&mut self, encode: EncodeId, sums: Option<Vec<P>>) {
-        let zones = self.writer.zones.as_mut().expect("a drive of code zones");
+        let zones = self.writer.zones_mut();
         let pages = zones.code_summed(&mut self.core, encode, sums);
         self.hand_on();
-        if self.code_zones().is_over() {
+        if self.writer.zones().is_over() {
             if pages > 0 {
                 self.write_code_below(encode);
             }
             return;
         }
         for which in 0..pages {
-            let log = self.code_zones().log_of_code(&self.core, encode, which);
-            if self.code_zones().has_waiting_for(log) || !self.write_code(encode, which, log) {
-                self.code_zones_mut().wait(log, Waiting::Code { encode, which });
+            let log = self.writer.zones().log_of_code(&self.core, encode, which);
+            if self.writer.zones().has_waiting_for(log) || !self.write_code(encode, which, log) {
+                self.writer.zones_mut().wait(log, Waiting::Code { encode, which });
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::write::groups::mount::GroupsSeen;
 use crate::write::rows::Rows;
 use crate::write::rows::mount::RowsSeen;
 use std::collections::BTreeSet;
-use vocab::{BlockAddr, Cause, Lpn, Ppn};
+use vocab::{BlockAddr, Lpn, Ppn};
 
 impl PagesSeen for Looks {
     fn is_valid(&self, ppn: Ppn) -> bool {
@@ -37,62 +37,69 @@ fn seen_of_groups<'a, P>(looks: &'a Looks, remains: &'a Remains<P>) -> GroupsSee
     GroupsSeen { seen: looks, erasing: &remains.erasing, erases_known: !remains.outage.memory.reads }
 }
 
-impl<P: FlashPayload> Engine<P> {
-    /// Pages that only summaries vouch for and that a mount looks at nonetheless.
-    pub(crate) fn doubted_in_rows(&self, looks: &Looks, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
-        let mut doubted = Rows::doubted(&self.core, looks, suspects);
-        // Block groups prefer copies with parity.
-        if self.writer.facts().leans_on_rows {
-            let mut bare = Rows::bare_copies(&self.core, looks);
-            bare.retain(|ppn| !doubted.contains(ppn));
-            doubted.append(&mut bare);
-        }
-        doubted
+/// Pages that only summaries vouch for and that a mount looks at nonetheless.
+pub(crate) fn doubted_in_rows<P: FlashPayload>(engine: &Engine<P>, looks: &Looks, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
+    let mut doubted = Rows::doubted(&engine.core, looks, suspects);
+    // Block groups prefer copies with parity.
+    if engine.writer.facts().leans_on_rows {
+        let mut bare = Rows::bare_copies(&engine.core, looks);
+        bare.retain(|ppn| !doubted.contains(ppn));
+        doubted.append(&mut bare);
     }
+    doubted
+}
 
-    pub(crate) fn choose_in_rows(
-        &self,
-        looks: &Looks,
-        but: &BTreeSet<Ppn>,
-        (durable, lost): (&Journal, Lost),
-        sought: Newests,
-    ) -> Chosen {
-        self.writer.rows.choose(&self.core, RowsSeen { seen: looks, without: but }, (durable, lost), sought).into()
-    }
+pub(crate) fn choose_in_rows<P: FlashPayload>(
+    engine: &Engine<P>,
+    looks: &Looks,
+    but: &BTreeSet<Ppn>,
+    (durable, lost): (&Journal, Lost),
+    sought: Newests,
+) -> Chosen {
+    engine.writer.rows.choose(&engine.core, RowsSeen { seen: looks, without: but }, (durable, lost), sought).into()
+}
 
-    /// See [`Rows::in_parts`].
-    pub(crate) fn rows_in_parts(&self, looks: &Looks, suspects: &BTreeSet<Ppn>) -> Option<BTreeSet<Lpn>> {
-        Rows::in_parts(&self.core, looks, suspects)
-    }
+/// See [`Rows::in_parts`].
+pub(crate) fn rows_in_parts<P: FlashPayload>(
+    engine: &Engine<P>,
+    looks: &Looks,
+    suspects: &BTreeSet<Ppn>,
+) -> Option<BTreeSet<Lpn>> {
+    Rows::in_parts(&engine.core, looks, suspects)
+}
 
-    pub(crate) fn choose_in_groups(&self, looks: &Looks, remains: &Remains<P>, but: &BTreeSet<Ppn>, lost: Lost) -> Chosen {
-        self.writer.groups.choose(&self.core, seen_of_groups(looks, remains), but, lost).into()
-    }
+pub(crate) fn choose_in_groups<P: FlashPayload>(
+    engine: &Engine<P>,
+    looks: &Looks,
+    remains: &Remains<P>,
+    but: &BTreeSet<Ppn>,
+    lost: Lost,
+) -> Chosen {
+    engine.writer.groups.choose(&engine.core, seen_of_groups(looks, remains), but, lost).into()
+}
 
-    /// Takes over the coverage of every row.
-    pub(crate) fn mount_rows(&mut self, looks: &Looks) {
-        self.writer.rows.mount(&mut self.core, looks);
-    }
+/// Takes over the coverage of every row.
+pub(crate) fn mount_rows<P: FlashPayload>(engine: &mut Engine<P>, looks: &Looks) {
+    engine.writer.rows.mount(&mut engine.core, looks);
+}
 
-    /// Takes over the table of groups and the sums.
-    pub(crate) fn mount_groups(&mut self, remains: &mut Remains<P>, looks: &Looks, suspects: &BTreeSet<Ppn>) {
-        let Some(kept) = remains.groups.take() else { return };
-        self.writer.groups.mount(&mut self.core, kept, seen_of_groups(looks, remains));
-        // The sums of a parity stay until it is durable. Where they are gone no one knows whether it was.
-        let none = BTreeSet::new();
-        let suspects = if remains.outage.memory.sums { suspects } else { &none };
-        self.writer.groups.note_groups_without_parity(&self.core, looks, suspects);
-    }
+/// Takes over the table of groups and the sums.
+pub(crate) fn mount_groups<P: FlashPayload>(
+    engine: &mut Engine<P>,
+    remains: &mut Remains<P>,
+    looks: &Looks,
+    suspects: &BTreeSet<Ppn>,
+) {
+    let Some(kept) = remains.groups.take() else { return };
+    engine.writer.groups.mount(&mut engine.core, kept, seen_of_groups(looks, remains));
+    // The sums of a parity stay until it is durable. Where they are gone no one knows whether it was.
+    let none = BTreeSet::new();
+    let suspects = if remains.outage.memory.sums { suspects } else { &none };
+    engine.writer.groups.note_groups_without_parity(&engine.core, looks, suspects);
+}
 
-    /// Whether two pages of block groups may be in one codeword: of their row, or of their block.
-    pub(crate) fn shares_codeword(&self, ppn: Ppn, other: Ppn) -> bool {
-        let row = |ppn| self.core.map.rows().row_of(ppn).0;
-        row(ppn) == row(other) || self.core.device.block_of(ppn) == self.core.device.block_of(other)
-    }
-
-    /// Groups whose parity is not all in flash are to be collected soon.
-    pub(crate) fn want_unsettled_groups(&mut self) {
-        let unsettled = self.writer.groups.take_unsettled(self.core.device.grid.pages_per_block());
-        unsettled.into_iter().for_each(|unit| self.want(unit, Cause::Rebuild));
-    }
+/// Whether two pages of block groups may be in one codeword: of their row, or of their block.
+pub(crate) fn shares_codeword<P: FlashPayload>(engine: &Engine<P>, ppn: Ppn, other: Ppn) -> bool {
+    let row = |ppn| engine.core.map.rows().row_of(ppn).0;
+    row(ppn) == row(other) || engine.core.device.block_of(ppn) == engine.core.device.block_of(other)
 }

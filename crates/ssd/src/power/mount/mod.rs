@@ -28,32 +28,32 @@ pub(crate) mod choice;
 pub(crate) mod group_log;
 pub(crate) mod looks;
 mod needed;
-pub(crate) mod recovery;
 mod spare;
 pub(crate) mod stripes;
 pub(crate) mod ways;
 
 use crate::care::profiles::Profiles;
-use crate::core::checkpoint::Checkpoint;
-use crate::core::checkpoint::Summary;
+use crate::core::checkpoint::{Checkpoint, Summary};
 use crate::core::flash::FlashPayload;
 use crate::core::journal::Journal;
 use crate::core::mounting::SpareCopies;
 use crate::core::newest::Newest;
 use crate::core::sorted::sorted;
 use crate::engine::Engine;
+use crate::engine::flows::recovery::begin_mounting;
 use crate::power::cut::{READS_SAVED_EVERY, Remains};
 use crate::power::mount::choice::{Choice, Otherwise};
+use crate::power::mount::group_log::{mount_groups, shares_codeword};
 use crate::power::mount::looks::Looks;
 use crate::power::mount::needed::NeededPages;
+use crate::power::mount::spare::find_spare_copies;
+use crate::power::mount::ways::steps;
 use crate::power::outage::MemoryLoss;
 use crate::rules::SafetyRule;
-use crate::write::RebuiltBy;
-use crate::write::found;
 use crate::write::found::{Found, Lost, Newests};
 use crate::write::rows::Rows;
 use crate::write::stripes::mount::StripeFound;
-use device::failed::FailedProgram;
+use crate::write::{RebuiltBy, found};
 use ftl::UnitId;
 use nand::{FlashArray, PageScan, Scan};
 use std::collections::BTreeSet;
@@ -80,396 +80,393 @@ pub struct Mounted {
     pub lost: MemoryLoss,
 }
 
-impl<P: FlashPayload> Engine<P> {
-    /// Rebuilds what the controller knows; nothing is written.
-    pub(crate) fn mount(&mut self, mut remains: Remains<P>) -> Mounted {
-        self.find_dead_dies(&remains.died, &remains.spares);
-        let known_lost = self.mount_journal(&mut remains);
-        let mut looks = Looks::new::<P>(&self.core.device.array, remains.checkpoint.as_ref());
-        remains.erasing.iter().for_each(|&block| looks.set_aside(block));
-        self.mount_profiles(&mut looks, remains.profiles.take());
-        // Ranks are never used twice, also where only PLP memory knows of them.
-        self.core.device.sequence = looks.newest.max(remains.newest());
-        self.core.safe.journal = std::mem::take(&mut remains.journal);
-        let suspects = self.read_suspects(&mut looks);
-        if remains.checkpoint.is_some() {
-            let doubted = (self.steps().doubted)(self, &looks, &remains, &suspects);
-            doubted.into_iter().for_each(|ppn| looks.look_again::<P>(&self.core.device.array, ppn));
+/// Rebuilds what the controller knows; nothing is written.
+pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remains<P>) -> Mounted {
+    find_dead_dies(engine, &remains.died, &remains.spares);
+    let known_lost = mount_journal(engine, &mut remains);
+    let mut looks = Looks::new::<P>(&engine.core.device.array, remains.checkpoint.as_ref());
+    remains.erasing.iter().for_each(|&block| looks.set_aside(block));
+    mount_profiles(engine, &mut looks, remains.profiles.take());
+    // Ranks are never used twice, also where only PLP memory knows of them.
+    engine.core.device.sequence = looks.newest.max(remains.newest());
+    engine.core.safe.journal = std::mem::take(&mut remains.journal);
+    let suspects = read_suspects(engine, &mut looks);
+    if remains.checkpoint.is_some() {
+        let doubted = (steps(engine).doubted)(engine, &looks, &remains, &suspects);
+        doubted.into_iter().for_each(|ppn| looks.look_again::<P>(&engine.core.device.array, ppn));
+    }
+    mount_checkpoint(engine, &looks, &suspects, remains.checkpoint.as_ref());
+    mount_groups(engine, &mut remains, &looks, &suspects);
+    let (mut with, mut without, mut solved) = choose_each(engine, (&looks, &remains), &known_lost, &suspects);
+    if engine.writer.facts().rebuilt_by == RebuiltBy::Stripes {
+        engine.core.safe.lost = sorted(with.stripes.iter().flat_map(|found| found.lost.iter().copied()));
+    } else {
+        let stale = with.lose(&engine.core.safe.journal);
+        [Some(&mut without), solved.as_mut()].into_iter().flatten().for_each(|otherwise| otherwise.keep(&stale));
+        without.lose(&with, &known_lost);
+        engine.core.safe.lost = sorted(stale.into_iter().map(|page| (page.lpn, page.durable)));
+    }
+    mount_wear(engine, &looks, &remains);
+    let (mut fallback, mut spare) = fallback(engine, &with, &without, &suspects);
+    if let Some(solved) = &solved {
+        fallback.extend(solved_fallback(engine, &with, solved, &engine.core.safe.journal));
+    }
+    if engine.core.breaks(SafetyRule::Fallback) {
+        fallback.clear();
+        spare.clear();
+    }
+    let all: Vec<UnitId> = fallback.iter().chain(&spare).copied().collect();
+    mount_units(engine, &looks, &with, &all);
+    mount_map(engine, &with);
+    for die in engine.core.device.losses.died().to_vec() {
+        engine.leave_die_out(die);
+    }
+    (steps(engine).take_over)(engine, &looks, &with, &mut remains);
+    engine.host.buffer.restore(std::mem::take(&mut remains.buffer));
+    let rewrites = !engine.core.breaks(SafetyRule::Suspects);
+    let needed = NeededPages::of(&engine.core, &looks, &with);
+    let pages = if rewrites { pages_to_rewrite(engine, &needed, &suspects) } else { BTreeSet::new() };
+    let mut leaning = if rewrites { pages_beside_suspects(engine, &needed, &suspects) } else { Vec::new() };
+    leaning.retain(|ppn| !pages.contains(ppn));
+    engine.writer.stripes.unnamed = with.unnamed_stripes().collect();
+    // Units that are erased in part stay so until they are erased again.
+    let half_erased: BTreeSet<UnitId> = remains
+        .erasing
+        .iter()
+        .filter(|&&block| !looks.is_erased_block(block))
+        .map(|&block| engine.core.map.unit_of_block(block))
+        .collect();
+    let stays = remains.erasing.iter().filter(|&&block| half_erased.contains(&engine.core.map.unit_of_block(block)));
+    engine.core.safe.erasing = sorted(stays.map(|&block| (block, false)));
+    let other_states = (&without, solved.as_ref());
+    let keeps_copies = rewrites && engine.writer.facts().keeps_copies;
+    let mut spare = SpareCopies { pins: spare, ..SpareCopies::default() };
+    if keeps_copies {
+        find_spare_copies(engine, (&looks, &suspects), &with, other_states, &mut spare);
+    }
+    let mapped = with.pages.iter().flatten().count() as u64;
+    begin_mounting(engine, (pages, leaning), (fallback, spare), with.into_found());
+    engine.core.device.losses.remembered = suspects;
+    let found = read_for_mount(engine, &looks, remains.checkpoint.as_ref());
+    Mounted { mapped, read_only: engine.host.requests.read_only_since.is_some(), lost: remains.outage.memory, ..found }
+}
+
+/// What the mount read, and the time of that: looks, a checkpoint, and page profiles.
+fn read_for_mount<P: FlashPayload>(engine: &Engine<P>, looks: &Looks, checkpoint: Option<&Checkpoint>) -> Mounted {
+    let (grid, latencies) = (&engine.core.device.grid, &engine.core.device.latencies);
+    let mut found = Mounted { time: looks.time(latencies, grid), ..looks.counts(grid) };
+    if let Some(checkpoint) = checkpoint {
+        found.bytes.0 += checkpoint.bytes(grid);
+        found.time += checkpoint.time(latencies, grid);
+    }
+    if let Some(profiles) = &engine.care.profiles {
+        found.bytes.0 += u64::from(profiles.pages_to_read()) * grid.geometry().page_size.0;
+        found.time += profiles.time_to_read(latencies, grid);
+    }
+    found
+}
+
+/// Blocks that are whole have summaries from now on, unless a suspect is in them. Those that were noted
+/// as erased, and look so, stay it.
+fn mount_checkpoint<P: FlashPayload>(
+    engine: &mut Engine<P>,
+    looks: &Looks,
+    suspects: &BTreeSet<Ppn>,
+    before: Option<&Checkpoint>,
+) {
+    let (Some(checkpoint), Some(before)) = (&mut engine.core.safe.checkpoint, before) else { return };
+    let suspected: BTreeSet<BlockAddr> = suspects.iter().map(|&ppn| engine.core.device.grid.split(ppn).0).collect();
+    for block in (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr) {
+        let stays_erased = before.of(block) == Summary::Erased && looks.is_erased(engine.core.device.grid.ppn(block, 0));
+        if !stays_erased {
+            checkpoint.forget(block);
         }
-        self.mount_checkpoint(&looks, &suspects, remains.checkpoint.as_ref());
-        self.mount_groups(&mut remains, &looks, &suspects);
-        let (mut with, mut without, mut solved) = self.choose_each((&looks, &remains), &known_lost, &suspects);
-        if self.writer.facts().rebuilt_by == RebuiltBy::Stripes {
-            self.core.safe.lost = sorted(with.stripes.iter().flat_map(|found| found.lost.iter().copied()));
+        if looks.is_whole(block) && !suspected.contains(&block) {
+            checkpoint.sum_up::<P>(block, &engine.core.device.array);
+        }
+    }
+}
+
+/// Page profiles are where they were, as far as flash still has them.
+fn mount_profiles<P: FlashPayload>(engine: &mut Engine<P>, looks: &mut Looks, profiles: Option<Profiles>) {
+    let Some(profiles) = profiles else { return };
+    let profiles = profiles.after_cut::<P>(&engine.core.device.array);
+    profiles.blocks().iter().for_each(|&block| looks.leave_out(block));
+    engine.care.profiles = Some(profiles);
+}
+
+/// Completes the journal: what was found lost permanently was there, and so it is in it. A journal of that alone.
+fn mount_journal<P: FlashPayload>(engine: &mut Engine<P>, remains: &mut Remains<P>) -> Journal {
+    let mut known_lost = Journal::new(engine.core.map.user_slots());
+    if engine.core.breaks(SafetyRule::Journal) || remains.journal == Journal::default() {
+        remains.journal = Journal::new(engine.core.map.user_slots());
+    }
+    for (&lpn, &rank) in &remains.lost {
+        remains.journal.durable(lpn, rank);
+        known_lost.durable(lpn, rank);
+    }
+    remains.journal.power_cut();
+    engine.core.safe.keeps_ranks = remains.keeps_ranks;
+    known_lost
+}
+
+/// Dies that do not answer, in the order in which they died; and those that took the places of dead ones.
+fn find_dead_dies<P: FlashPayload>(engine: &mut Engine<P>, died_before: &[DieId], spares: &[(DieId, bool)]) {
+    let all = (0..engine.core.device.grid.dies()).map(|die| DieId(die as u16));
+    let since = all.filter(|die| !died_before.contains(die));
+    for die in died_before.iter().copied().chain(since) {
+        let first = engine.core.device.grid.ppn(engine.core.device.grid.block(die, 0), 0);
+        if !engine.core.device.array.answers(first) {
+            engine.core.device.losses.die_died(die);
+        }
+    }
+    let set =
+        |lacks: &dyn Fn(bool) -> bool| spares.iter().filter(|spare| lacks(spare.1)).map(|(die, _)| u32::from(die.0)).collect();
+    engine.core.device.losses.had_spares(set(&|_| true), set(&|lacks| lacks));
+}
+
+/// Reads the last page of each die, once, and remembers those that can be read.
+fn read_suspects<P: FlashPayload>(engine: &mut Engine<P>, looks: &mut Looks) -> BTreeSet<Ppn> {
+    let mut suspects = BTreeSet::new();
+    for ppn in looks.last_of_dies::<P>(&engine.core.device.array) {
+        // A fault may strike a read; what it strikes is there nonetheless.
+        let clean = (0..16).any(|_| engine.core.device.array.read(ppn) == nand::ReadOutcome::Clean);
+        if clean {
+            suspects.insert(ppn);
         } else {
-            let stale = with.lose(&self.core.safe.journal);
-            [Some(&mut without), solved.as_mut()].into_iter().flatten().for_each(|otherwise| otherwise.keep(&stale));
-            without.lose(&with, &known_lost);
-            self.core.safe.lost = sorted(stale.into_iter().map(|page| (page.lpn, page.durable)));
-        }
-        self.mount_wear(&looks, &remains);
-        let (mut fallback, mut spare) = self.fallback(&with, &without, &suspects);
-        if let Some(solved) = &solved {
-            fallback.extend(self.solved_fallback(&with, solved, &self.core.safe.journal));
-        }
-        if self.core.breaks(SafetyRule::Fallback) {
-            fallback.clear();
-            spare.clear();
-        }
-        let all: Vec<UnitId> = fallback.iter().chain(&spare).copied().collect();
-        self.mount_units(&looks, &with, &all);
-        self.mount_map(&with);
-        for die in self.core.device.losses.died().to_vec() {
-            self.leave_die_out(die);
-        }
-        (self.steps().take_over)(self, &looks, &with, &mut remains);
-        self.host.buffer.restore(std::mem::take(&mut remains.buffer));
-        let rewrites = !self.core.breaks(SafetyRule::Suspects);
-        let needed = NeededPages::of(&self.core, &looks, &with);
-        let pages = if rewrites { self.pages_to_rewrite(&needed, &suspects) } else { BTreeSet::new() };
-        let mut leaning = if rewrites { self.pages_beside_suspects(&needed, &suspects) } else { Vec::new() };
-        leaning.retain(|ppn| !pages.contains(ppn));
-        self.writer.stripes.unnamed = with.unnamed_stripes().collect();
-        // Units that are erased in part stay so until they are erased again.
-        let half_erased: BTreeSet<UnitId> = remains
-            .erasing
-            .iter()
-            .filter(|&&block| !looks.is_erased_block(block))
-            .map(|&block| self.core.map.unit_of_block(block))
-            .collect();
-        let stays = remains.erasing.iter().filter(|&&block| half_erased.contains(&self.core.map.unit_of_block(block)));
-        self.core.safe.erasing = sorted(stays.map(|&block| (block, false)));
-        let other_states = (&without, solved.as_ref());
-        let keeps_copies = rewrites && self.writer.facts().keeps_copies;
-        let mut spare = SpareCopies { pins: spare, ..SpareCopies::default() };
-        if keeps_copies {
-            self.find_spare_copies((&looks, &suspects), &with, other_states, &mut spare);
-        }
-        let mapped = with.pages.iter().flatten().count() as u64;
-        self.begin_mounting((pages, leaning), (fallback, spare), with.into_found());
-        self.core.device.losses.remembered = suspects;
-        let found = self.read_for_mount(&looks, remains.checkpoint.as_ref());
-        Mounted { mapped, read_only: self.host.requests.read_only_since.is_some(), lost: remains.outage.memory, ..found }
-    }
-
-    /// What the mount read, and the time of that: looks, a checkpoint, and page profiles.
-    fn read_for_mount(&self, looks: &Looks, checkpoint: Option<&Checkpoint>) -> Mounted {
-        let (grid, latencies) = (&self.core.device.grid, &self.core.device.latencies);
-        let mut found = Mounted { time: looks.time(latencies, grid), ..looks.counts(grid) };
-        if let Some(checkpoint) = checkpoint {
-            found.bytes.0 += checkpoint.bytes(grid);
-            found.time += checkpoint.time(latencies, grid);
-        }
-        if let Some(profiles) = &self.care.profiles {
-            found.bytes.0 += u64::from(profiles.pages_to_read()) * grid.geometry().page_size.0;
-            found.time += profiles.time_to_read(latencies, grid);
-        }
-        found
-    }
-
-    /// Blocks that are whole have summaries from now on, unless a suspect is in them. Those that were noted
-    /// as erased, and look so, stay it.
-    fn mount_checkpoint(&mut self, looks: &Looks, suspects: &BTreeSet<Ppn>, before: Option<&Checkpoint>) {
-        let (Some(checkpoint), Some(before)) = (&mut self.core.safe.checkpoint, before) else { return };
-        let suspected: BTreeSet<BlockAddr> = suspects.iter().map(|&ppn| self.core.device.grid.split(ppn).0).collect();
-        for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
-            let stays_erased = before.of(block) == Summary::Erased && looks.is_erased(self.core.device.grid.ppn(block, 0));
-            if !stays_erased {
-                checkpoint.forget(block);
-            }
-            if looks.is_whole(block) && !suspected.contains(&block) {
-                checkpoint.sum_up::<P>(block, &self.core.device.array);
-            }
+            looks.tear(ppn);
         }
     }
+    suspects
+}
 
-    /// Page profiles are where they were, as far as flash still has them.
-    fn mount_profiles(&mut self, looks: &mut Looks, profiles: Option<Profiles>) {
-        let Some(profiles) = profiles else { return };
-        let profiles = profiles.after_cut::<P>(&self.core.device.array);
-        profiles.blocks().iter().for_each(|&block| looks.leave_out(block));
-        self.care.profiles = Some(profiles);
+/// Three states: the newest consistent one; the one if suspects cannot be read; and, for rows and groups without a dead die, the
+/// one if suspects cannot be read and codewords give lost pages.
+fn choose_each<P: FlashPayload>(
+    engine: &Engine<P>,
+    evidence: (&Looks, &Remains<P>),
+    known_lost: &Journal,
+    suspects: &BTreeSet<Ppn>,
+) -> (Choice, Otherwise, Option<Otherwise>) {
+    let with = choose(engine, evidence);
+    // Unless a die took it, what can only be solved for is as suspect.
+    let lost = if engine.core.device.losses.dead().is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
+    // A suspect may be durable: what would count without it is kept, and the next mount knows better.
+    let sought = (steps(engine).may_change)(engine, evidence.0, suspects);
+    let otherwise = |lost| choose_without(engine, evidence, known_lost, (suspects, lost), (&with, sought.as_ref()));
+    let collects = engine.writer.facts().rebuilt_by == RebuiltBy::Collection && lost == Lost::AreLeftOut;
+    let (without, solved) = (otherwise(lost), collects.then(|| otherwise(Lost::AreSolvedFor)));
+    (with, without, solved)
+}
+
+/// The newest consistent state.
+fn choose<P: FlashPayload>(engine: &Engine<P>, (looks, remains): (&Looks, &Remains<P>)) -> Choice {
+    let (all, conditions) = (Newests::of_all(engine.core.map.user_slots()), (&BTreeSet::new(), Lost::AreSolvedFor));
+    Choice::of((steps(engine).choose)(engine, (looks, remains), &engine.core.safe.journal, conditions, all))
+}
+
+/// The state if suspects cannot be read, as the difference from `with`. `durable`: which contents were durable. `lost`: what rows and
+/// groups do about lost pages. `sought`: the logical pages whose newest contents may differ; `None`: all may.
+fn choose_without<P: FlashPayload>(
+    engine: &Engine<P>,
+    (looks, remains): (&Looks, &Remains<P>),
+    durable: &Journal,
+    (suspects, lost): (&BTreeSet<Ppn>, Lost),
+    (with, sought): (&Choice, Option<&BTreeSet<Lpn>>),
+) -> Otherwise {
+    let choose = |sought| (steps(engine).choose)(engine, (looks, remains), durable, (suspects, lost), sought);
+    let all = || Otherwise::of(with, choose(Newests::of_all(engine.core.map.user_slots())));
+    let Some(sought) = sought else { return all() };
+    // Code zones name pages behind those of the host.
+    let sought = sought.iter().copied().filter(|lpn| lpn.0 < engine.core.map.user_slots());
+    let otherwise = Otherwise::of(with, choose(Newests::of_these(sought)));
+    debug_assert_eq!(otherwise, all(), "nothing else changes");
+    otherwise
+}
+
+/// Without redundancy every page stands for itself. Code of code zones is derived data: none
+/// is believed after a cut.
+fn choose_pages<P: FlashPayload>(engine: &Engine<P>, looks: &Looks, but: &BTreeSet<Ppn>, sought: Newests) -> Found {
+    let mut found = Found::new(sought);
+    for ppn in looks.valid().filter(|ppn| !but.contains(ppn)) {
+        for (lpn, newest) in found::data_in(&engine.core, ppn) {
+            found.offer(lpn, newest);
+        }
     }
+    found
+}
 
-    /// Completes the journal: what was found lost permanently was there, and so it is in it. A journal of that alone.
-    fn mount_journal(&mut self, remains: &mut Remains<P>) -> Journal {
-        let mut known_lost = Journal::new(self.core.map.user_slots());
-        if self.core.breaks(SafetyRule::Journal) || remains.journal == Journal::default() {
-            remains.journal = Journal::new(self.core.map.user_slots());
-        }
-        for (&lpn, &rank) in &remains.lost {
-            remains.journal.durable(lpn, rank);
-            known_lost.durable(lpn, rank);
-        }
-        remains.journal.power_cut();
-        self.core.safe.keeps_ranks = remains.keeps_ranks;
-        known_lost
-    }
+/// Logical pages that lie in any of these.
+fn logical_pages_in<P: FlashPayload>(engine: &Engine<P>, ppns: &BTreeSet<Ppn>) -> BTreeSet<Lpn> {
+    ppns.iter().flat_map(|&ppn| found::data_in(&engine.core, ppn)).map(|(lpn, _)| lpn).collect()
+}
 
-    /// Dies that do not answer, in the order in which they died; and those that took the places of dead ones.
-    fn find_dead_dies(&mut self, died_before: &[DieId], spares: &[(DieId, bool)]) {
-        let all = (0..self.core.device.grid.dies()).map(|die| DieId(die as u16));
-        let since = all.filter(|die| !died_before.contains(die));
-        for die in died_before.iter().copied().chain(since) {
-            let first = self.core.device.grid.ppn(self.core.device.grid.block(die, 0), 0);
-            if !self.core.device.array.answers(first) {
-                self.core.device.losses.die_died(die);
-            }
-        }
-        let set = |lacks: &dyn Fn(bool) -> bool| {
-            spares.iter().filter(|spare| lacks(spare.1)).map(|(die, _)| u32::from(die.0)).collect()
+/// Wear and age of blocks as their pages tell, and counts of reads as they were saved: those of the controller, for its limits. How
+/// often cells were read is a fact of the medium, which no mount changes.
+fn mount_wear<P: FlashPayload>(engine: &mut Engine<P>, looks: &Looks, remains: &Remains<P>) {
+    let slc_cycles_a_cycle = engine.core.slc_cycles_a_cycle;
+    let step = if engine.core.breaks(SafetyRule::ReadReserve) { 0 } else { READS_SAVED_EVERY };
+    let summed_up = engine.core.safe.checkpoint.as_ref().map_or(0, Checkpoint::most_worn);
+    engine.core.safe.wear_was_added = !remains.wear.is_empty();
+    let bound = remains.most_worn.unwrap_or_else(|| looks.most_worn::<P>(&engine.core.device.array).max(summed_up) + 1);
+    for block in (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr) {
+        let is_reserved = engine.care.profiles.as_ref().is_some_and(|profiles| profiles.holds(block));
+        let told = if is_reserved {
+            // Looks leave out its pages; they say how worn it is all the same.
+            (0..engine.core.device.grid.pages_per_block())
+                .map(|page| engine.core.device.grid.ppn(block, page))
+                .find(|&ppn| matches!(engine.core.device.array.scan_page(ppn), PageScan::Valid(_)))
+        } else {
+            looks.valid_in(block, &engine.core.device.grid).next()
         };
-        self.core.device.losses.had_spares(set(&|_| true), set(&|lacks| lacks));
-    }
-
-    /// Reads the last page of each die, once, and remembers those that can be read.
-    fn read_suspects(&mut self, looks: &mut Looks) -> BTreeSet<Ppn> {
-        let mut suspects = BTreeSet::new();
-        for ppn in looks.last_of_dies::<P>(&self.core.device.array) {
-            // A fault may strike a read; what it strikes is there nonetheless.
-            let clean = (0..16).any(|_| self.core.device.array.read(ppn) == nand::ReadOutcome::Clean);
-            if clean {
-                suspects.insert(ppn);
-            } else {
-                looks.tear(ppn);
-            }
-        }
-        suspects
-    }
-
-    /// Three states: the newest consistent one; the one if suspects cannot be read; and, for rows and groups without a dead die, the
-    /// one if suspects cannot be read and codewords give lost pages.
-    fn choose_each(
-        &self,
-        evidence: (&Looks, &Remains<P>),
-        known_lost: &Journal,
-        suspects: &BTreeSet<Ppn>,
-    ) -> (Choice, Otherwise, Option<Otherwise>) {
-        let with = self.choose(evidence);
-        // Unless a die took it, what can only be solved for is as suspect.
-        let lost = if self.core.device.losses.dead().is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
-        // A suspect may be durable: what would count without it is kept, and the next mount knows better.
-        let sought = (self.steps().may_change)(self, evidence.0, suspects);
-        let otherwise = |lost| self.choose_without(evidence, known_lost, (suspects, lost), (&with, sought.as_ref()));
-        let collects = self.writer.facts().rebuilt_by == RebuiltBy::Collection && lost == Lost::AreLeftOut;
-        let (without, solved) = (otherwise(lost), collects.then(|| otherwise(Lost::AreSolvedFor)));
-        (with, without, solved)
-    }
-
-    /// The newest consistent state.
-    fn choose(&self, (looks, remains): (&Looks, &Remains<P>)) -> Choice {
-        let (all, conditions) = (Newests::of_all(self.core.map.user_slots()), (&BTreeSet::new(), Lost::AreSolvedFor));
-        Choice::of((self.steps().choose)(self, (looks, remains), &self.core.safe.journal, conditions, all))
-    }
-
-    /// The state if suspects cannot be read, as the difference from `with`. `durable`: which contents were durable. `lost`: what rows and
-    /// groups do about lost pages. `sought`: the logical pages whose newest contents may differ; `None`: all may.
-    fn choose_without(
-        &self,
-        (looks, remains): (&Looks, &Remains<P>),
-        durable: &Journal,
-        (suspects, lost): (&BTreeSet<Ppn>, Lost),
-        (with, sought): (&Choice, Option<&BTreeSet<Lpn>>),
-    ) -> Otherwise {
-        let choose = |sought| (self.steps().choose)(self, (looks, remains), durable, (suspects, lost), sought);
-        let all = || Otherwise::of(with, choose(Newests::of_all(self.core.map.user_slots())));
-        let Some(sought) = sought else { return all() };
-        // Code zones name pages behind those of the host.
-        let sought = sought.iter().copied().filter(|lpn| lpn.0 < self.core.map.user_slots());
-        let otherwise = Otherwise::of(with, choose(Newests::of_these(sought)));
-        debug_assert_eq!(otherwise, all(), "nothing else changes");
-        otherwise
-    }
-
-    /// Without redundancy every page stands for itself. Code of code zones is derived data: none
-    /// is believed after a cut.
-    fn choose_pages(&self, looks: &Looks, but: &BTreeSet<Ppn>, sought: Newests) -> Found {
-        let mut found = Found::new(sought);
-        for ppn in looks.valid().filter(|ppn| !but.contains(ppn)) {
-            for (lpn, newest) in self.data_in(ppn) {
-                found.offer(lpn, newest);
-            }
-        }
-        found
-    }
-
-    /// Logical pages that lie in any of these.
-    fn logical_pages_in(&self, ppns: &BTreeSet<Ppn>) -> BTreeSet<Lpn> {
-        ppns.iter().flat_map(|&ppn| self.data_in(ppn)).map(|(lpn, _)| lpn).collect()
-    }
-
-    /// See [`found::data_in`].
-    pub(crate) fn data_in(&self, ppn: Ppn) -> impl Iterator<Item = (Lpn, Newest)> + '_ {
-        found::data_in(&self.core, ppn)
-    }
-
-    /// Wear and age of blocks as their pages tell, and counts of reads as they were saved: those of the controller, for its limits. How
-    /// often cells were read is a fact of the medium, which no mount changes.
-    fn mount_wear(&mut self, looks: &Looks, remains: &Remains<P>) {
-        let slc_cycles_a_cycle = self.core.slc_cycles_a_cycle;
-        let step = if self.core.breaks(SafetyRule::ReadReserve) { 0 } else { READS_SAVED_EVERY };
-        let summed_up = self.core.safe.checkpoint.as_ref().map_or(0, Checkpoint::most_worn);
-        self.core.safe.wear_was_added = !remains.wear.is_empty();
-        let bound = remains.most_worn.unwrap_or_else(|| looks.most_worn::<P>(&self.core.device.array).max(summed_up) + 1);
-        for block in (0..self.core.device.grid.geometry().blocks()).map(BlockAddr) {
-            let is_reserved = self.care.profiles.as_ref().is_some_and(|profiles| profiles.holds(block));
-            let told = if is_reserved {
-                // Looks leave out its pages; they say how worn it is all the same.
-                (0..self.core.device.grid.pages_per_block())
-                    .map(|page| self.core.device.grid.ppn(block, page))
-                    .find(|&ppn| matches!(self.core.device.array.scan_page(ppn), PageScan::Valid(_)))
-            } else {
-                looks.valid_in(block, &self.core.device.grid).next()
-            };
-            let told = told.and_then(|ppn| match self.core.device.array.scan_page(ppn) {
-                PageScan::Valid(page) => Some((page.pe, page.slc_cycles, remains.outage.seen(page.first_program))),
-                _ => None,
-            });
-            // Where cycles were added, those of all blocks were kept; an erase may have begun since.
-            let kept = remains.wear.get(block.index()).map(|&pe| pe + u32::from(remains.erasing.contains(&block)));
-            let (pe, slc_cycles, first_program) = told.unwrap_or((kept.unwrap_or(bound), 0, self.core.device.now));
-            let pe = pe.max(kept.unwrap_or(0));
-            self.core.device.array.set_age(block, |info| {
-                (info.pe, info.slc_cycles, info.first_program) = (pe, slc_cycles, first_program);
-                info.slc = if info.is_slc() { slc_cycles_a_cycle } else { 0 };
-                // No one can have read an erased block.
-                info.reads = if info.next_page > 0 { info.reads } else { 0 };
-            });
-            if let Some(saved) = remains.reads.get(block.index()) {
-                let is_written = self.core.device.array.block(block).next_page > 0;
-                self.core.limits.reads.push(if is_written { saved + step } else { 0 });
-            }
-            let unit = self.core.map.unit_of_block(block);
-            if pe > self.core.map.unit(unit).pe {
-                self.core.map.set_pe(unit, pe);
-            }
-        }
-    }
-
-    /// Units with copies that would count if suspects could not be read, once for each. Those apart whose contents have another
-    /// copy that lasts, or one that was programmed before: of what was answered the first copy was durable then, so that later ones,
-    /// which mounts made that the next cut ended, only spare a step back to what was there before.
-    fn fallback(&self, with: &Choice, without: &Otherwise, suspects: &BTreeSet<Ppn>) -> (Vec<UnitId>, Vec<UnitId>) {
-        let needed = without.needed_beside(with);
-        let mut units: Vec<UnitId> = needed.into_iter().map(|slot| self.core.map.unit_of(slot)).collect();
-        // Not all suspects need fail: one may be in the newest consistent state if another is.
-        let is_suspect = |slot: Slot| suspects.contains(&self.core.device.grid.page_of(slot).0);
-        let copies: Vec<(Lpn, Newest)> = suspects.iter().flat_map(|&ppn| self.data_in(ppn)).collect();
-        let mut spare = Vec::new();
-        for &ppn in suspects {
-            let next = self.data_in(ppn).filter(|(lpn, found)| counts_next(with.page(*lpn), found, is_suspect));
-            let next: Vec<(Lpn, Newest)> = next.collect();
-            let is_spare = |(lpn, found): &(Lpn, Newest)| {
-                let others = copies.iter().filter(|(other, _)| other == lpn).map(|(_, copy)| copy);
-                is_one_too_many(found, without.page(with, *lpn), others)
-            };
-            let all_spare = next.iter().all(is_spare);
-            if !next.is_empty() {
-                let unit = self.core.map.unit_of_block(self.core.device.grid.split(ppn).0);
-                if all_spare { spare.push(unit) } else { units.push(unit) }
-            }
-        }
-        (units, spare)
-    }
-
-    /// Units with codewords that would give durable contents if suspects could not be read, once for each page.
-    fn solved_fallback(&self, with: &Choice, without: &Otherwise, durable: &Journal) -> Vec<UnitId> {
-        let solved: BTreeSet<Slot> = without.solved.iter().map(|member| member.slot).collect();
-        let slots = without.pages().filter_map(|(lpn, without)| {
-            let (with, without) = (with.page(lpn)?, without?);
-            let slot = without.slot.filter(|&slot| solved.contains(&slot) && with.slot != Some(slot))?;
-            (without.update == durable.rank(lpn)).then_some(slot)
+        let told = told.and_then(|ppn| match engine.core.device.array.scan_page(ppn) {
+            PageScan::Valid(page) => Some((page.pe, page.slc_cycles, remains.outage.seen(page.first_program))),
+            _ => None,
         });
-        slots.map(|slot| self.core.map.unit_of(slot)).collect()
+        // Where cycles were added, those of all blocks were kept; an erase may have begun since.
+        let kept = remains.wear.get(block.index()).map(|&pe| pe + u32::from(remains.erasing.contains(&block)));
+        let (pe, slc_cycles, first_program) = told.unwrap_or((kept.unwrap_or(bound), 0, engine.core.device.now));
+        let pe = pe.max(kept.unwrap_or(0));
+        engine.core.device.array.set_age(block, |info| {
+            (info.pe, info.slc_cycles, info.first_program) = (pe, slc_cycles, first_program);
+            info.slc = if info.is_slc() { slc_cycles_a_cycle } else { 0 };
+            // No one can have read an erased block.
+            info.reads = if info.next_page > 0 { info.reads } else { 0 };
+        });
+        if let Some(saved) = remains.reads.get(block.index()) {
+            let is_written = engine.core.device.array.block(block).next_page > 0;
+            engine.core.limits.reads.push(if is_written { saved + step } else { 0 });
+        }
+        let unit = engine.core.map.unit_of_block(block);
+        if pe > engine.core.map.unit(unit).pe {
+            engine.core.map.set_pe(unit, pe);
+        }
     }
+}
 
-    /// Tells the map which units hold anything needed.
-    fn mount_units(&mut self, looks: &Looks, with: &Choice, fallback: &[UnitId]) {
-        let mut needed: Vec<Option<u64>> = vec![None; self.core.map.units()];
-        let mut need = |unit: UnitId, rank: u64| {
-            let newest = &mut needed[unit as usize];
-            *newest = Some(rank).max(*newest);
+/// Units with copies that would count if suspects could not be read, once for each. Those apart whose contents have another
+/// copy that lasts, or one that was programmed before: of what was answered the first copy was durable then, so that later ones,
+/// which mounts made that the next cut ended, only spare a step back to what was there before.
+fn fallback<P: FlashPayload>(
+    engine: &Engine<P>,
+    with: &Choice,
+    without: &Otherwise,
+    suspects: &BTreeSet<Ppn>,
+) -> (Vec<UnitId>, Vec<UnitId>) {
+    let needed = without.needed_beside(with);
+    let mut units: Vec<UnitId> = needed.into_iter().map(|slot| engine.core.map.unit_of(slot)).collect();
+    // Not all suspects need fail: one may be in the newest consistent state if another is.
+    let is_suspect = |slot: Slot| suspects.contains(&engine.core.device.grid.page_of(slot).0);
+    let copies: Vec<(Lpn, Newest)> = suspects.iter().flat_map(|&ppn| found::data_in(&engine.core, ppn)).collect();
+    let mut spare = Vec::new();
+    for &ppn in suspects {
+        let next = found::data_in(&engine.core, ppn).filter(|(lpn, found)| counts_next(with.page(*lpn), found, is_suspect));
+        let next: Vec<(Lpn, Newest)> = next.collect();
+        let is_spare = |(lpn, found): &(Lpn, Newest)| {
+            let others = copies.iter().filter(|(other, _)| other == lpn).map(|(_, copy)| copy);
+            is_one_too_many(found, without.page(with, *lpn), others)
         };
-        for newest in with.pages.iter().flatten() {
-            if let Some(slot) = newest.slot {
-                need(self.core.map.unit_of(slot), newest.sequence);
-            }
+        let all_spare = next.iter().all(is_spare);
+        if !next.is_empty() {
+            let unit = engine.core.map.unit_of_block(engine.core.device.grid.split(ppn).0);
+            if all_spare { spare.push(unit) } else { units.push(unit) }
         }
-        with.stripes.iter().filter_map(StripeFound::parity_slot).for_each(|slot| need(self.core.map.unit_of(slot), 0));
-        with.stripes.iter().flat_map(StripeFound::old_slots).for_each(|slot| need(self.core.map.unit_of(slot), 0));
-        fallback.iter().for_each(|&unit| need(unit, 0));
-        if self.core.map.has_slc() {
-            let is_slc = |unit| self.core.map.blocks_of(unit).any(|block| self.core.device.array.block(block).is_slc());
-            let slc: Vec<bool> = (0..self.core.map.units() as UnitId).map(is_slc).collect();
-            self.core.map.mount_slc(|unit| slc[unit as usize]);
-        }
-        self.core.map.mount(|unit| needed[unit as usize]);
-        fallback.iter().for_each(|&unit| self.core.map.pin(unit));
-        if self.core.breaks(SafetyRule::EraseAgain) {
-            self.core.map.break_erase_again();
-        }
-        // A block that answers with nothing at all may be bad: reserves are not what they seem.
-        self.core.grown_bad += u32::from(looks.has_lost_block(&self.core.device.grid));
     }
+    (units, spare)
+}
 
-    /// Publishes the newest consistent state.
-    fn mount_map(&mut self, with: &Choice) {
-        for member in &with.solved {
-            let (ppn, index) = self.core.device.grid.page_of(member.slot);
-            self.unreadable(ppn).set(index as usize, member.tag, member.update);
-        }
-        for (lpn, newest) in (0..).map(Lpn).zip(&with.pages) {
-            let Some(newest) = newest else { continue };
-            let published = match newest.slot {
-                Some(slot) => self.core.map.publish(lpn, slot),
-                None => self.core.map.publish_missing(lpn),
-            };
-            debug_assert!(published.pinned.is_none(), "the map is empty");
-            self.note_version(lpn, newest.update);
-            self.mount_stream(lpn, newest.slot);
-        }
-    }
+/// Units with codewords that would give durable contents if suspects could not be read, once for each page.
+fn solved_fallback<P: FlashPayload>(engine: &Engine<P>, with: &Choice, without: &Otherwise, durable: &Journal) -> Vec<UnitId> {
+    let solved: BTreeSet<Slot> = without.solved.iter().map(|member| member.slot).collect();
+    let slots = without.pages().filter_map(|(lpn, without)| {
+        let (with, without) = (with.page(lpn)?, without?);
+        let slot = without.slot.filter(|&slot| solved.contains(&slot) && with.slot != Some(slot))?;
+        (without.update == durable.rank(lpn)).then_some(slot)
+    });
+    slots.map(|slot| engine.core.map.unit_of(slot)).collect()
+}
 
-    /// The page is of the stream that stands beside it, where the drive tells streams apart.
-    fn mount_stream(&mut self, lpn: Lpn, slot: Option<Slot>) {
-        let (Some(streams), Some(slot)) = (&mut self.core.streams, slot) else { return };
-        streams.found(lpn, self.core.device.array.page(self.core.device.grid.page_of(slot).0).oob.coverage);
+/// Tells the map which units hold anything needed.
+fn mount_units<P: FlashPayload>(engine: &mut Engine<P>, looks: &Looks, with: &Choice, fallback: &[UnitId]) {
+    let mut needed: Vec<Option<u64>> = vec![None; engine.core.map.units()];
+    let mut need = |unit: UnitId, rank: u64| {
+        let newest = &mut needed[unit as usize];
+        *newest = Some(rank).max(*newest);
+    };
+    for newest in with.pages.iter().flatten() {
+        if let Some(slot) = newest.slot {
+            need(engine.core.map.unit_of(slot), newest.sequence);
+        }
     }
+    with.stripes.iter().filter_map(StripeFound::parity_slot).for_each(|slot| need(engine.core.map.unit_of(slot), 0));
+    with.stripes.iter().flat_map(StripeFound::old_slots).for_each(|slot| need(engine.core.map.unit_of(slot), 0));
+    fallback.iter().for_each(|&unit| need(unit, 0));
+    if engine.core.map.has_slc() {
+        let is_slc = |unit| engine.core.map.blocks_of(unit).any(|block| engine.core.device.array.block(block).is_slc());
+        let slc: Vec<bool> = (0..engine.core.map.units() as UnitId).map(is_slc).collect();
+        engine.core.map.mount_slc(|unit| slc[unit as usize]);
+    }
+    engine.core.map.mount(|unit| needed[unit as usize]);
+    fallback.iter().for_each(|&unit| engine.core.map.pin(unit));
+    if engine.core.breaks(SafetyRule::EraseAgain) {
+        engine.core.map.break_erase_again();
+    }
+    // A block that answers with nothing at all may be bad: reserves are not what they seem.
+    engine.core.grown_bad += u32::from(looks.has_lost_block(&engine.core.device.grid));
+}
 
-    /// Pages that are read and written again before the host is heard.
-    fn pages_to_rewrite(&self, needed: &NeededPages<'_>, suspects: &BTreeSet<Ppn>) -> BTreeSet<Ppn> {
-        let (core, with) = (&self.core, needed.with);
-        let page = |slot: Slot| core.device.grid.page_of(slot).0;
-        let mut pages: BTreeSet<Ppn> = suspects.iter().copied().filter(|&ppn| needed.has(core, ppn)).collect();
-        if self.writer.facts().leans_on_rows {
-            pages.extend(Rows::leaning(core, suspects).filter(|&ppn| needed.has(core, ppn)));
-        }
-        if self.writer.facts().keeps_copies {
-            let solved: BTreeSet<Slot> = with.solved.iter().map(|member| member.slot).collect();
-            let leaning = with.slots().filter(|slot| solved.contains(slot)).map(page);
-            pages.extend(leaning.filter(|&ppn| suspects.iter().any(|&suspect| self.shares_codeword(ppn, suspect))));
-        }
-        pages.extend(with.stripes.iter().filter_map(|found| found.unnamed).map(page));
-        if core.device.losses.dead().is_empty() && !core.device.losses.failed_programs.is_empty() {
-            pages.extend(with.slots().map(page).filter(|ppn| core.device.losses.failed_programs.contains_key(&ppn.0)));
-        }
-        pages
+/// Publishes the newest consistent state.
+fn mount_map<P: FlashPayload>(engine: &mut Engine<P>, with: &Choice) {
+    for member in &with.solved {
+        let (ppn, index) = engine.core.device.grid.page_of(member.slot);
+        found::unreadable(&mut engine.core, ppn).set(index as usize, member.tag, member.update);
     }
+    for (lpn, newest) in (0..).map(Lpn).zip(&with.pages) {
+        let Some(newest) = newest else { continue };
+        let published = match newest.slot {
+            Some(slot) => engine.core.map.publish(lpn, slot),
+            None => engine.core.map.publish_missing(lpn),
+        };
+        debug_assert!(published.pinned.is_none(), "the map is empty");
+        engine.writer.stripes.note_version(lpn, newest.update);
+        mount_stream(engine, lpn, newest.slot);
+    }
+}
 
-    /// Pages of rows whose parity sums a suspect: the controller remembers that, but the next cut may take it, and then the
-    /// first loss would be one too many.
-    fn pages_beside_suspects(&self, needed: &NeededPages<'_>, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
-        if !self.writer.facts().leans_on_rows {
-            return Vec::new();
-        }
-        let beside = Rows::summed_with(&self.core, suspects);
-        beside.into_iter().filter(|&ppn| needed.has(&self.core, ppn)).collect()
-    }
+/// The page is of the stream that stands beside it, where the drive tells streams apart.
+fn mount_stream<P: FlashPayload>(engine: &mut Engine<P>, lpn: Lpn, slot: Option<Slot>) {
+    let (Some(streams), Some(slot)) = (&mut engine.core.streams, slot) else { return };
+    streams.found(lpn, engine.core.device.array.page(engine.core.device.grid.page_of(slot).0).oob.coverage);
+}
 
-    /// See [`found::unreadable`].
-    pub(crate) fn unreadable(&mut self, ppn: Ppn) -> &mut FailedProgram {
-        found::unreadable(&mut self.core, ppn)
+/// Pages that are read and written again before the host is heard.
+fn pages_to_rewrite<P: FlashPayload>(engine: &Engine<P>, needed: &NeededPages<'_>, suspects: &BTreeSet<Ppn>) -> BTreeSet<Ppn> {
+    let (core, with) = (&engine.core, needed.with);
+    let page = |slot: Slot| core.device.grid.page_of(slot).0;
+    let mut pages: BTreeSet<Ppn> = suspects.iter().copied().filter(|&ppn| needed.has(core, ppn)).collect();
+    if engine.writer.facts().leans_on_rows {
+        pages.extend(Rows::leaning(core, suspects).filter(|&ppn| needed.has(core, ppn)));
     }
+    if engine.writer.facts().keeps_copies {
+        let solved: BTreeSet<Slot> = with.solved.iter().map(|member| member.slot).collect();
+        let leaning = with.slots().filter(|slot| solved.contains(slot)).map(page);
+        pages.extend(leaning.filter(|&ppn| suspects.iter().any(|&suspect| shares_codeword(engine, ppn, suspect))));
+    }
+    pages.extend(with.stripes.iter().filter_map(|found| found.unnamed).map(page));
+    if core.device.losses.dead().is_empty() && !core.device.losses.failed_programs.is_empty() {
+        pages.extend(with.slots().map(page).filter(|ppn| core.device.losses.failed_programs.contains_key(&ppn.0)));
+    }
+    pages
+}
+
+/// Pages of rows whose parity sums a suspect: the controller remembers that, but the next cut may take it, and then the
+/// first loss would be one too many.
+fn pages_beside_suspects<P: FlashPayload>(engine: &Engine<P>, needed: &NeededPages<'_>, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
+    if !engine.writer.facts().leans_on_rows {
+        return Vec::new();
+    }
+    let beside = Rows::summed_with(&engine.core, suspects);
+    beside.into_iter().filter(|&ppn| needed.has(&engine.core, ppn)).collect()
 }
 
 /// Whether a copy may count once the one that counts now cannot be read: that is a suspect, and no older than the copy.

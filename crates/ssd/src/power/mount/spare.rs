@@ -8,93 +8,107 @@ use crate::core::newest::Newest;
 use crate::engine::Engine;
 use crate::power::mount::choice::{Choice, Otherwise};
 use crate::power::mount::looks::Looks;
+use crate::write::found::data_in;
 use ftl::{UnitId, UnitState};
 use nand::Member;
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Lpn, Ppn, Slot};
 
-impl<P: FlashPayload> Engine<P> {
-    /// Adds what may give way, of rows and block groups. `without`: the state if suspects cannot be read, and the same where codewords
-    /// give lost pages.
-    pub(super) fn find_spare_copies(
-        &self,
-        (looks, suspects): (&Looks, &BTreeSet<Ppn>),
-        with: &Choice,
-        (without, solving): (&Otherwise, Option<&Otherwise>),
-        spare: &mut SpareCopies,
-    ) {
-        spare.others = self.other_copies(with, without, suspects);
-        spare.solved = solving.map_or_else(Vec::new, |solving| self.solved_copies(with, solving, suspects));
-        spare.older = self.older_contents(looks, with, without, suspects);
-    }
+/// Adds what may give way, of rows and block groups. `without`: the state if suspects cannot be read, and the same where codewords
+/// give lost pages.
+pub(super) fn find_spare_copies<P: FlashPayload>(
+    engine: &Engine<P>,
+    (looks, suspects): (&Looks, &BTreeSet<Ppn>),
+    with: &Choice,
+    (without, solving): (&Otherwise, Option<&Otherwise>),
+    spare: &mut SpareCopies,
+) {
+    spare.others = other_copies(engine, with, without, suspects);
+    spare.solved = solving.map_or_else(Vec::new, |solving| solved_copies(engine, with, solving, suspects));
+    spare.older = older_contents(engine, looks, with, without, suspects);
+}
 
-    fn is_suspect(&self, suspects: &BTreeSet<Ppn>, slot: Slot) -> bool {
-        suspects.contains(&self.core.device.grid.page_of(slot).0)
-    }
+fn is_suspect<P: FlashPayload>(engine: &Engine<P>, suspects: &BTreeSet<Ppn>, slot: Slot) -> bool {
+    suspects.contains(&engine.core.device.grid.page_of(slot).0)
+}
 
-    /// Logical pages that would count in another copy if suspects could not be read, because they lie in one or their codeword has
-    /// one, and that copy: one that lasts, or else, of pages in a suspect, the first of those that may not.
-    fn other_copies(&self, with: &Choice, without: &Otherwise, suspects: &BTreeSet<Ppn>) -> Vec<(Lpn, Slot)> {
-        let solved: BTreeSet<Slot> = without.solved.iter().map(|member| member.slot).collect();
-        let copies: Vec<(Lpn, Newest)> = suspects.iter().flat_map(|&ppn| self.data_in(ppn)).collect();
-        let others = (0..).map(Lpn).zip(&with.pages).filter_map(|(lpn, newest)| {
-            let newest = newest.as_ref()?;
-            let counts = newest.slot?;
-            let lasting =
-                without.page(with, lpn).filter(|without| without.update == newest.update).and_then(|without| without.slot);
-            let same = copies.iter().filter(|(other, copy)| *other == lpn && copy.update == newest.update);
-            let first = same.min_by_key(|(_, copy)| copy.sequence).and_then(|(_, copy)| copy.slot);
-            let first = first.filter(|_| self.is_suspect(suspects, counts));
-            let other = lasting.filter(|slot| !solved.contains(slot)).or(first).filter(|&slot| slot != counts)?;
-            Some((lpn, other))
-        });
-        others.collect()
-    }
+/// Logical pages that would count in another copy if suspects could not be read, because they lie in one or their codeword has
+/// one, and that copy: one that lasts, or else, of pages in a suspect, the first of those that may not.
+fn other_copies<P: FlashPayload>(
+    engine: &Engine<P>,
+    with: &Choice,
+    without: &Otherwise,
+    suspects: &BTreeSet<Ppn>,
+) -> Vec<(Lpn, Slot)> {
+    let solved: BTreeSet<Slot> = without.solved.iter().map(|member| member.slot).collect();
+    let copies: Vec<(Lpn, Newest)> = suspects.iter().flat_map(|&ppn| data_in(&engine.core, ppn)).collect();
+    let others = (0..).map(Lpn).zip(&with.pages).filter_map(|(lpn, newest)| {
+        let newest = newest.as_ref()?;
+        let counts = newest.slot?;
+        let lasting = without.page(with, lpn).filter(|without| without.update == newest.update).and_then(|without| without.slot);
+        let same = copies.iter().filter(|(other, copy)| *other == lpn && copy.update == newest.update);
+        let first = same.min_by_key(|(_, copy)| copy.sequence).and_then(|(_, copy)| copy.slot);
+        let first = first.filter(|_| is_suspect(engine, suspects, counts));
+        let other = lasting.filter(|slot| !solved.contains(slot)).or(first).filter(|&slot| slot != counts)?;
+        Some((lpn, other))
+    });
+    others.collect()
+}
 
-    /// Logical pages that count in a suspect, and the same contents as a codeword without suspects brings them back.
-    fn solved_copies(&self, with: &Choice, without: &Otherwise, suspects: &BTreeSet<Ppn>) -> Vec<(Lpn, Member)> {
-        let solved = &without.solved;
-        let copies = without.pages().filter_map(|(lpn, without)| {
-            let (with, without) = (with.page(lpn)?, without?);
-            let counts = with.slot.filter(|&slot| self.is_suspect(suspects, slot))?;
-            let other = without.slot.filter(|&slot| slot != counts && without.update == with.update)?;
-            let member = solved.iter().find(|member| member.slot == other)?;
-            Some((lpn, *member))
-        });
-        copies.collect()
-    }
+/// Logical pages that count in a suspect, and the same contents as a codeword without suspects brings them back.
+fn solved_copies<P: FlashPayload>(
+    engine: &Engine<P>,
+    with: &Choice,
+    without: &Otherwise,
+    suspects: &BTreeSet<Ppn>,
+) -> Vec<(Lpn, Member)> {
+    let solved = &without.solved;
+    let copies = without.pages().filter_map(|(lpn, without)| {
+        let (with, without) = (with.page(lpn)?, without?);
+        let counts = with.slot.filter(|&slot| is_suspect(engine, suspects, slot))?;
+        let other = without.slot.filter(|&slot| slot != counts && without.update == with.update)?;
+        let member = solved.iter().find(|member| member.slot == other)?;
+        Some((lpn, *member))
+    });
+    copies.collect()
+}
 
-    /// Logical pages that count in a suspect with contents of which no one was told, and what the page held before, which would
-    /// count if no suspect could be read. Those apart of which anything newer is in another unit, or a codeword gives it: the next
-    /// mount would find it. Nothing where a unit is free, or only has to be erased.
-    fn older_contents(&self, looks: &Looks, with: &Choice, without: &Otherwise, suspects: &BTreeSet<Ppn>) -> Vec<OlderContents> {
-        let has_room = |unit| matches!(self.core.map.unit(unit).state, UnitState::Free | UnitState::Dirty);
-        if (0..self.core.map.units() as UnitId).any(has_room) {
-            return Vec::new();
-        }
-        let gone: BTreeSet<Slot> = without.solved.iter().map(|member| member.slot).collect();
-        let mut older: BTreeMap<Lpn, (UnitId, OlderContents)> = BTreeMap::new();
-        for (lpn, before) in without.pages() {
-            let (Some(newest), Some(Newest { update, slot: Some(slot), .. })) = (with.page(lpn), before) else { continue };
-            let Some(counts) = newest.slot.filter(|&slot| self.is_suspect(suspects, slot)) else { continue };
-            if update < newest.update && self.core.safe.journal.rank(lpn) <= update && !gone.contains(&slot) {
-                older.insert(lpn, (self.core.map.unit_of(counts), OlderContents { lpn, slot, update }));
-            }
-        }
-        let mut give_newer = |unit: Option<UnitId>, lpn: Lpn, update: u64| {
-            if older.get(&lpn).is_some_and(|(own, before)| Some(*own) != unit && update > before.update) {
-                older.remove(&lpn);
-            }
-        };
-        for ppn in looks.valid() {
-            let unit = self.core.map.unit_of_block(self.core.device.block_of(ppn));
-            self.data_in(ppn).for_each(|(lpn, found)| give_newer(Some(unit), lpn, found.update));
-        }
-        for member in &with.solved {
-            data_of(member.tag).into_iter().for_each(|lpn| give_newer(None, lpn, member.update));
-        }
-        older.into_values().map(|(_, before)| before).collect()
+/// Logical pages that count in a suspect with contents of which no one was told, and what the page held before, which would
+/// count if no suspect could be read. Those apart of which anything newer is in another unit, or a codeword gives it: the next
+/// mount would find it. Nothing where a unit is free, or only has to be erased.
+fn older_contents<P: FlashPayload>(
+    engine: &Engine<P>,
+    looks: &Looks,
+    with: &Choice,
+    without: &Otherwise,
+    suspects: &BTreeSet<Ppn>,
+) -> Vec<OlderContents> {
+    let has_room = |unit| matches!(engine.core.map.unit(unit).state, UnitState::Free | UnitState::Dirty);
+    if (0..engine.core.map.units() as UnitId).any(has_room) {
+        return Vec::new();
     }
+    let gone: BTreeSet<Slot> = without.solved.iter().map(|member| member.slot).collect();
+    let mut older: BTreeMap<Lpn, (UnitId, OlderContents)> = BTreeMap::new();
+    for (lpn, before) in without.pages() {
+        let (Some(newest), Some(Newest { update, slot: Some(slot), .. })) = (with.page(lpn), before) else { continue };
+        let Some(counts) = newest.slot.filter(|&slot| is_suspect(engine, suspects, slot)) else { continue };
+        if update < newest.update && engine.core.safe.journal.rank(lpn) <= update && !gone.contains(&slot) {
+            older.insert(lpn, (engine.core.map.unit_of(counts), OlderContents { lpn, slot, update }));
+        }
+    }
+    let mut give_newer = |unit: Option<UnitId>, lpn: Lpn, update: u64| {
+        if older.get(&lpn).is_some_and(|(own, before)| Some(*own) != unit && update > before.update) {
+            older.remove(&lpn);
+        }
+    };
+    for ppn in looks.valid() {
+        let unit = engine.core.map.unit_of_block(engine.core.device.block_of(ppn));
+        data_in(&engine.core, ppn).for_each(|(lpn, found)| give_newer(Some(unit), lpn, found.update));
+    }
+    for member in &with.solved {
+        data_of(member.tag).into_iter().for_each(|lpn| give_newer(None, lpn, member.update));
+    }
+    older.into_values().map(|(_, before)| before).collect()
 }
 
 #[cfg(test)]
@@ -120,7 +134,7 @@ mod tests {
             drive.replay(&mut [write].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
             let Place::At(slot) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written") };
             let ppn = drive.core.device.grid.page_of(slot).0;
-            drive.data_in(ppn).find(|(_, found)| found.slot == Some(slot)).map(|(_, found)| found).expect("its own page")
+            data_in(&drive.core, ppn).find(|(_, found)| found.slot == Some(slot)).map(|(_, found)| found).expect("its own page")
         });
         let copies = copies.collect();
         (drive, copies)
@@ -147,7 +161,7 @@ mod tests {
         let [first, second] = copies[..] else { panic!("two copies") };
         for (update, others) in [(second.update, vec![(Lpn(0), first.slot.expect("in flash"))]), (first.update, vec![])] {
             let (with, without) = states(second, Newest { update, ..first });
-            assert_eq!(drive.other_copies(&with, &without, &BTreeSet::new()), others);
+            assert_eq!(other_copies(&drive, &with, &without, &BTreeSet::new()), others);
         }
     }
 
@@ -169,7 +183,7 @@ mod tests {
             }
             let looks = Looks::new(&drive.core.device.array, None);
             let (with, without) = states(last, first);
-            let older = drive.older_contents(&looks, &with, &without, &[page_of(&drive, last)].into());
+            let older = older_contents(&drive, &looks, &with, &without, &[page_of(&drive, last)].into());
             let (slot, update) = (first.slot.expect("in flash"), first.update);
             let all = [OlderContents { lpn: Lpn(0), slot, update }];
             assert_eq!(older, all[..expected], "{times} times, full: {is_full}, told: {was_told}");

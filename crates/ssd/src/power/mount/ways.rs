@@ -5,7 +5,10 @@ use crate::core::journal::Journal;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::choice::{Choice, Chosen};
+use crate::power::mount::group_log::{choose_in_groups, choose_in_rows, doubted_in_rows, mount_rows, rows_in_parts};
 use crate::power::mount::looks::Looks;
+use crate::power::mount::stripes::{choose_stripes, doubted_in_stripes, mount_stripes};
+use crate::power::mount::{choose_pages, logical_pages_in};
 use crate::write::Way;
 use crate::write::found::{Lost, Newests};
 use std::collections::BTreeSet;
@@ -30,37 +33,35 @@ pub(super) struct Steps<P: FlashPayload> {
     pub take_over: TakeOver<P>,
 }
 
-impl<P: FlashPayload> Engine<P> {
-    /// The steps of the drive's way.
-    pub(super) fn steps(&self) -> Steps<P> {
-        match self.writer.way {
-            Way::Pages | Way::Zones => Steps {
-                doubted: |_, _, _, _| Vec::new(),
-                choose: |drive, (looks, _), _, (but, _), sought| drive.choose_pages(looks, but, sought).into(),
-                may_change: |drive, _, suspects| Some(drive.logical_pages_in(suspects)),
-                take_over: |_, _, _, _| (),
+/// The steps of the drive's way.
+pub(super) fn steps<P: FlashPayload>(engine: &Engine<P>) -> Steps<P> {
+    match engine.writer.way {
+        Way::Pages | Way::Zones => Steps {
+            doubted: |_, _, _, _| Vec::new(),
+            choose: |drive, (looks, _), _, (but, _), sought| choose_pages(drive, looks, but, sought).into(),
+            may_change: |drive, _, suspects| Some(logical_pages_in(drive, suspects)),
+            take_over: |_, _, _, _| (),
+        },
+        Way::Stripes => Steps {
+            doubted: doubted_in_stripes,
+            choose: |drive, (looks, remains), durable, (but, _), _| choose_stripes(drive, looks, remains, durable, but),
+            may_change: |_, _, _| None,
+            take_over: |drive, _, with, remains| mount_stripes(drive, with, std::mem::take(&mut remains.held)),
+        },
+        Way::Rows => Steps {
+            doubted: |drive, looks, _, suspects| doubted_in_rows(drive, looks, suspects),
+            // What was durable is, whatever the suspects are: it needs no parity that is one of them.
+            choose: |drive, (looks, _), _, (but, lost), sought| {
+                choose_in_rows(drive, looks, but, (&drive.core.safe.journal, lost), sought)
             },
-            Way::Stripes => Steps {
-                doubted: Self::doubted_in_stripes,
-                choose: |drive, (looks, remains), durable, (but, _), _| drive.choose_stripes(looks, remains, durable, but),
-                may_change: |_, _, _| None,
-                take_over: |drive, _, with, remains| drive.mount_stripes(with, std::mem::take(&mut remains.held)),
-            },
-            Way::Rows => Steps {
-                doubted: |drive, looks, _, suspects| drive.doubted_in_rows(looks, suspects),
-                // What was durable is, whatever the suspects are: it needs no parity that is one of them.
-                choose: |drive, (looks, _), _, (but, lost), sought| {
-                    drive.choose_in_rows(looks, but, (&drive.core.safe.journal, lost), sought)
-                },
-                may_change: |drive, looks, suspects| drive.rows_in_parts(looks, suspects),
-                take_over: |drive, looks, _, _| drive.mount_rows(looks),
-            },
-            Way::Groups => Steps {
-                doubted: |drive, looks, _, suspects| drive.doubted_in_rows(looks, suspects),
-                choose: |drive, (looks, remains), _, (but, lost), _| drive.choose_in_groups(looks, remains, but, lost),
-                may_change: |_, _, _| None,
-                take_over: |drive, _, _, _| drive.settle_mounted_groups(),
-            },
-        }
+            may_change: |drive, looks, suspects| rows_in_parts(drive, looks, suspects),
+            take_over: |drive, looks, _, _| mount_rows(drive, looks),
+        },
+        Way::Groups => Steps {
+            doubted: |drive, looks, _, suspects| doubted_in_rows(drive, looks, suspects),
+            choose: |drive, (looks, remains), _, (but, lost), _| choose_in_groups(drive, looks, remains, but, lost),
+            may_change: |_, _, _| None,
+            take_over: |drive, _, _, _| drive.writer.groups.settle_mounted(&mut drive.core),
+        },
     }
 }

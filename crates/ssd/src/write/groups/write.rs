@@ -54,8 +54,8 @@ impl<P: FlashPayload> Groups<P> {
                 core.collect_if_short(0);
                 return Placed::NoRoom;
             }
-            if self.put_host_page(core, job) == Placed::RowEnded {
-                return Placed::RowEnded;
+            if self.put_host_page(core, job) == Placed::Again {
+                return Placed::Again;
             }
         }
         Placed::All
@@ -71,8 +71,8 @@ impl<P: FlashPayload> Groups<P> {
             if !self.can_put(core, Stream::Gc) {
                 return Placed::NoRoom;
             }
-            if self.put_moved_page(core, moves) == Placed::RowEnded {
-                return Placed::RowEnded;
+            if self.put_moved_page(core, moves) == Placed::Again {
+                return Placed::Again;
             }
         }
     }
@@ -242,7 +242,7 @@ impl<P: FlashPayload> Groups<P> {
             (0..code.block).for_each(|_| core.map.next_row(stream));
         }
         core.collect_if_short(0);
-        Placed::RowEnded
+        Placed::Again
     }
 }
 

@@ -32,7 +32,7 @@ impl<P: FlashPayload> Rows<P> {
                 RowStep::Parity => self.put_parity(core, 0),
                 RowStep::NextRow => {
                     self.end_row(core, Stream::Host);
-                    return Placed::RowEnded;
+                    return Placed::Again;
                 }
                 RowStep::Wait => return Placed::All,
             }
@@ -58,7 +58,7 @@ impl<P: FlashPayload> Rows<P> {
                 RowStep::Parity => self.put_parity(core, write_pointer),
                 RowStep::NextRow => {
                     self.end_row(core, Stream::Gc);
-                    return Placed::RowEnded;
+                    return Placed::Again;
                 }
                 RowStep::Wait => break,
             }

@@ -128,6 +128,48 @@ impl<P: FlashPayload> Stripes<P> {
         is_read && self.home_of(core, stripe, strip).is_some_and(|home| home != core.device.grid.die_of(ppn))
     }
 
+    /// Whether strips of the stripe lie on other dies than they are written to, and are to be copied back.
+    pub fn has_strips_away(&self, core: &Core<P>, stripe: StripeId) -> bool {
+        (0..=self.data_strips()).any(|strip| self.is_strip_away(core, stripe, strip))
+    }
+
+    /// Whether the strip is to be written to its die: no living one holds it, or another one.
+    pub fn is_strip_wanted(&self, core: &Core<P>, stripe: StripeId, strip: u32) -> bool {
+        self.is_strip_lost(core, stripe, strip) || self.is_strip_away(core, stripe, strip)
+    }
+
+    /// Whether every stripe has its strips, on the dies that they are written to, and no parity of one leans on what is lost: a partial
+    /// parity may lean on an old version that only the stored parity gave before a cut.
+    pub fn are_all_whole(&self, core: &Core<P>) -> bool {
+        let is_whole = |stripe| {
+            let any_lost = !self.stripe_state(core, stripe).1.is_empty();
+            // Of equal copies of a strip that was copied back the mount took the older one.
+            !any_lost && !self.leans_on_lost(core, stripe) && !self.has_strips_away(core, stripe)
+        };
+        (0..self.stripe_count(core)).map(StripeId).all(is_whole)
+    }
+
+    /// Strips of all stripes that are to be written to a die that they have.
+    pub fn strips_out(&self, core: &Core<P>) -> u32 {
+        let strips = |stripe| (0..=self.data_strips()).map(move |strip| (stripe, strip));
+        let all = (0..self.stripe_count(core)).map(StripeId).flat_map(strips);
+        let is_out = |&(stripe, strip): &(StripeId, u32)| {
+            self.is_strip_wanted(core, stripe, strip) && self.home_of(core, stripe, strip).is_some()
+        };
+        all.filter(is_out).count() as u32
+    }
+
+    /// Whether another strip of the stripe lies on the die of this one, where a die was ever replaced: that strip is still to be copied home,
+    /// or has no home. Then this strip stays where it is, or lost, because two strips of a stripe on one die survive no loss of it.
+    pub fn is_home_taken(&self, core: &Core<P>, stripe: StripeId, strip: u32) -> bool {
+        if core.device.losses.spares().is_empty() {
+            return false;
+        }
+        let Some(home) = self.home_of(core, stripe, strip) else { return false };
+        let lies_on = |other| self.die_of_strip(core, stripe, other);
+        (0..=self.data_strips()).any(|other| other != strip && lies_on(other) == Some(home))
+    }
+
     /// Whether the stripe has strips that no living die holds.
     pub fn lacks_a_strip(&self, core: &Core<P>, stripe: StripeId) -> bool {
         (0..=self.data_strips()).any(|strip| self.is_strip_lost(core, stripe, strip))

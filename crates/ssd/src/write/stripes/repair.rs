@@ -1,12 +1,14 @@
-//! What brings a lost strip back.
+//! What brings a lost strip back, and how it is written again.
 
-use crate::core::Core;
 use crate::core::flash::FlashPayload;
+use crate::core::owner::Owner;
+use crate::core::{Core, oob_covering};
 use crate::write::stripes::Stripes;
 use crate::write::stripes::partial::PartialParity;
+use device::image::Contents;
 use ftl::Place;
-use nand::FlashArray;
-use vocab::{Ppn, StripSet, StripeId};
+use nand::{FlashArray, OobTag, PageRole};
+use vocab::{Cause, Lpn, Ppn, StripSet, StripeId};
 
 /// A lost strip is the sum of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,5 +68,42 @@ impl<P: FlashPayload> Stripes<P> {
             }
         }
         Some(RepairSources { sum: if is_covered { partial.sum.clone() } else { P::default() }, pages })
+    }
+
+    /// Programs a strip that was solved for into this page of the die that it goes to.
+    pub fn program_rebuilt(&mut self, core: &mut Core<P>, (stripe, strip): (StripeId, u32), payload: P, ppn: Ppn) {
+        let image = core.device.images.open(ppn, oob_covering(StripSet::EMPTY));
+        let slot = core.next_slot_of(image);
+        let n = self.data_strips();
+        let is_parity = strip == n;
+        let lpn = Lpn(stripe.0 * n + strip);
+        let (tag, published) = if is_parity {
+            (OobTag::parity(stripe), core.map.publish_parity(stripe, slot))
+        } else {
+            let old = core.map.lookup(lpn);
+            let published = core.map.publish(lpn, slot);
+            self.note_move(core, stripe, old, Place::At(slot));
+            (OobTag::data(lpn), published)
+        };
+        let update = self.version_of_strip(core, stripe, strip);
+        core.device.images.fill(image, Contents { tag, payload, update }, None, published.pinned);
+        if is_parity {
+            self.tell_strips_of_stored_parity(core, image, stripe);
+        } else {
+            self.tell_strips(core, image, stripe, StripSet::EMPTY, 0);
+        }
+        let log = core.map.log_of(core.map.unit_of_block(core.device.block_of(ppn))) as u16;
+        core.submit_program(image, Owner::Strip { log }, Cause::Rebuild);
+    }
+
+    /// The program of a strip that was solved for has ended; which one it is.
+    pub fn strip_rebuilt(&mut self, core: &Core<P>, role: PageRole) -> Option<(StripeId, u32)> {
+        let strip = self.strip_of_role(role)?;
+        self.held.strip_rebuilt(strip.0);
+        // A stripe that lacked this strip could not get the parity that its scheme wants.
+        if !self.is_protected(core, strip.0) {
+            self.look_for_missing_parity();
+        }
+        Some(strip)
     }
 }

@@ -12,7 +12,7 @@ use crate::core::ids::{EncodeId, OfEncode};
 use crate::core::owner::Owner;
 use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
 use crate::core::zone_step::{CodePage, ZoneStep};
-use crate::core::{Core, oob_covering};
+use crate::core::{Core, data_of, oob_covering};
 use crate::write::pages::PageWriter;
 use crate::write::zones::Zones;
 use device::facts::Fact;
@@ -326,8 +326,14 @@ impl<P: FlashPayload> Zones<P> {
         true
     }
 
-    /// A code page was programmed, or could not be: then its place in the map is given up already.
+    /// A code page was programmed, or could not be: then no one has it any more.
     pub(crate) fn code_programmed(&self, core: &mut Core<P>, image: ImageId, id: EncodeId, outcome: ProgramOutcome) {
+        if !outcome.is_done() {
+            let (tag, slot) = (core.device.images.slot(image, 0).0, core.device.grid.slot(core.device.images.slab[image].ppn, 0));
+            let lost = data_of(tag).filter(|&lpn| core.map.lookup(lpn) == Place::At(slot));
+            let pinned = lost.and_then(|lpn| core.map.publish_missing(lpn).pinned);
+            pinned.into_iter().for_each(|unit| core.release(unit));
+        }
         if let Some(pin) = core.device.images.slot(image, 0).2 {
             core.release(pin);
         }

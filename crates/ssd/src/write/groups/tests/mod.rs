@@ -72,7 +72,7 @@ impl<P: FlashPayload> Alone<P> {
     fn place(&mut self, job: JobId) -> Placed {
         loop {
             let placed = self.groups.place(&mut self.core, job);
-            if placed != Placed::RowEnded {
+            if placed != Placed::Again {
                 return placed;
             }
         }
@@ -182,7 +182,7 @@ fn a_write_waits_for_its_sums_one_after_the_other() {
         assert_eq!((answered.len(), alone.groups.summing.waiting()), (0, 2));
         for end in [2_000, 4_000] {
             let (at, timer) = alone.core.device.calendar.next().expect("sums are being made");
-            assert_eq!((at, timer), (SimTime(end), alone.core.timer(Timer::Sums)));
+            assert_eq!((at, timer), (SimTime(end), Timer::Sums.index(&alone.core.device.grid)));
             alone.core.device.now = at;
             alone.groups.summing_due(&mut alone.core);
             let effects = alone.effects();

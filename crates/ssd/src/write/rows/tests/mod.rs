@@ -56,7 +56,7 @@ impl Alone {
     /// As the host writes: the job, and the programs that follow.
     fn write(&mut self, pages: &[(u32, u32)]) -> (JobId, Vec<Command>) {
         let job = write_job(&mut self.core, pages);
-        while self.rows.place(&mut self.core, job) == Placed::RowEnded {}
+        while self.rows.place(&mut self.core, job) == Placed::Again {}
         assert_eq!(self.core.jobs[job].next, pages.len(), "all pages are placed");
         self.effects();
         (job, programs(&mut self.core))
@@ -64,7 +64,7 @@ impl Alone {
 
     /// As pages are moved: the programs that follow.
     fn move_all(&mut self) -> Vec<Command> {
-        while self.rows.place_moves(&mut self.core, &mut self.moves, Feed::All) == Placed::RowEnded {}
+        while self.rows.place_moves(&mut self.core, &mut self.moves, Feed::All) == Placed::Again {}
         self.effects();
         programs(&mut self.core)
     }
