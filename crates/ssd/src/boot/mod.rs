@@ -140,7 +140,7 @@ impl<P: FlashPayload> Boot<'_, P> {
     }
 
     fn build_parity(&mut self) -> Result<(), SetupError> {
-        if self.engine.writer.stripes.worn_above.is_some() {
+        if self.engine.writer.uses_idle_time() {
             age_stripes(self.engine);
         }
         Ok(())

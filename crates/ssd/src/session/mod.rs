@@ -406,8 +406,5 @@ pub fn pe_cycles<P: FlashPayload>(engine: &Engine<P>) -> Vec<u32> {
 
 pub(crate) fn check_counts<P: FlashPayload>(engine: &Engine<P>) {
     engine.core.map.check_counts();
-    engine.writer.stripes.check_parity_cache(&engine.core);
-    if engine.writer.stripes.worn_above.is_some() {
-        engine.writer.stripes.check_worn_strips(&engine.core);
-    }
+    engine.writer.check_counts(&engine.core);
 }

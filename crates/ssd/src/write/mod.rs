@@ -103,6 +103,14 @@ impl<P: FlashPayload> Writer<P> {
         }
     }
 
+    /// Counts again what the way derives from its state; for tests, which it panics in.
+    pub fn check_counts(&self, core: &Core<P>) {
+        self.stripes.check_parity_cache(core);
+        if self.stripes.worn_above.is_some() {
+            self.stripes.check_worn_strips(core);
+        }
+    }
+
     /// The code zones of a drive that has them.
     pub fn zones(&self) -> &Zones<P> {
         self.zones.as_ref().expect("a drive of code zones")

@@ -325,6 +325,23 @@ impl<P: FlashPayload> Writer<P> {
         self.stripes.build_in_idle_time(core);
     }
 
+    /// The drive was aged: blocks may be worn that were not.
+    pub fn blocks_aged(&mut self, core: &Core<P>) {
+        self.stripes.tell_worn_strips(core);
+        // A life asks more than once.
+        self.stripes.scheme_mut().look_again();
+    }
+
+    /// Builds the parity of the next stripe that lacks it, whether there is time or not; false if none does.
+    pub fn build_next(&mut self, core: &mut Core<P>) -> bool {
+        let stripes = self.stripes.stripe_count(core);
+        let next = self.stripes.scheme_mut().next_unprotected(stripes);
+        next.is_some_and(|stripe| {
+            self.stripes.build_parity(core, stripe, None);
+            true
+        })
+    }
+
     /// Whether units of a code that is no longer in use may be left.
     pub fn is_migrating(&self) -> bool {
         self.groups.is_migrating()

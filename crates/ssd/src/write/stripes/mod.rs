@@ -11,6 +11,7 @@
 //! | `commit` | how partial parities become full parity, and missing parity is built |
 //! | `map` | places, homes and states of strips; wear; discards |
 //! | `names` | what the pages of a stripe say of each other, for a mount |
+//! | `audit` | for tests: every parity is computed again, every strip lies where it is to lie |
 //! | `repair` | what brings a lost strip back |
 //! | `mount` | which state of a stripe is the newest consistent one after a cut |
 //!
@@ -18,6 +19,7 @@
 //! go on behind such an effect it pushes a [`StripeStep`]; the engine gives that back to [`Stripes::go_on`].
 
 mod answers;
+pub(crate) mod audit;
 pub(crate) mod commit;
 pub(crate) mod locks;
 pub(crate) mod map;
