@@ -35,13 +35,12 @@ pub struct Stretch {
 /// Requests that are drawn at a time.
 const AT_A_TIME: u64 = 64;
 
-/// The scenario on a drive that has lived. A drive that begins aged stays as it is, and so does one with several logical pages in a physical
-/// one: where a page waits for its rest, a block that wears out breaks rules of NAND (docs/torture.md).
+/// The scenario on a drive that has lived. A drive that begins aged stays as it is.
 pub(super) fn before(scenario: Scenario, scope: &Scope, number: u64) -> Scenario {
     let mut draws = Streams::new(scope.seed).stream_of("torture/lived", number);
     let setup = &scenario.setup;
     let is_aged = setup.age.pe_cycles.0 > 0 || setup.age.retention.0 > 0;
-    if is_aged || setup.user_slots == 0 || setup.drive.geometry.slots_per_page() > 1 {
+    if is_aged || setup.user_slots == 0 {
         return scenario;
     }
     let lived = Some(draw(setup, &mut draws));

@@ -227,6 +227,10 @@ fn live<P: FlashPayload>(
     stretch.programmed = folds.programmed_slots();
     stretch.erases = folds.erases.iter().sum();
     stretch.is_read_only = is_over(engine);
+    // Requests and evictions wait for it, and no other may come to fill it; their pages may be written again at once.
+    while engine.writer.pages.send_open_page(&mut engine.core) {
+        engine.settle();
+    }
     finish_untimed(engine);
     stretch
 }
@@ -368,6 +372,10 @@ struct Rates {
 impl Rates {
     fn of<P: FlashPayload>(&mut self, drive: &Engine<P>, odds: Option<&PageOdds<'_>>, ppn: Ppn) -> PageRisk {
         let device = &drive.core.device;
+        // The controller has it and programs it when its page is full.
+        if drive.writer.unsent(&drive.core, ppn).is_some() {
+            return PageRisk::default();
+        }
         if device.array.is_lost(ppn) || !device.is_stored(ppn) {
             return PageRisk { unreadable: 1.0, latent: 1.0, ..PageRisk::default() };
         }

@@ -108,7 +108,7 @@ impl<P: FlashPayload> Engine<P> {
         loop {
             match self.care.collect(&mut self.core, &self.writer.pages, log) {
                 Collecting::Waits => return,
-                Collecting::SendOpenPage => self.writer.pages.send_open_page(&mut self.core),
+                Collecting::SendOpenPage => _ = self.writer.pages.send_open_page(&mut self.core),
                 Collecting::AllRead(victim) => {
                     match self.core.map.kind() {
                         LogKind::Regions => self.writer.pages.send_moved(&mut self.core, log),

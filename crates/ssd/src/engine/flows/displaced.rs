@@ -90,6 +90,7 @@ impl<P: FlashPayload> Engine<P> {
                     return false;
                 };
                 self.core.moving[log].under_way -= u32::from(moved);
+                self.writer.pages.send_waiting(&mut self.core, other);
                 let ppn = self.core.map.take_page(other, host).expect("a log with room has a page");
                 (Owner::Page { log: other as u16, holds: Holds::Data }, ppn)
             }
@@ -125,6 +126,7 @@ impl<P: FlashPayload> Engine<P> {
         let logs = (0..self.core.map.logs()).filter(|&log| log != own && !self.care.collectors[log].halted);
         let mut streams = logs.flat_map(|log| [(log, Stream::Gc), (log, Stream::Host)]);
         let (log, stream) = streams.find(|&(log, stream)| self.core.map.has_room(log, stream))?;
+        self.writer.pages.send_waiting(&mut self.core, log);
         Some((log, self.core.map.take_page(log, stream)?))
     }
 

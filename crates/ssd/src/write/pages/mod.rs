@@ -123,15 +123,28 @@ impl PageWriter {
         self.host.iter().any(|page| !page.sent && page.open.is_some_and(is_it))
     }
 
-    /// Queues the programs of the host's open images, full or not, if there are some.
-    pub fn send_open_page<P: FlashPayload>(&mut self, core: &mut Core<P>) {
+    /// Queues the programs of the host's open images, full or not. Whether there are some.
+    pub fn send_open_page<P: FlashPayload>(&mut self, core: &mut Core<P>) -> bool {
+        self.send_host_pages(core, |_| true)
+    }
+
+    /// Queues the programs of all images of the log that wait to be full: a page that is programmed at once must not overtake them.
+    pub fn send_waiting<P: FlashPayload>(&mut self, core: &mut Core<P>, log: usize) {
+        self.send_moved(core, log);
+        self.send_host_pages(core, |of| of == log);
+    }
+
+    /// Queues the programs of the host's open images in the logs that `is_one` names. Whether there are some.
+    fn send_host_pages<P: FlashPayload>(&mut self, core: &mut Core<P>, is_one: impl Fn(usize) -> bool) -> bool {
+        let mut any = false;
         for page in self.host.iter_mut() {
-            if let Some(image) = page.open.filter(|_| !page.sent) {
+            if let Some(image) = page.open.filter(|_| !page.sent && is_one(page.log)) {
                 let log = page.log as u16;
                 core.submit_program(image, Owner::Page { log, holds: Holds::Data }, Cause::Host);
-                page.sent = true;
+                (page.sent, any) = (true, true);
             }
         }
+        any
     }
 }
 

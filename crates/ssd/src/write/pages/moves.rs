@@ -36,7 +36,7 @@ impl PageWriter {
         }
         let own = core.map.take_page(log, Stream::GcOf(stream));
         let borrowed = own.is_none();
-        let ppn = own.or_else(|| Self::borrowed_page(core, log, stream))?;
+        let ppn = own.or_else(|| self.borrowed_page(core, log, stream))?;
         let oob = oob_covering(coverage(core).or(core.beside_stream(stream)));
         let image = core.device.images.open(ppn, oob);
         self.moved[at] = Some(image);
@@ -46,7 +46,8 @@ impl PageWriter {
     /// A page for moved contents whose own write pointer has none: of the host's write pointer of the stream, or else, where streams are
     /// isolated, of any.
     #[cold]
-    fn borrowed_page<P: FlashPayload>(core: &mut Core<P>, log: usize, stream: StreamId) -> Option<Ppn> {
+    fn borrowed_page<P: FlashPayload>(&mut self, core: &mut Core<P>, log: usize, stream: StreamId) -> Option<Ppn> {
+        self.send_waiting(core, log);
         let others = core.map.gc_write_pointers().chain(core.map.host_write_pointers());
         std::iter::once(Stream::HostIn(stream)).chain(others).find_map(|stream| core.map.take_page(log, stream))
     }
@@ -86,8 +87,7 @@ impl PageWriter {
 
     /// A page of the region log for contents that failed to be programmed there; of either stream.
     pub fn page_for_displaced<P: FlashPayload>(&mut self, core: &mut Core<P>, log: usize, streams: [Stream; 2]) -> Option<Ppn> {
-        // A page that waits to be full must not be overtaken by the one behind it.
-        self.send_moved(core, log);
+        self.send_waiting(core, log);
         streams.into_iter().find_map(|stream| core.map.take_page(log, stream))
     }
 }
