@@ -315,7 +315,7 @@ fn inventory<P: FlashPayload>(engine: &Engine<P>) -> Inventory {
         in_open_row: lpns().map(|lpn| is_in_open_row(engine, lpn)).collect(),
         elsewhere: lpns().map(|lpn| is_elsewhere(engine, lpn)).collect(),
         held: held_parities(engine),
-        sums: engine.writer.groups.held_sums(&engine.core),
+        sums: engine.writer.groups_if_any().map(|groups| groups.held_sums(&engine.core)).unwrap_or_default(),
         code: code_pages(engine),
     }
 }
@@ -341,8 +341,9 @@ fn audit_place<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> Result<(), Stri
 }
 
 fn held_parities<P: FlashPayload>(engine: &Engine<P>) -> Vec<HeldParity> {
-    let held = |stripe| (stripe, engine.writer.stripes.held.get(stripe).expect("listed entries exist"));
+    let Some(stripes) = engine.writer.stripes_if_any() else { return Vec::new() };
+    let held = |stripe| (stripe, stripes.held.get(stripe).expect("listed entries exist"));
     let parity =
         |(stripe, held): (StripeId, &PartialParity<P>)| HeldParity { stripe, covers: held.covers, old: held.old.clone() };
-    engine.writer.stripes.held.stripes().map(held).map(parity).collect()
+    stripes.held.stripes().map(held).map(parity).collect()
 }

@@ -92,7 +92,7 @@ fn is_rebuilt<P: FlashPayload>(engine: &Engine<P>) -> bool {
     let core = &engine.core;
     let has_redundancy = match engine.writer.facts().rebuilt_by {
         RebuiltBy::Nothing => false,
-        RebuiltBy::Stripes => engine.writer.stripes.is_laid_out(core),
+        RebuiltBy::Stripes => engine.writer.stripes().is_laid_out(core),
         RebuiltBy::Collection => !writes_to_lost_blocks(engine),
     };
     has_redundancy && engine.care.rebuild_left(core) == 0 && core.device.losses.lacking().is_empty()
@@ -115,7 +115,7 @@ fn doubled_stripe<P: FlashPayload>(engine: &Engine<P>) -> Option<String> {
     if engine.writer.stripe_scheme().is_none() || engine.core.grown_bad > 0 {
         return None;
     }
-    let (core, stripes) = (&engine.core, &engine.writer.stripes);
+    let (core, stripes) = (&engine.core, engine.writer.stripes());
     let doubled = stripes.two_strips_on_a_die(core, |stripe| stripes.has_homes(core, stripe));
     doubled.map(|(stripe, die)| format!("two strips of {stripe} lie on {die}"))
 }
@@ -176,7 +176,7 @@ mod tests {
         assert!(session.is_whole());
         let crate::session::Inner::Tag(prepared) = session.inner_mut() else { panic!("its payload is tags") };
         let engine = &mut prepared.engine;
-        assert!(engine.writer.stripes.held.get(StripeId(0)).is_some_and(|partial| partial.covers.contains(0)));
+        assert!(engine.writer.stripes().held.get(StripeId(0)).is_some_and(|partial| partial.covers.contains(0)));
         let of = |engine: &Engine<_>, lpn| match engine.core.map.lookup(Lpn(lpn)) {
             Place::At(slot) => engine.core.device.grid.page_of(slot).0,
             place => panic!("{place:?}"),
