@@ -103,15 +103,14 @@ fn only_forwards(method: &Method) -> bool {
     }
 }
 
-/// How often a text outside of `write` names a way of writing as a field of the writer.
+/// How often a text outside of `write` reaches for a single way of the writer: a field or what gives it, as `stripes_mut`.
 fn uses_of_ways(source: &Source) -> usize {
     let ways = ["pages", "stripes", "rows", "groups", "zones"];
-    let uses = |line: &String| {
-        let ends = |rest: &str, way: &str| {
-            rest.strip_prefix(way).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
-        };
-        line.split("writer.").skip(1).filter(|rest| ways.iter().any(|way| ends(rest, way))).count()
+    let names_way = |rest: &&str| {
+        let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+        ways.contains(&name.trim_end_matches("_mut").trim_end_matches("_if_any"))
     };
+    let uses = |line: &String| line.split("writer.").skip(1).filter(names_way).count();
     if source.path.starts_with("write/") { 0 } else { source.lines.iter().filter(|line| is_code(line)).map(uses).sum() }
 }
 
@@ -153,9 +152,10 @@ const MAY_GROW: &str = "lines of product code of `ssd`";
 #[test]
 #[expect(clippy::print_stdout, reason = "the counts are for whoever reads them")]
 fn the_engine_grows_no_further_into_one_object() {
-    for (what, count) in counts(&sources()) {
+    let counts = counts(&sources());
+    counts.iter().for_each(|(what, count)| println!("{count:>6} {what}"));
+    for (what, count) in counts {
         let stated = stated(what).unwrap_or_else(|| panic!("ARCHITECTURE.md has a row `{what}`"));
-        println!("{count:>6} {what}");
         assert!(what == MAY_GROW || count <= stated, "{what}: {count} now, {stated} in ARCHITECTURE.md");
     }
 }

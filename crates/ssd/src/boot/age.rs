@@ -12,13 +12,9 @@ use vocab::{BlockAddr, Streams};
 
 /// Stripes whose blocks have become worn get the parity that asks for.
 pub(crate) fn age_stripes<P: FlashPayload>(engine: &mut Engine<P>) {
-    engine.writer.stripes.tell_worn_strips(&engine.core);
-    // A life asks more than once.
-    engine.writer.stripes.scheme_mut().look_again();
+    engine.writer.blocks_aged(&engine.core);
     engine.core.device.timed = false;
-    let stripes = engine.writer.stripes.stripe_count(&engine.core);
-    while let Some(stripe) = engine.writer.stripes.scheme_mut().next_unprotected(stripes) {
-        engine.writer.stripes.build_parity(&mut engine.core, stripe, None);
+    while engine.writer.build_next(&mut engine.core) {
         engine.hand_on();
         engine.settle();
     }

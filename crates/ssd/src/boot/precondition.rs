@@ -129,7 +129,7 @@ pub(crate) fn finish_untimed<P: FlashPayload>(engine: &mut Engine<P>) {
         engine.writer.pages.send_open_page(&mut engine.core);
     }
     engine.settle();
-    if engine.writer.rows.cover_open_rows(&mut engine.core) {
+    if engine.writer.cover_open(&mut engine.core) {
         engine.settle();
     }
     debug_assert!(engine.core.device.is_idle());

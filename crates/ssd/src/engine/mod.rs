@@ -106,7 +106,7 @@ impl<P: FlashPayload> Engine<P> {
         if engine.core.breaks(SafetyRule::Pins) {
             engine.core.map.break_pins();
         }
-        engine.writer.groups.settle_space(&mut engine.core);
+        engine.writer.settle_space(&mut engine.core);
         Ok(engine)
     }
 }

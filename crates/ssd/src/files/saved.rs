@@ -11,8 +11,8 @@ use crate::core::journal::Journal;
 use crate::core::sorted::sorted;
 use crate::engine::Engine;
 use crate::power::cut::{Remains, listed_remains};
-use crate::write::groups::GroupRemains;
 use crate::write::groups::saved as saved_groups;
+use crate::write::groups::{GroupRemains, Groups};
 use crate::write::stripes::partial::PartialParityRemains;
 use crate::write::stripes::saved as saved_stripes;
 use device::contents::PageBuf;
@@ -120,7 +120,8 @@ pub(super) fn fields(drive: &Drive, opened: u64) -> Fields {
         });
         to.push(((TEMPERATURES, index), spell));
     }
-    for (held, age) in remains.held.iter().zip(drive.writer.stripes.held.ages()) {
+    for (held, age) in remains.held.iter().zip(drive.writer.stripes_if_any().into_iter().flat_map(|stripes| stripes.held.ages()))
+    {
         to.push(((PARTIALS, age), written(slot, |to| saved_stripes::put(to, held))));
     }
     if let Some(groups) = &remains.groups {
@@ -198,7 +199,7 @@ pub(super) fn decode(found: &Found, drive: &Drive) -> Result<Saved, Malformed> {
     let remains = Remains {
         buffer: from.buffer()?,
         held: from.partials()?,
-        groups: if drive.writer.groups.is_in_use() { Some(from.groups()?) } else { None },
+        groups: drive.writer.groups_if_any().map(|groups| from.groups(groups)).transpose()?,
         reads: from.of_blocks(READS, number(4, "blocks whose reads are counted")?, "count of reads")?,
         most_worn: Some(u32::try_from(most_worn).unwrap_or(u32::MAX)),
         erasing: from.blocks(ERASING, "block being erased")?,
@@ -265,12 +266,12 @@ impl<'a> From<'a> {
                 Some((_, from)) => from.refuse(0, "partial parity", "the scheme has none".into()),
             };
         };
-        let stripes = self.drive.writer.stripes.stripe_count(&self.drive.core);
+        let stripes = self.drive.writer.stripes().stripe_count(&self.drive.core);
         self.of(PARTIALS).map(|(_, mut from)| saved_stripes::get(&mut from, stripes, data_strips)).collect()
     }
 
-    fn groups(&self) -> Read<GroupRemains<PageBuf>> {
-        let (groups, core) = (&self.drive.writer.groups, &self.drive.core);
+    fn groups(&self, groups: &Groups<PageBuf>) -> Read<GroupRemains<PageBuf>> {
+        let core = &self.drive.core;
         let missing = || Malformed { at: 0, field: "table of groups", reason: "it is missing".into() };
         let (_, mut from) = self.of(GROUPS).next().ok_or_else(missing)?;
         let now = from.below(groups.codes.len() as u32, "code in use")? as usize;

@@ -227,7 +227,7 @@ pub(crate) fn listed_remains<P: FlashPayload>(engine: &Engine<P>) -> Remains<P> 
     let step = |&reads: &u32| reads / READS_SAVED_EVERY * READS_SAVED_EVERY;
     Remains {
         buffer: Vec::new(),
-        held: engine.writer.stripes.held.remains(),
+        held: engine.writer.held_remains(),
         groups: engine.writer.group_remains(&engine.core),
         reads: engine.core.limits.reads().iter().map(step).collect(),
         most_worn: Some(most_worn(engine)),

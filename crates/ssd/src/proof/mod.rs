@@ -10,13 +10,12 @@ mod zones;
 
 use crate::config::Pace;
 use crate::core::flash::FlashPayload;
-use crate::proof::zones::{alternatives_in_flight, audit_zones, code_pages};
+use crate::proof::zones::{alternatives_in_flight, code_pages};
 
 pub use crate::core::audit::{Audit, HeldSum};
 use crate::engine::Engine;
 use crate::result::RunResult;
 use crate::session::{Asked, Inner, Prepared, Session, inside, kill};
-use crate::write::Way;
 use crate::write::stripes::partial::PartialParity;
 use device::facts::Folds;
 use ftl::Place;
@@ -316,26 +315,18 @@ fn inventory<P: FlashPayload>(engine: &Engine<P>) -> Inventory {
         in_open_row: lpns().map(|lpn| is_in_open_row(engine, lpn)).collect(),
         elsewhere: lpns().map(|lpn| is_elsewhere(engine, lpn)).collect(),
         held: held_parities(engine),
-        sums: engine.writer.groups.held_sums(&engine.core),
+        sums: engine.writer.groups_if_any().map(|groups| groups.held_sums(&engine.core)).unwrap_or_default(),
         code: code_pages(engine),
     }
 }
 
 pub(crate) fn audit<P: FlashPayload>(engine: &Engine<P>) -> Result<Audit, String> {
     assert!(engine.core.device.is_idle() && engine.core.device.commands.in_use() == 0, "audit the drive after it was drained");
+    assert!(engine.writer.zones.is_none() || engine.reads.lazy.is_empty(), "audit the drive after it was drained");
     for lpn in (0..engine.core.map.user_slots()).map(Lpn) {
         audit_place(engine, lpn)?;
     }
-    if engine.writer.zones.as_ref().is_some_and(|zones| zones.is_over()) {
-        audit_zones(engine)?;
-    }
-    match engine.writer.way {
-        Way::Pages => Ok(Audit::default()),
-        Way::Zones => audit_zones(engine),
-        Way::Stripes => audit_stripes(engine),
-        Way::Rows => engine.writer.rows.audit(&engine.core),
-        Way::Groups => engine.writer.groups.audit(&engine.core),
-    }
+    engine.writer.audit(&engine.core, engine.host.requests.read_only_since.is_some())
 }
 
 /// What the page says of itself must be what the map says of it.
@@ -349,91 +340,10 @@ fn audit_place<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> Result<(), Stri
     if tag == OobTag::data(lpn) { Ok(()) } else { Err(format!("{lpn} is mapped to {slot}, which holds {:?}", tag.role())) }
 }
 
-fn audit_stripes<P: FlashPayload>(engine: &Engine<P>) -> Result<Audit, String> {
-    let n = engine.writer.stripes.scheme().data_strips();
-    let mut found = Audit::default();
-    for stripe in (0..engine.writer.stripes.stripe_count(&engine.core)).map(StripeId) {
-        audit_worn(engine, stripe)?;
-        if let Some(held) = engine.writer.stripes.held.get(stripe) {
-            let sound = audit_held(engine, stripe, held)?.is_some();
-            found.sound += u32::from(sound);
-            found.broken += u32::from(!sound);
-            continue;
-        }
-        let places: Vec<Place> = (0..n).map(|strip| engine.writer.stripes.place_of_strip(&engine.core, stripe, strip)).collect();
-        let page =
-            |place: &Place| if let Place::At(slot) = place { Some(engine.core.device.grid.page_of(*slot).0) } else { None };
-        let pages: Vec<Ppn> = places.iter().filter_map(page).collect();
-        let whole = !places.contains(&Place::Missing);
-        let parity = engine.core.map.lookup_parity(stripe);
-        let verdict = page(&parity).filter(|_| whole).and_then(|parity| engine.core.is_sum(&pages, parity));
-        match (parity, verdict) {
-            (Place::Unmapped, _) => found.uncovered += places.iter().filter(|&&place| place != Place::Unmapped).count() as u32,
-            (_, None) => found.broken += 1,
-            (_, Some(true)) => found.sound += 1,
-            (_, Some(false)) => return Err(format!("the parity of {stripe} at {parity:?} is not the sum of {places:?}")),
-        }
-    }
-    Ok(found)
-}
-
 fn held_parities<P: FlashPayload>(engine: &Engine<P>) -> Vec<HeldParity> {
-    let held = |stripe| (stripe, engine.writer.stripes.held.get(stripe).expect("listed entries exist"));
+    let Some(stripes) = engine.writer.stripes_if_any() else { return Vec::new() };
+    let held = |stripe| (stripe, stripes.held.get(stripe).expect("listed entries exist"));
     let parity =
         |(stripe, held): (StripeId, &PartialParity<P>)| HeldParity { stripe, covers: held.covers, old: held.old.clone() };
-    engine.writer.stripes.held.stripes().map(held).map(parity).collect()
-}
-
-/// The partial parity must be the sum of the current versions it covers, the stored parity
-/// that of the old ones and of the strips outside. `None` where some page is not there.
-fn audit_held<P: FlashPayload>(engine: &Engine<P>, stripe: StripeId, held: &PartialParity<P>) -> Result<Option<()>, String> {
-    let n = engine.writer.stripes.scheme().data_strips();
-    let (mut new, mut old) = (held.sum.clone(), P::default());
-    for strip in 0..=n {
-        let now = engine.writer.stripes.place_of_strip(&engine.core, stripe, strip);
-        if held.covers.contains(strip) {
-            let Some(payload) = stored_at(engine, now) else { return Ok(None) };
-            new.add(&payload);
-        }
-        let before = held.old_place(strip);
-        if !held.covers.contains(strip) && before.is_some_and(|before| before != now) {
-            return Err(format!("strip {strip} of {stripe} was written again and no parity covers it"));
-        }
-        let Some(payload) = stored_at(engine, before.unwrap_or(now)) else { return Ok(None) };
-        old.add(&payload);
-    }
-    match (new.is_zero(), old.is_zero()) {
-        (false, _) => Err(format!("the partial parity of {stripe} is not the sum of strips {:?}", held.covers)),
-        (_, false) if engine.core.map.lookup_parity(stripe) != Place::Unmapped => {
-            Err(format!("the stored parity of {stripe} is not the sum of its old versions"))
-        }
-        _ => Ok(Some(())),
-    }
-}
-
-fn stored_at<P: FlashPayload>(engine: &Engine<P>, place: Place) -> Option<P> {
-    match place {
-        Place::Unmapped => Some(P::default()),
-        Place::Missing => None,
-        Place::At(slot) => {
-            let (ppn, index) = engine.core.device.grid.page_of(slot);
-            engine.core.device.is_stored(ppn).then(|| engine.core.device.array.payload(ppn)[index as usize].clone())
-        }
-    }
-}
-
-/// A stripe with a strip on a worn block must have parity, if its pages are there.
-fn audit_worn<P: FlashPayload>(engine: &Engine<P>, stripe: StripeId) -> Result<(), String> {
-    let has_die = engine.writer.stripes.home_of(&engine.core, stripe, engine.writer.stripes.scheme().data_strips()).is_some();
-    // There may be no room for the parity, or no die.
-    if !has_die || engine.writer.stripes.held.is_unbuildable(stripe) || engine.host.requests.read_only_since.is_some() {
-        return Ok(());
-    }
-    let bare = !engine.writer.stripes.is_protected(&engine.core, stripe);
-    let (_, unreadable) = engine.writer.stripes.stripe_state(&engine.core, stripe);
-    let worn = engine.writer.stripes.worn_strips(&engine.core, stripe);
-    if bare && unreadable.is_empty() && !worn.is_empty() && engine.writer.stripes.scheme().wants_parity(stripe, false) {
-        return Err(format!("strips {worn:?} of {stripe} lie on worn blocks and have no parity"));
-    }
-    Ok(())
+    stripes.held.stripes().map(held).map(parity).collect()
 }

@@ -48,7 +48,7 @@ impl Session {
 }
 
 fn raw_flash<P: FlashPayload>(engine: &Engine<P>) -> RawFlash {
-    let (core, groups) = (&engine.core, &engine.writer.groups);
+    let (core, groups) = (&engine.core, engine.writer.groups_if_any());
     let page = |ppn: Ppn| {
         let PageScan::Valid(found) = core.device.array.scan_page(ppn) else { return None };
         let roles = found.tags.iter().map(|tag| tag.role());
@@ -56,12 +56,12 @@ fn raw_flash<P: FlashPayload>(engine: &Engine<P>) -> RawFlash {
         Some((ppn, RawPage { slots, coverage: found.oob.coverage }))
     };
     let map = |(group, info): (u32, Option<GroupInfo>)| {
-        let info = info?;
+        let (groups, info) = (groups?, info?);
         let (code, stripe) = (groups.codes[info.code].0, groups.stripe_of(SuperblockId(group), &info));
         Some((group, ParityMap { data: code.data, parity: code.parity, strips: stripe.strips }))
     };
     RawFlash {
         pages: sorted((0..core.device.grid.geometry().pages()).map(Ppn).filter_map(page)),
-        groups: sorted((0..).zip(groups.info.iter().copied()).filter_map(map)),
+        groups: sorted((0..).zip(groups.iter().flat_map(|groups| groups.info.iter().copied())).filter_map(map)),
     }
 }

@@ -7,7 +7,7 @@ use crate::engine::flows::recovery::is_recovering;
 use crate::session::{Session, inside};
 use crate::write::RebuiltBy;
 use ftl::{Place, UnitState};
-use vocab::{DieId, Lpn, Ppn, StripeId, SuperblockId};
+use vocab::{DieId, Lpn, Ppn, SuperblockId};
 
 impl Session {
     /// Whether nothing waits to be rebuilt, no superblock that is being written has a lost block, and each logical page can
@@ -89,21 +89,10 @@ fn comes_back<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> bool {
 
 /// Whether nothing waits to be rebuilt, and all that is written from now on has redundancy.
 fn is_rebuilt<P: FlashPayload>(engine: &Engine<P>) -> bool {
-    let (core, stripes) = (&engine.core, &engine.writer.stripes);
+    let core = &engine.core;
     let has_redundancy = match engine.writer.facts().rebuilt_by {
         RebuiltBy::Nothing => false,
-        // A partial parity and a stored one bring back two strips of one die; a commit leaves one parity for both.
-        RebuiltBy::Stripes => {
-            let all_have_homes =
-                || (0..engine.writer.stripes.stripe_count(&engine.core)).map(StripeId).all(|stripe| has_homes(engine, stripe));
-            let any_away = || {
-                (0..engine.writer.stripes.stripe_count(&engine.core))
-                    .map(StripeId)
-                    .any(|stripe| engine.writer.stripes.has_strips_away(&engine.core, stripe))
-            };
-            let is_placed = || all_have_homes() && two_strips_on_a_die(engine, |_| true).is_none() && !any_away();
-            stripes.scheme().survives_dies() > 0 && is_placed()
-        }
+        RebuiltBy::Stripes => engine.writer.stripes().is_laid_out(core),
         RebuiltBy::Collection => !writes_to_lost_blocks(engine),
     };
     has_redundancy && engine.care.rebuild_left(core) == 0 && core.device.losses.lacking().is_empty()
@@ -126,30 +115,9 @@ fn doubled_stripe<P: FlashPayload>(engine: &Engine<P>) -> Option<String> {
     if engine.writer.stripe_scheme().is_none() || engine.core.grown_bad > 0 {
         return None;
     }
-    let doubled = two_strips_on_a_die(engine, |stripe| has_homes(engine, stripe));
+    let (core, stripes) = (&engine.core, engine.writer.stripes());
+    let doubled = stripes.two_strips_on_a_die(core, |stripe| stripes.has_homes(core, stripe));
     doubled.map(|(stripe, die)| format!("two strips of {stripe} lie on {die}"))
-}
-
-/// Whether there is a die for every strip of the stripe.
-fn has_homes<P: FlashPayload>(engine: &Engine<P>, stripe: StripeId) -> bool {
-    let stripes = &engine.writer.stripes;
-    (0..=stripes.data_strips()).all(|strip| stripes.home_of(&engine.core, stripe, strip).is_some())
-}
-
-/// The first of these static stripes with two strips on one die that answers, and the die.
-fn two_strips_on_a_die<P: FlashPayload>(engine: &Engine<P>, of: impl Fn(StripeId) -> bool) -> Option<(StripeId, DieId)> {
-    let (core, stripes) = (&engine.core, &engine.writer.stripes);
-    let die = |stripe, strip| match stripes.place_of_strip(core, stripe, strip) {
-        Place::At(slot) => Some(core.device.grid.page_of(slot).0).filter(|&ppn| !core.device.array.is_lost(ppn)),
-        Place::Unmapped | Place::Missing => None,
-    };
-    (0..engine.writer.stripes.stripe_count(&engine.core)).map(StripeId).filter(|&stripe| of(stripe)).find_map(|stripe| {
-        let mut dies: Vec<DieId> =
-            (0..=stripes.data_strips()).filter_map(|strip| die(stripe, strip)).map(|ppn| core.device.grid.die_of(ppn)).collect();
-        dies.sort_unstable();
-        let two = dies.windows(2).find(|pair| pair[0] == pair[1])?;
-        Some((stripe, two[0]))
-    })
 }
 
 fn survives_loss_of<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> bool {
@@ -193,7 +161,7 @@ mod tests {
     use crate::core::testing::tiny_setup;
     use device::image::Contents;
     use nand::{FlashArray, OobTag};
-    use vocab::{Cause, Fua, HostCommand, HostOp, Lba, SimTime};
+    use vocab::{Cause, Fua, HostCommand, HostOp, Lba, SimTime, StripeId};
 
     /// Of two strips on one die a partial parity brings back one and the stored parity the other. Catches a drive that is taken
     /// for whole then: the next commit makes one parity of both, and a loss of that die is one too many (torture, seed 20261121,
@@ -208,7 +176,7 @@ mod tests {
         assert!(session.is_whole());
         let crate::session::Inner::Tag(prepared) = session.inner_mut() else { panic!("its payload is tags") };
         let engine = &mut prepared.engine;
-        assert!(engine.writer.stripes.held.get(StripeId(0)).is_some_and(|partial| partial.covers.contains(0)));
+        assert!(engine.writer.stripes().held.get(StripeId(0)).is_some_and(|partial| partial.covers.contains(0)));
         let of = |engine: &Engine<_>, lpn| match engine.core.map.lookup(Lpn(lpn)) {
             Place::At(slot) => engine.core.device.grid.page_of(slot).0,
             place => panic!("{place:?}"),

@@ -125,7 +125,7 @@ impl<P: FlashPayload> Reads<P> {
         lost: (Ppn, u32),
         failed: Vec<Ppn>,
     ) {
-        let sources = below.writer.groups.sources_of(core, lost, &failed);
+        let sources = below.writer.groups().sources_of(core, lost, &failed);
         self.solve_from(core, below, target, sources, failed);
     }
 

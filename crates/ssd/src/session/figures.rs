@@ -84,7 +84,7 @@ impl<P: FlashPayload> Prepared<P> {
     /// Where in its life the drive is, if its scheme has stages; the first request came at `first`.
     fn life(&self, first: SimTime) -> Option<Life> {
         let (core, writer) = (&self.engine.core, &self.engine.writer);
-        let stripes = &writer.stripes;
+        let stripes = writer.stripes_if_any()?;
         let stage = writer.stripe_scheme()?.life_stage()?;
         let since = |at: SimTime| at.max(first).since(first).as_secs_f64();
         let began_s = [2, 3].map(|stage| stripes.stages.iter().find(|began| began.0 == stage).map(|began| since(began.1)));

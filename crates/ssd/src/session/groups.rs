@@ -16,7 +16,7 @@ impl Session {
     /// What was written to block groups so far; all zero under other schemes.
     #[must_use]
     pub fn group_stats(&self) -> GroupStats {
-        inside!(self.inner(), prepared => prepared.engine.writer.groups.stats(&prepared.engine.core))
+        inside!(self.inner(), prepared => prepared.engine.writer.group_stats(&prepared.engine.core))
     }
 
     /// Gives groups opened from now on the code of the option `then`. Groups of the code before
@@ -46,10 +46,9 @@ impl Session {
 impl<P: FlashPayload> Prepared<P> {
     fn change_code(&mut self) -> Result<(), SetupError> {
         let name = &self.setup.scheme.name;
-        let groups = &mut self.engine.writer.groups;
-        if !groups.is_in_use() {
+        let Some(groups) = self.engine.writer.groups_if_any_mut() else {
             return Err(SetupError::new(format!("scheme {name}: it has one code, that of mds-groups may change")));
-        }
+        };
         if groups.scheme().codes().len() < 2 {
             return Err(SetupError::new(format!("scheme {name}, then: found none, must name the code to change to")));
         }
@@ -60,7 +59,7 @@ impl<P: FlashPayload> Prepared<P> {
     fn grown(mut self, channels: u32) -> Result<Self, SetupError> {
         let name = self.setup.scheme.name.clone();
         let old = self.setup.drive.geometry.channels;
-        if !self.engine.writer.groups.is_in_use() {
+        if self.engine.writer.groups_if_any().is_none() {
             return Err(SetupError::new(format!("scheme {name}: a drive under it cannot grow, one under mds-groups can")));
         }
         if channels <= old {
@@ -92,6 +91,6 @@ fn grow<P: FlashPayload>(engine: &mut Engine<P>, channels: u32, protection: Prot
     engine.core.map.grow(&grid);
     let timers = Timer::count(&grid);
     engine.core.device.grow(grid, timers);
-    engine.writer.groups.grow(protection.groups().expect("only groups grow"), room);
-    engine.writer.groups.settle_space(&mut engine.core);
+    engine.writer.groups_mut().grow(protection.groups().expect("only groups grow"), room);
+    engine.writer.settle_space(&mut engine.core);
 }

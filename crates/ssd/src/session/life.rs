@@ -121,7 +121,7 @@ impl Session {
         engine.core.device.array.inner_mut().leap(now, since, by);
         engine.core.device.now = SimTime(engine.core.device.now.0 + by.0);
         let taken = take_cycles(engine, cycles);
-        if engine.writer.stripes.worn_above.is_some() {
+        if engine.writer.uses_idle_time() {
             age_stripes(engine);
         }
         taken
@@ -373,7 +373,7 @@ impl Rates {
     fn of<P: FlashPayload>(&mut self, drive: &Engine<P>, odds: Option<&PageOdds<'_>>, ppn: Ppn) -> PageRisk {
         let device = &drive.core.device;
         // The controller has it and programs it when its page is full.
-        if drive.writer.pages.unsent(&drive.core, ppn).is_some() {
+        if drive.writer.unsent(&drive.core, ppn).is_some() {
             return PageRisk::default();
         }
         if device.array.is_lost(ppn) || !device.is_stored(ppn) {

@@ -282,7 +282,7 @@ impl<P: FlashPayload> Prepared<P> {
         boot::faults::begin(&mut engine.core.device.array, &setup.faults, &Streams::new(setup.seed));
         self.pe_before = pe_cycles(engine);
         // Those of the history before the workload.
-        engine.writer.stripes.stages.clear();
+        engine.writer.stripes_if_any_mut().into_iter().for_each(|stripes| stripes.stages.clear());
         Ok(())
     }
 
@@ -406,8 +406,5 @@ pub fn pe_cycles<P: FlashPayload>(engine: &Engine<P>) -> Vec<u32> {
 
 pub(crate) fn check_counts<P: FlashPayload>(engine: &Engine<P>) {
     engine.core.map.check_counts();
-    engine.writer.stripes.check_parity_cache(&engine.core);
-    if engine.writer.stripes.worn_above.is_some() {
-        engine.writer.stripes.check_worn_strips(&engine.core);
-    }
+    engine.writer.check_counts(&engine.core);
 }

@@ -19,15 +19,15 @@ impl<P: FlashPayload> Writer<P> {
     /// Fetches the entries of the map.
     #[inline]
     pub fn fetch_map(&self, core: &Core<P>, lpn: Lpn) {
-        if self.way != Way::Stripes {
+        let Some(stripes) = self.stripes_if_any() else {
             core.map.prefetch(lpn);
             return;
-        }
-        let (stripe, strip) = self.stripes.strip_of(lpn);
+        };
+        let (stripe, strip) = stripes.strip_of(lpn);
         let first = lpn.0 - strip;
         // The entries of a stripe lie side by side: in one cache line, or two.
         core.map.prefetch(Lpn(first));
-        core.map.prefetch(Lpn(first.saturating_add(self.stripes.data_strips() - 1)));
+        core.map.prefetch(Lpn(first.saturating_add(stripes.data_strips() - 1)));
         core.map.prefetch_parity(stripe);
     }
 
@@ -56,8 +56,8 @@ impl<P: FlashPayload> Writer<P> {
         let data = core.map.prefetch_place(lpn);
         if wanted == Wanted::Read {
             data.into_iter().for_each(fetch);
-        } else if self.way == Way::Stripes
-            && let Some(parity) = core.map.prefetch_place_of_parity(self.stripes.strip_of(lpn).0)
+        } else if let Some(stripes) = self.stripes_if_any()
+            && let Some(parity) = core.map.prefetch_place_of_parity(stripes.strip_of(lpn).0)
         {
             data.into_iter().chain([parity]).for_each(fetch);
         }

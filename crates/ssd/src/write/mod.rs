@@ -18,7 +18,7 @@ pub(crate) mod zones;
 use crate::config::Setup;
 use crate::core::flash::FlashPayload;
 use crate::core::{Core, data_of};
-use crate::write::groups::Groups;
+use crate::write::groups::{GroupStats, Groups};
 use crate::write::host_side::HostSide;
 use crate::write::moves::Moves;
 use crate::write::pages::PageWriter;
@@ -50,18 +50,30 @@ pub(crate) trait WayInUse<P: FlashPayload>: HostSide + Redundancy<P> {}
 
 impl<P: FlashPayload, W: HostSide + Redundancy<P>> WayInUse<P> for W {}
 
-/// The ways of writing. Of those for which a scheme decides, only the one in use has its scheme.
+/// The way of writing that is in use, with its scheme and all that it keeps.
+#[derive(Clone)]
+#[expect(clippy::large_enum_variant, reason = "a drive has one, and no pointer leads to it")]
+enum InUse<P: FlashPayload> {
+    /// [`Writer::pages`] has all of it.
+    Pages,
+    Stripes(Stripes<P>),
+    Rows(Rows<P>),
+    Groups(Groups<P>),
+    /// [`Writer::zones`] has all of it.
+    Zones,
+}
+
+/// The way of writing, and what it shares with others.
 #[derive(Clone)]
 pub(crate) struct Writer<P: FlashPayload> {
     pub way: Way,
+    in_use: InUse<P>,
     /// Blocks of each die kept free for parity: see [`commit_reserve`].
     pub commit_reserve: u32,
+    /// Pages of region logs: those that collectors move, whatever the way, and those without redundancy.
     pub pages: PageWriter,
-    pub rows: Rows<P>,
     /// Pages on their way from a victim, or from a failed program, to a row or block group.
     pub moves: Moves<P>,
-    pub groups: Groups<P>,
-    pub stripes: Stripes<P>,
     /// Limits on reads and age that the scheme has beside it.
     limits: Option<DisturbLimits>,
     /// What a drive of code zones has beside its map, be they a way of writing or over one; `None` without them.
@@ -77,16 +89,21 @@ impl<P: FlashPayload> Writer<P> {
         let code = code_over(&setup.drive, &setup.scheme).map_err(|error| error.to_string())?;
         let (way, commit_reserve) = (Way::of(&protection), commit_reserve(&protection, grid));
         let streams = 1 + u32::from(setup.gc.separate_write_pointer);
-        let scheme = protection.stripes().map(StripeScheme::boxed_clone);
-        let groups = Groups::new(protection.groups(), grid.blocks_per_die(), streams, &setup.scheme.name)?;
+        let in_use = match &protection {
+            Protection::None => InUse::Pages,
+            Protection::Zones(_) => InUse::Zones,
+            Protection::Stripes(scheme) => InUse::Stripes(Stripes::new(scheme.boxed_clone(), &setup.power, setup.user_slots)),
+            Protection::Rows(scheme) => InUse::Rows(Rows::new(&**scheme)),
+            Protection::Groups(scheme) => {
+                InUse::Groups(Groups::new(&**scheme, grid.blocks_per_die(), streams, &setup.scheme.name)?)
+            }
+        };
         Ok(Self {
             way,
+            in_use,
             commit_reserve,
             pages: PageWriter::new(logs, &setup.gc.streams),
-            rows: Rows::new(protection.rows()),
             moves: Moves::default(),
-            groups,
-            stripes: Stripes::new(scheme, &setup.power, setup.user_slots),
             limits: protect::registry::limits(&setup.scheme).map_err(|error| error.to_string())?,
             zones: Zones::new(&protection, code),
         })
@@ -94,13 +111,81 @@ impl<P: FlashPayload> Writer<P> {
 
     /// The way of writing that is in use, on the core's flash.
     pub fn in_use(&self, _core: &Core<P>) -> &dyn WayInUse<P> {
-        match self.way {
-            Way::Pages => &self.pages,
-            Way::Stripes => &self.stripes,
-            Way::Rows => &self.rows,
-            Way::Groups => &self.groups,
-            Way::Zones => &**self.zones.as_ref().expect("a drive of code zones"),
+        match &self.in_use {
+            InUse::Pages => &self.pages,
+            InUse::Stripes(stripes) => stripes,
+            InUse::Rows(rows) => rows,
+            InUse::Groups(groups) => groups,
+            InUse::Zones => self.zones(),
         }
+    }
+
+    /// The static stripes of a drive that has them.
+    #[inline]
+    pub fn stripes_if_any(&self) -> Option<&Stripes<P>> {
+        if let InUse::Stripes(stripes) = &self.in_use { Some(stripes) } else { None }
+    }
+
+    /// See [`Self::stripes_if_any`].
+    #[inline]
+    pub fn stripes_if_any_mut(&mut self) -> Option<&mut Stripes<P>> {
+        if let InUse::Stripes(stripes) = &mut self.in_use { Some(stripes) } else { None }
+    }
+
+    /// The static stripes, where the drive has them for certain.
+    #[inline]
+    pub fn stripes(&self) -> &Stripes<P> {
+        self.stripes_if_any().expect("a drive with static stripes")
+    }
+
+    /// See [`Self::stripes`].
+    #[inline]
+    pub fn stripes_mut(&mut self) -> &mut Stripes<P> {
+        self.stripes_if_any_mut().expect("a drive with static stripes")
+    }
+
+    /// The rows of a drive that has them for certain.
+    #[inline]
+    pub fn rows(&self) -> &Rows<P> {
+        if let InUse::Rows(rows) = &self.in_use { rows } else { unreachable!("a drive with rows") }
+    }
+
+    /// The block groups of a drive that has them.
+    #[inline]
+    pub fn groups_if_any(&self) -> Option<&Groups<P>> {
+        if let InUse::Groups(groups) = &self.in_use { Some(groups) } else { None }
+    }
+
+    /// See [`Self::groups_if_any`].
+    #[inline]
+    pub fn groups_if_any_mut(&mut self) -> Option<&mut Groups<P>> {
+        if let InUse::Groups(groups) = &mut self.in_use { Some(groups) } else { None }
+    }
+
+    /// The block groups, where the drive has them for certain.
+    #[inline]
+    pub fn groups(&self) -> &Groups<P> {
+        self.groups_if_any().expect("a drive with block groups")
+    }
+
+    /// See [`Self::groups`].
+    #[inline]
+    pub fn groups_mut(&mut self) -> &mut Groups<P> {
+        self.groups_if_any_mut().expect("a drive with block groups")
+    }
+
+    /// Counts again what the way derives from its state; for tests, which it panics in.
+    pub fn check_counts(&self, core: &Core<P>) {
+        let Some(stripes) = self.stripes_if_any() else { return };
+        stripes.check_parity_cache(core);
+        if stripes.worn_above.is_some() {
+            stripes.check_worn_strips(core);
+        }
+    }
+
+    /// What was written to block groups so far.
+    pub fn group_stats(&self, core: &Core<P>) -> GroupStats {
+        self.groups_if_any().map(|groups| groups.stats(core)).unwrap_or_default()
     }
 
     /// The code zones of a drive that has them.
@@ -115,22 +200,22 @@ impl<P: FlashPayload> Writer<P> {
 
     /// Stripe and strip of a page's contents, on a drive with static stripes; `None` for a filler.
     pub fn strip_of_role(&self, role: PageRole) -> Option<(StripeId, u32)> {
-        self.stripes.strip_of_role(role)
+        self.stripes().strip_of_role(role)
     }
 
     /// Whether an update of the page's stripe is half in the map.
     pub fn is_being_programmed(&self, lpn: Lpn) -> bool {
-        self.stripes.is_being_programmed(self.stripes.strip_of(lpn).0)
+        self.stripes_if_any().is_some_and(|stripes| stripes.is_being_programmed(stripes.strip_of(lpn).0))
     }
 
     /// The scheme of static stripes, at the stage of its life that it is in, where the drive has one.
     pub fn stripe_scheme(&self) -> Option<&dyn StripeScheme> {
-        (self.way == Way::Stripes).then(|| self.stripes.scheme())
+        self.stripes_if_any().map(Stripes::scheme)
     }
 
     /// Whether parity that GC may come to wait for finds room in every log that is `alive`.
     pub fn commits_have_room(&self, core: &Core<P>, alive: impl Fn(usize) -> bool) -> bool {
-        let may_wait = self.way == Way::Stripes && self.stripes.may_keep_gc_waiting();
+        let may_wait = self.stripes_if_any().is_some_and(Stripes::may_keep_gc_waiting);
         !may_wait || (0..core.map.logs()).filter(|&log| alive(log)).all(|log| core.map.has_room(log, Stream::Commit))
     }
 
@@ -154,8 +239,9 @@ impl<P: FlashPayload> Writer<P> {
     /// Whether the other strips of a page's stripe bring it back, so that the controller may keep it until there is
     /// room for it.
     pub fn may_park(&self, core: &Core<P>, role: PageRole) -> bool {
-        let Some((stripe, _)) = self.stripes.strip_of_role(role) else { return false };
-        self.stripes.stripe_state(core, stripe).1.is_empty() && self.stripes.is_protected(core, stripe)
+        let Some(stripes) = self.stripes_if_any() else { return false };
+        let Some((stripe, _)) = stripes.strip_of_role(role) else { return false };
+        stripes.stripe_state(core, stripe).1.is_empty() && stripes.is_protected(core, stripe)
     }
 
     /// Whether all that a block holds may be kept in the controller until the block is erased.
@@ -188,10 +274,11 @@ impl<P: FlashPayload> Writer<P> {
     /// needs then.
     #[inline]
     pub fn lacks_parity_to_move(&self, core: &mut Core<P>, log: usize, tag: OobTag) -> Option<StripeId> {
-        let (limit, lpn) = (self.stripes.worn_above?, data_of(tag)?);
-        let (stripe, _) = self.stripes.strip_of(lpn);
+        let stripes = self.stripes_if_any()?;
+        let (limit, lpn) = (stripes.worn_above?, data_of(tag)?);
+        let (stripe, _) = stripes.strip_of(lpn);
         let worn = core.map.next_pe(log, Stream::Gc).is_some_and(|pe| pe > limit.0);
-        (worn && self.stripes.can_build(core, stripe) && self.wants_parity_when_worn(stripe)).then_some(stripe)
+        (worn && stripes.can_build(core, stripe) && self.wants_parity_when_worn(stripe)).then_some(stripe)
     }
 
     /// Limits on reads and age that blocks have now.
@@ -206,7 +293,8 @@ impl<P: FlashPayload> Writer<P> {
 
     /// Whether the stripes on a block with this many P/E cycles have parity because the block is worn.
     pub fn has_parity_for_worn(&self, pe: u32) -> bool {
-        self.stripes.worn_above.is_some_and(|limit| pe > limit.0) && self.wants_parity_when_worn(StripeId(0))
+        self.stripes_if_any().and_then(|stripes| stripes.worn_above).is_some_and(|limit| pe > limit.0)
+            && self.wants_parity_when_worn(StripeId(0))
     }
 
     /// Time between two rows that the scrub reads; `None`: there is no scrub.
@@ -217,7 +305,9 @@ impl<P: FlashPayload> Writer<P> {
 
     /// A unit was erased: parity that found no room may find some now, and the unit may be worn from now on.
     pub fn unit_erased(&mut self, core: &Core<P>, unit: UnitId) {
-        self.stripes.unit_erased(core, unit);
+        if let Some(stripes) = self.stripes_if_any_mut() {
+            stripes.unit_erased(core, unit);
+        }
     }
 }
 

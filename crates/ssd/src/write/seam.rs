@@ -10,11 +10,13 @@ use crate::core::ids::OpId;
 use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::write::group_log::{Feed, Placed};
-use crate::write::groups::GroupRemains;
+use crate::write::groups::{GroupRemains, Groups};
 use crate::write::pages::write::Placing;
 use crate::write::rescue::AwaitsRescue;
 use crate::write::rows::loss::Uncovered;
-use crate::write::{Way, Writer};
+use crate::write::stripes::Stripes;
+use crate::write::stripes::partial::PartialParityRemains;
+use crate::write::{InUse, Writer};
 use device::slab::{ImageId, JobId};
 use ftl::{Place, Stream, UnitId};
 use nand::{PageRole, ProgramOutcome, ReadOutcome};
@@ -26,15 +28,15 @@ impl<P: FlashPayload> Writer<P> {
     /// Hands the job's pages to logs, as far as that goes without effects of it.
     #[inline]
     pub fn place(&mut self, core: &mut Core<P>, job: JobId) -> Placed {
-        match self.way {
-            Way::Pages => self.place_in_pages(core, job),
-            Way::Stripes => {
-                self.stripes.place(core, job);
+        match &mut self.in_use {
+            InUse::Pages => self.place_in_pages(core, job),
+            InUse::Stripes(stripes) => {
+                stripes.place(core, job);
                 Placed::All
             }
-            Way::Rows => self.rows.place(core, job),
-            Way::Groups => self.groups.place(core, job),
-            Way::Zones => unreachable!("pages of code zones wait in their segments one by one"),
+            InUse::Rows(rows) => rows.place(core, job),
+            InUse::Groups(groups) => groups.place(core, job),
+            InUse::Zones => unreachable!("pages of code zones wait in their segments one by one"),
         }
     }
 
@@ -55,25 +57,30 @@ impl<P: FlashPayload> Writer<P> {
 
     /// Writes moved pages to the group log.
     pub fn place_moves(&mut self, core: &mut Core<P>, feed: Feed) -> Placed {
-        match self.way {
-            Way::Groups => self.groups.place_moves(core, &mut self.moves, feed),
-            _ => self.rows.place_moves(core, &mut self.moves, feed),
+        match &mut self.in_use {
+            InUse::Rows(rows) => rows.place_moves(core, &mut self.moves, feed),
+            InUse::Groups(groups) => groups.place_moves(core, &mut self.moves, feed),
+            InUse::Pages | InUse::Stripes(_) | InUse::Zones => Placed::All,
         }
     }
 
     /// Data that wait for company get the parity that is due without it. True if there were any.
     pub fn cover_open(&mut self, core: &mut Core<P>) -> bool {
-        self.rows.cover_open_rows(core)
+        if let InUse::Rows(rows) = &mut self.in_use { rows.cover_open_rows(core) } else { false }
     }
 
     /// Pages of a discard that stay in the map are hidden.
     pub fn discard(&mut self, core: &mut Core<P>, job: JobId) {
-        self.stripes.discard(core, job);
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.discard(core, job);
+        }
     }
 
     /// A stripe gets the parity that it lacks; then the target goes on that waits for it.
     pub fn build_parity(&mut self, core: &mut Core<P>, stripe: StripeId, waiter: Option<Target>) {
-        self.stripes.build_parity(core, stripe, waiter);
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.build_parity(core, stripe, waiter);
+        }
     }
 
     /// The page gets other contents in the map, now.
@@ -87,20 +94,25 @@ impl<P: FlashPayload> Writer<P> {
     /// The page lay there and has another place in the map now.
     #[inline]
     pub fn note_move_of(&mut self, core: &Core<P>, lpn: Lpn, from: Place) {
-        self.stripes.note_move_of(core, lpn, from);
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.note_move_of(core, lpn, from);
+        }
     }
 
     /// A page whose program failed, and that lay there in the map, has another place, on a block that may be worn more.
     pub fn displaced_to_another(&mut self, core: &Core<P>, lpn: Lpn, from: Place) {
-        self.stripes.note_move_of(core, lpn, from);
-        self.stripes.look_for_missing_parity();
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.note_move_of(core, lpn, from);
+            stripes.look_for_missing_parity();
+        }
     }
 
     /// The current contents of a page have this rank.
     pub fn note_version(&mut self, role: PageRole, rank: u64) {
+        let Some(stripes) = self.stripes_if_any_mut() else { return };
         match role {
-            PageRole::Data(lpn) => self.stripes.note_version(lpn, rank),
-            PageRole::Parity(stripe) => self.stripes.note_parity_version(stripe, rank),
+            PageRole::Data(lpn) => stripes.note_version(lpn, rank),
+            PageRole::Parity(stripe) => stripes.note_parity_version(stripe, rank),
             PageRole::Filler => {}
         }
     }
@@ -108,12 +120,10 @@ impl<P: FlashPayload> Writer<P> {
     /// The old version of a page that a partial parity needs will not lie in slot `from` but in `to`, which is pinned. The unit that
     /// needs no pin for it any more.
     pub fn old_goes_to(&mut self, core: &mut Core<P>, role: PageRole, from: Slot, to: Slot) -> Option<UnitId> {
-        if self.stripes.held.is_empty() {
-            return None;
-        }
-        let strip = self.stripes.strip_of_role(role)?;
+        let stripes = self.stripes_if_any_mut().filter(|stripes| !stripes.held.is_empty())?;
+        let strip = stripes.strip_of_role(role)?;
         let map = &mut core.map;
-        let goes = self.stripes.held.old_goes_to(strip, from, to, |slot| map.unit_of(slot));
+        let goes = stripes.held.old_goes_to(strip, from, to, |slot| map.unit_of(slot));
         goes.then(|| {
             map.pin(map.unit_of(to));
             map.unit_of(from)
@@ -122,7 +132,9 @@ impl<P: FlashPayload> Writer<P> {
 
     /// A page moves that names the strips of its stripe which are present.
     pub fn name_strips(&mut self, core: &mut Core<P>, image: ImageId, stripe: StripeId) {
-        self.stripes.tell_strips(core, image, stripe, StripSet::EMPTY, 0);
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.tell_strips(core, image, stripe, StripSet::EMPTY, 0);
+        }
     }
 }
 
@@ -131,54 +143,66 @@ impl<P: FlashPayload> Writer<P> {
     /// A page that the way reads to write others was read, or cannot be.
     #[inline]
     pub fn read_ended(&mut self, core: &mut Core<P>, owner: Owner, ppn: Ppn, outcome: ReadOutcome) {
-        match owner {
-            Owner::Stripe { op, strip } => self.stripes.read_done(core, ppn, op, u32::from(strip), outcome),
-            owner => unreachable!("{owner:?} reads nothing"),
+        match (&mut self.in_use, owner) {
+            (InUse::Stripes(stripes), Owner::Stripe { op, strip }) => {
+                stripes.read_done(core, ppn, op, u32::from(strip), outcome);
+            }
+            (_, owner) => unreachable!("{owner:?} reads nothing"),
         }
     }
 
     /// The program of a page of the way has ended: with the page in flash, or lost.
     #[inline]
     pub fn program_ended(&mut self, core: &mut Core<P>, owner: Owner, image: ImageId, outcome: ProgramOutcome) {
-        match owner {
-            Owner::Cover { cover, holds } => {
-                self.rows.program_ended(core, &mut self.moves, (image, cover), holds, outcome);
+        match (&mut self.in_use, owner) {
+            (InUse::Rows(rows), Owner::Cover { cover, holds }) => {
+                rows.program_ended(core, &mut self.moves, (image, cover), holds, outcome);
             }
-            Owner::GroupPage { row, codeword, holds } => {
-                self.groups.program_ended(core, &mut self.moves, (image, (row, u32::from(codeword))), holds, outcome);
+            (InUse::Groups(groups), Owner::GroupPage { row, codeword, holds }) => {
+                groups.program_ended(core, &mut self.moves, (image, (row, u32::from(codeword))), holds, outcome);
             }
-            Owner::Stripe { op, strip } => self.stripes.program_done(core, image, (op, u32::from(strip)), outcome),
-            Owner::Code { encode } => self.zones().code_programmed(core, image, encode, outcome),
-            Owner::NoOne => {}
-            owner => unreachable!("{owner:?} programs nothing"),
+            (InUse::Stripes(stripes), Owner::Stripe { op, strip }) => {
+                stripes.program_done(core, image, (op, u32::from(strip)), outcome);
+            }
+            (InUse::Zones, Owner::Code { encode }) => self.zones().code_programmed(core, image, encode, outcome),
+            (_, Owner::NoOne) => {}
+            (_, owner) => unreachable!("{owner:?} programs nothing"),
         }
     }
 
     /// Whether the way wants to know that a die has taken up one of its programs.
     #[inline]
     pub fn hears_launches(&self) -> bool {
-        self.stripes.has_caches()
+        self.stripes_if_any().is_some_and(Stripes::has_caches)
     }
 
     /// A die has taken up a program. The logical page that the write buffer need not keep any longer.
     pub fn launched(&mut self, core: &mut Core<P>, owner: Owner) -> Option<Lpn> {
-        let Owner::Stripe { op, strip } = owner else { return None };
-        self.stripes.launched(core, op, u32::from(strip))
+        match (&mut self.in_use, owner) {
+            (InUse::Stripes(stripes), Owner::Stripe { op, strip }) => stripes.launched(core, op, u32::from(strip)),
+            _ => None,
+        }
     }
 
     /// The old contents of a partly written strip are known, or lost permanently.
     pub fn merged(&mut self, core: &mut Core<P>, op: OpId, strip: u32, old: Option<&P>) {
-        self.stripes.merge_repaired(core, op, strip, old);
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.merge_repaired(core, op, strip, old);
+        }
     }
 
     /// A page of the stripe is solved for when the update under way has ended.
     pub fn wait_for_update(&mut self, stripe: StripeId, target: Target) {
-        self.stripes.wait_for_stripe(stripe, target);
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.wait_for_stripe(stripe, target);
+        }
     }
 
     /// The timer of sums is due.
     pub fn summing_due(&mut self, core: &mut Core<P>) {
-        self.groups.summing_due(core);
+        if let InUse::Groups(groups) = &mut self.in_use {
+            groups.summing_due(core);
+        }
     }
 
     /// Begins to encode the next group that is stale, if another may be under way; false if not.
@@ -189,16 +213,18 @@ impl<P: FlashPayload> Writer<P> {
     /// Goes on with what was left for later, behind an effect.
     #[inline(always)]
     pub fn go_on(&mut self, core: &mut Core<P>, step: &Effect) {
-        match *step {
-            Effect::Stripes(step) => self.stripes.go_on(core, step),
-            Effect::AnswerCovered => {
-                self.rows.answer_covered(core);
+        match (&mut self.in_use, step) {
+            (InUse::Stripes(stripes), Effect::Stripes(step)) => stripes.go_on(core, *step),
+            (InUse::Rows(rows), Effect::AnswerCovered) => {
+                rows.answer_covered(core);
             }
-            Effect::FinishCover { cover } => self.rows.finish_cover(core, &mut self.moves, cover),
-            Effect::EndCover { cover } => self.rows.end_cover(core, &mut self.moves, cover),
-            Effect::GroupDataEnded { row, codeword, ppn } => self.groups.data_ended(core, (row, codeword), ppn),
-            Effect::SettleRescued => self.settle_rescued(core),
-            ref step => unreachable!("{step:?} is for another component"),
+            (InUse::Rows(rows), Effect::FinishCover { cover }) => rows.finish_cover(core, &mut self.moves, *cover),
+            (InUse::Rows(rows), Effect::EndCover { cover }) => rows.end_cover(core, &mut self.moves, *cover),
+            (InUse::Groups(groups), Effect::GroupDataEnded { row, codeword, ppn }) => {
+                groups.data_ended(core, (*row, *codeword), *ppn);
+            }
+            (_, Effect::SettleRescued) => self.settle_rescued(core),
+            (_, step) => unreachable!("{step:?} is for another component"),
         }
     }
 }
@@ -207,52 +233,56 @@ impl<P: FlashPayload> Writer<P> {
 impl<P: FlashPayload> Writer<P> {
     /// A unit is a victim from now on: what keeps old versions in it is to let them go.
     pub fn unit_condemned(&mut self, core: &mut Core<P>, unit: UnitId) {
-        self.stripes.commit_pinned_in(core, unit);
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.commit_pinned_in(core, unit);
+        }
     }
 
     /// A victim has nothing any more: it was erased, or is bad.
     pub fn unit_emptied(&mut self, core: &mut Core<P>, unit: UnitId) {
-        match self.way {
-            Way::Stripes => self.stripes.commit_deferred(core),
-            Way::Rows => self.rows.superblock_was_emptied(core, unit),
-            Way::Groups => self.groups.group_erased(core, unit),
-            Way::Pages | Way::Zones => {}
+        match &mut self.in_use {
+            InUse::Stripes(stripes) => stripes.commit_deferred(core),
+            InUse::Rows(rows) => rows.superblock_was_emptied(core, unit),
+            InUse::Groups(groups) => groups.group_erased(core, unit),
+            InUse::Pages | InUse::Zones => {}
         }
     }
 
     /// The die takes no further page that this write pointer writes: of any row, or of those of the superblock whose block failed.
     /// Block groups are narrowed all together, with the first write pointer.
     pub fn narrow(&mut self, core: &mut Core<P>, write_pointer: usize, (die, superblock): (DieId, Option<u32>)) {
-        match self.way {
-            Way::Groups if write_pointer == 0 => self.groups.narrow(core, die, superblock),
-            Way::Groups => {}
-            _ => self.rows.narrow(core, &mut self.moves, write_pointer, (die, superblock)),
+        match &mut self.in_use {
+            InUse::Rows(rows) => rows.narrow(core, &mut self.moves, write_pointer, (die, superblock)),
+            InUse::Groups(groups) if write_pointer == 0 => groups.narrow(core, die, superblock),
+            InUse::Groups(_) | InUse::Pages | InUse::Stripes(_) | InUse::Zones => {}
         }
     }
 
     /// What the stream writes ends, with parity over all its data; only in `superblock`, if one is given. Of block groups only that
     /// superblock ends: which groups end with a die is decided when they are narrowed.
     pub fn end_open(&mut self, core: &mut Core<P>, stream: Stream, superblock: Option<u32>) {
-        match (self.way, superblock) {
-            (Way::Groups, Some(group)) if stream == Stream::Host => self.groups.abandon(core, group),
-            (Way::Groups, _) => {}
-            _ => self.rows.end_open_row(core, stream, superblock),
+        match (&mut self.in_use, superblock) {
+            (InUse::Rows(rows), _) => rows.end_open_row(core, stream, superblock),
+            (InUse::Groups(groups), Some(group)) if stream == Stream::Host => groups.abandon(core, group),
+            _ => {}
         }
     }
 
     /// Lets one go that waits for rescued pages, if they are safe by now.
     pub fn settle_rescued(&mut self, core: &mut Core<P>) {
-        match self.way {
-            Way::Groups => self.groups.settle_rescued(core, &mut self.moves),
-            _ => self.rows.settle_rescued(core, &mut self.moves),
+        match &mut self.in_use {
+            InUse::Rows(rows) => rows.settle_rescued(core, &mut self.moves),
+            InUse::Groups(groups) => groups.settle_rescued(core, &mut self.moves),
+            InUse::Pages | InUse::Stripes(_) | InUse::Zones => false,
         };
     }
 
     /// Rescued pages find no room: their codewords stand in for them where they can. True if that changed anything.
     pub fn give_up_rescue(&mut self, core: &mut Core<P>, waiting: AwaitsRescue) -> bool {
-        match self.way {
-            Way::Groups => self.groups.give_up_rescue(core, &mut self.moves, waiting),
-            _ => self.rows.give_up_rescue(core, &mut self.moves, waiting),
+        match &mut self.in_use {
+            InUse::Rows(rows) => rows.give_up_rescue(core, &mut self.moves, waiting),
+            InUse::Groups(groups) => groups.give_up_rescue(core, &mut self.moves, waiting),
+            InUse::Pages | InUse::Stripes(_) | InUse::Zones => false,
         }
     }
 }
@@ -269,41 +299,46 @@ pub(crate) enum OwnRoom {
 impl<P: FlashPayload> Writer<P> {
     /// Whether anything waits there.
     pub fn has_waiting(&self, room: OwnRoom) -> bool {
+        let Some(stripes) = self.stripes_if_any() else { return false };
         match room {
-            OwnRoom::ParityCache => self.stripes.held.has_waiting(),
-            OwnRoom::StripeUpdates => !self.stripes.stalled.is_empty(),
+            OwnRoom::ParityCache => stripes.held.has_waiting(),
+            OwnRoom::StripeUpdates => !stripes.stalled.is_empty(),
         }
     }
 
     /// Tries again what waits there, in order.
     pub fn retry(&mut self, core: &mut Core<P>, room: OwnRoom) {
+        let Some(stripes) = self.stripes_if_any_mut() else { return };
         match room {
-            OwnRoom::ParityCache => self.stripes.serve_waiting_for_room(core),
-            OwnRoom::StripeUpdates => self.stripes.retry_stalled(core),
+            OwnRoom::ParityCache => stripes.serve_waiting_for_room(core),
+            OwnRoom::StripeUpdates => stripes.retry_stalled(core),
         }
     }
 
     /// What waits first will never get what it waits for. True if there was anything.
     pub fn give_up_first(&mut self, core: &mut Core<P>, room: OwnRoom) -> bool {
+        let Some(stripes) = self.stripes_if_any_mut() else { return false };
         match room {
-            OwnRoom::ParityCache => self.stripes.fail_first_waiting_for_room(core),
-            OwnRoom::StripeUpdates => self.stripes.fail_first_stalled(core),
+            OwnRoom::ParityCache => stripes.fail_first_waiting_for_room(core),
+            OwnRoom::StripeUpdates => stripes.fail_first_stalled(core),
         }
     }
 
     /// Whether answers wait for another parity of their data.
     pub fn has_uncovered(&self) -> bool {
-        self.rows.has_uncovered()
+        if let InUse::Rows(rows) = &self.in_use { rows.has_uncovered() } else { false }
     }
 
     /// Those answers.
     pub fn take_uncovered(&mut self) -> Vec<Uncovered> {
-        self.rows.take_uncovered()
+        if let InUse::Rows(rows) = &mut self.in_use { rows.take_uncovered() } else { Vec::new() }
     }
 
     /// No parity will come for these data: their jobs are answered.
     pub fn give_up_uncovered(&mut self, core: &mut Core<P>, given_up: &Uncovered) {
-        self.rows.give_up_uncovered(core, given_up);
+        if let InUse::Rows(rows) = &mut self.in_use {
+            rows.give_up_uncovered(core, given_up);
+        }
     }
 }
 
@@ -311,28 +346,54 @@ impl<P: FlashPayload> Writer<P> {
 impl<P: FlashPayload> Writer<P> {
     /// The host flushes.
     pub fn flush(&mut self, core: &mut Core<P>) {
-        self.stripes.flush_parity_cache(core);
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.flush_parity_cache(core);
+        }
     }
 
     /// Whether the way has work for times in which the host asks for nothing.
     #[inline]
     pub fn uses_idle_time(&self) -> bool {
-        self.stripes.worn_above.is_some()
+        self.stripes_if_any().is_some_and(|stripes| stripes.worn_above.is_some())
     }
 
     /// The host asks for nothing.
     pub fn use_idle_time(&mut self, core: &mut Core<P>) {
-        self.stripes.build_in_idle_time(core);
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.build_in_idle_time(core);
+        }
+    }
+
+    /// The drive was aged: blocks may be worn that were not.
+    pub fn blocks_aged(&mut self, core: &Core<P>) {
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.tell_worn_strips(core);
+        }
+        // A life asks more than once.
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.scheme_mut().look_again();
+        }
+    }
+
+    /// Builds the parity of the next stripe that lacks it, whether there is time or not; false if none does.
+    pub fn build_next(&mut self, core: &mut Core<P>) -> bool {
+        let Some(stripes) = self.stripes_if_any_mut() else { return false };
+        let count = stripes.stripe_count(core);
+        let next = stripes.scheme_mut().next_unprotected(count);
+        next.into_iter().for_each(|stripe| stripes.build_parity(core, stripe, None));
+        next.is_some()
     }
 
     /// Whether units of a code that is no longer in use may be left.
     pub fn is_migrating(&self) -> bool {
-        self.groups.is_migrating()
+        self.groups_if_any().is_some_and(Groups::is_migrating)
     }
 
     /// No such unit can be collected now. Looks whether there may be one later.
     pub fn settle_migration(&mut self, core: &Core<P>) {
-        self.groups.settle_migration(core);
+        if let InUse::Groups(groups) = &mut self.in_use {
+            groups.settle_migration(core);
+        }
     }
 }
 
@@ -340,27 +401,53 @@ impl<P: FlashPayload> Writer<P> {
 impl<P: FlashPayload> Writer<P> {
     /// What block groups keep in PLP memory, where the drive has such.
     pub fn group_remains(&self, core: &Core<P>) -> Option<GroupRemains<P>> {
-        self.groups.is_in_use().then(|| self.groups.remains(core))
+        self.groups_if_any().map(|groups| groups.remains(core))
     }
 
     /// Whether an update restores redundancy that a cut or a loss took.
     pub fn is_healing(&self) -> bool {
-        self.stripes.ops.any(|op| op.heals)
+        self.stripes_if_any().is_some_and(|stripes| stripes.ops.any(|op| op.heals))
+    }
+
+    /// Partial parities, which are in PLP memory.
+    pub fn held_remains(&self) -> Vec<PartialParityRemains<P>> {
+        self.stripes_if_any().map(|stripes| stripes.held.remains()).unwrap_or_default()
+    }
+
+    /// Stripes of which no page names the newest consistent state that a mount found.
+    pub fn found_unnamed(&mut self, unnamed: BTreeSet<StripeId>) {
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.unnamed = unnamed;
+        }
+    }
+
+    /// Groups get room for what the drive has now.
+    pub fn settle_space(&mut self, core: &mut Core<P>) {
+        if let InUse::Groups(groups) = &mut self.in_use {
+            groups.settle_space(core);
+        }
     }
 
     /// Units whose parity is not all in flash.
     pub fn take_unsettled(&mut self, core: &Core<P>) -> BTreeSet<UnitId> {
-        self.groups.take_unsettled(core.device.grid.pages_per_block())
+        let pages = core.device.grid.pages_per_block();
+        self.groups_if_any_mut().map(|groups| groups.take_unsettled(pages)).unwrap_or_default()
     }
 
     /// The host is heard from now on: pages that were there are members of their sums like any other, since the host may have read them.
     pub fn mount_ended(&mut self) {
-        self.stripes.unnamed.clear();
-        self.groups.redo.clear();
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.unnamed.clear();
+        }
+        if let InUse::Groups(groups) = &mut self.in_use {
+            groups.redo.clear();
+        }
     }
 
     /// All pages that might not have lasted are written again.
     pub fn all_settled(&mut self) {
-        self.stripes.held.all_settled();
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.held.all_settled();
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! names and add it up.
 
 use crate::core::Core;
+use crate::core::audit::Audit;
 use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
 use crate::write::pages::PageWriter;
@@ -55,6 +56,14 @@ pub(crate) trait Redundancy<P: FlashPayload> {
         false
     }
 
+    /// Computes every parity again and compares it with what is stored. `is_read_only`: there may be no room for parity.
+    ///
+    /// # Errors
+    /// A parity that is wrong, in words.
+    fn audit(&self, _core: &Core<P>, _is_read_only: bool) -> Result<Audit, String> {
+        Ok(Audit::default())
+    }
+
     /// A page moves that names these members in its OOB bytes. The stripe whose present strips it names at its new place instead;
     /// `None`: it keeps the names that it has.
     fn stripe_to_name(&self, _tag: OobTag, _named: &[Member]) -> Option<StripeId> {
@@ -63,6 +72,17 @@ pub(crate) trait Redundancy<P: FlashPayload> {
 }
 
 impl<P: FlashPayload> Writer<P> {
+    /// See [`Redundancy::audit`]; code over the way of writing is checked as well.
+    ///
+    /// # Errors
+    /// A parity or code that is wrong, in words.
+    pub fn audit(&self, core: &Core<P>, is_read_only: bool) -> Result<Audit, String> {
+        if let Some(zones) = self.zones.as_ref().filter(|zones| zones.is_over()) {
+            zones.audit(core)?;
+        }
+        self.in_use(core).audit(core, is_read_only)
+    }
+
     /// See [`Redundancy::stand_ins`].
     pub fn stand_ins(&self, core: &Core<P>, lpn: Lpn, ppn: Ppn) -> Option<Vec<Ppn>> {
         self.in_use(core).stand_ins(core, &self.pages, lpn, ppn)

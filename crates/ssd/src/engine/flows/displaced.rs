@@ -226,7 +226,7 @@ impl<P: FlashPayload> Engine<P> {
     fn park_contents(&mut self, contents: Contents<P>) {
         let (stripe, strip, pinned) = match contents.tag.role() {
             PageRole::Data(lpn) => {
-                let (stripe, strip) = self.writer.stripes.strip_of(lpn);
+                let (stripe, strip) = self.writer.stripes().strip_of(lpn);
                 let from = self.core.map.lookup(lpn);
                 let pinned = self.core.map.publish_missing(lpn).pinned;
                 self.writer.note_move_of(&self.core, lpn, from);
@@ -234,7 +234,7 @@ impl<P: FlashPayload> Engine<P> {
             }
             PageRole::Parity(stripe) => {
                 let pinned = self.core.map.publish_missing_parity(stripe).pinned;
-                (stripe, self.writer.stripes.data_strips(), pinned)
+                (stripe, self.writer.stripes().data_strips(), pinned)
             }
             PageRole::Filler => unreachable!("fillers are never valid"),
         };

@@ -62,19 +62,19 @@ impl<P: FlashPayload> Engine<P> {
             return;
         }
         let (stripe, strip) = match tag.role() {
-            PageRole::Data(lpn) => self.writer.stripes.strip_of(lpn),
-            PageRole::Parity(stripe) => (stripe, self.writer.stripes.data_strips()),
+            PageRole::Data(lpn) => self.writer.stripes().strip_of(lpn),
+            PageRole::Parity(stripe) => (stripe, self.writer.stripes().data_strips()),
             PageRole::Filler => return,
         };
         self.care.rebuild.strip_lost_again((stripe, strip));
-        if self.writer.stripes.home_of(&self.core, stripe, strip).is_some() {
+        if self.writer.stripes().home_of(&self.core, stripe, strip).is_some() {
             self.walk_stripes();
         }
     }
 
     /// A strip was written while it has no die.
     pub(crate) fn strip_homeless(&mut self, tag: OobTag) {
-        if let Some(strip) = self.writer.stripes.strip_of_role(tag.role()) {
+        if let Some(strip) = self.writer.stripes().strip_of_role(tag.role()) {
             self.care.rebuild.strip_was_homeless(strip);
         }
     }
@@ -91,7 +91,7 @@ impl<P: FlashPayload> Engine<P> {
         if !self.care.rebuild.start_walking() {
             return;
         }
-        let stripes = self.writer.stripes.stripe_count(&self.core);
+        let stripes = self.writer.stripes().stripe_count(&self.core);
         while let Walk::Look(stripe) = self.care.rebuild.next_step(stripes) {
             self.rebuild_stripe(stripe);
         }
@@ -102,17 +102,17 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Starts to solve for the stripe's lost strips.
     fn rebuild_stripe(&mut self, stripe: StripeId) {
-        self.writer.stripes.commit_if_leaning_on_lost(&mut self.core, stripe);
+        self.writer.stripes_mut().commit_if_leaning_on_lost(&mut self.core, stripe);
         self.hand_on();
-        for strip in 0..=self.writer.stripes.data_strips() {
-            if !self.writer.stripes.is_strip_wanted(&self.core, stripe, strip) {
+        for strip in 0..=self.writer.stripes().data_strips() {
+            if !self.writer.stripes().is_strip_wanted(&self.core, stripe, strip) {
                 continue;
             }
-            if self.writer.stripes.home_of(&self.core, stripe, strip).is_none() {
+            if self.writer.stripes().home_of(&self.core, stripe, strip).is_none() {
                 self.care.rebuild.strip_has_no_die();
                 continue;
             }
-            if self.care.rebuild.strip_begun((stripe, strip), self.writer.stripes.place_of_strip(&self.core, stripe, strip)) {
+            if self.care.rebuild.strip_begun((stripe, strip), self.writer.stripes().place_of_strip(&self.core, stripe, strip)) {
                 self.fetch_strip(stripe, strip);
             }
         }
@@ -120,7 +120,7 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Solves for a lost strip, or reads one that is to be copied back.
     fn fetch_strip(&mut self, stripe: StripeId, strip: u32) {
-        if self.writer.stripes.is_strip_away(&self.core, stripe, strip) {
+        if self.writer.stripes().is_strip_away(&self.core, stripe, strip) {
             self.copy_back(stripe, strip);
         } else {
             self.repair(Target::Strip { stripe, strip });
@@ -129,12 +129,12 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Whether the host wrote the strip again while it was solved for, and that is lost, too.
     fn was_overtaken(&self, stripe: StripeId, strip: u32) -> bool {
-        self.care.rebuild.was_overtaken((stripe, strip), self.writer.stripes.place_of_strip(&self.core, stripe, strip))
+        self.care.rebuild.was_overtaken((stripe, strip), self.writer.stripes().place_of_strip(&self.core, stripe, strip))
     }
 
     /// Solves once more for a strip that was overtaken.
     fn solve_again(&mut self, stripe: StripeId, strip: u32) {
-        if self.care.rebuild.begin_again((stripe, strip), self.writer.stripes.place_of_strip(&self.core, stripe, strip)) {
+        if self.care.rebuild.begin_again((stripe, strip), self.writer.stripes().place_of_strip(&self.core, stripe, strip)) {
             self.fetch_strip(stripe, strip);
         }
     }
@@ -145,9 +145,9 @@ impl<P: FlashPayload> Engine<P> {
         match payload {
             _ if !is_wanted => {}
             // The host may have written the strip again in the meantime.
-            _ if !self.writer.stripes.is_strip_wanted(&self.core, stripe, strip) => {
+            _ if !self.writer.stripes().is_strip_wanted(&self.core, stripe, strip) => {
                 self.care.rebuild.strip_done((stripe, strip));
-                self.writer.stripes.commit_if_leaning_on_lost(&mut self.core, stripe);
+                self.writer.stripes_mut().commit_if_leaning_on_lost(&mut self.core, stripe);
                 self.hand_on();
             }
             _ if self.was_overtaken(stripe, strip) => self.solve_again(stripe, strip),
@@ -164,7 +164,7 @@ impl<P: FlashPayload> Engine<P> {
     fn place_parked(&mut self) {
         while let Some(parked) = self.care.rebuild.take_parked() {
             let (stripe, strip) = (parked.stripe, parked.strip);
-            let (stripes, core) = (&self.writer.stripes, &self.core);
+            let (stripes, core) = (self.writer.stripes(), &self.core);
             let home = stripes.home_of(core, stripe, strip).filter(|_| stripes.is_strip_wanted(core, stripe, strip));
             let Some(log) = home.map(DieId::index) else {
                 self.care.rebuild.strip_done((stripe, strip));
@@ -174,7 +174,7 @@ impl<P: FlashPayload> Engine<P> {
                 self.solve_again(stripe, strip);
                 continue;
             }
-            if self.writer.stripes.is_home_taken(&self.core, stripe, strip) {
+            if self.writer.stripes().is_home_taken(&self.core, stripe, strip) {
                 self.care.rebuild.strip_is_left((stripe, strip));
                 continue;
             }
@@ -188,7 +188,7 @@ impl<P: FlashPayload> Engine<P> {
     }
 
     fn program_parked(&mut self, ParkedStrip { stripe, strip, payload }: ParkedStrip<P>, log: usize, ppn: Ppn) {
-        self.writer.stripes.program_rebuilt(&mut self.core, (stripe, strip), payload, ppn);
+        self.writer.stripes_mut().program_rebuilt(&mut self.core, (stripe, strip), payload, ppn);
         self.start_collecting_if_short(log);
     }
 
@@ -196,7 +196,7 @@ impl<P: FlashPayload> Engine<P> {
     pub(crate) fn strip_programmed(&mut self, image: ImageId, log: usize, outcome: ProgramOutcome) {
         let role = self.core.device.images.slot(image, 0).0.role();
         self.page_done(image, log, Holds::Data, outcome);
-        if let Some(strip) = self.writer.stripes.strip_rebuilt(&self.core, role) {
+        if let Some(strip) = self.writer.stripes_mut().strip_rebuilt(&self.core, role) {
             self.care.rebuild.strip_done(strip);
         }
         self.walk_on();
@@ -216,7 +216,7 @@ impl<P: FlashPayload> Engine<P> {
         let Some(parked) = self.care.rebuild.take_parked() else { return false };
         let (stripe, strip) = (parked.stripe, parked.strip);
         let is_current = !self.was_overtaken(stripe, strip) && !self.care.rebuild.is_stale((stripe, strip));
-        let may_go = self.core.grown_bad > 0 && self.writer.stripes.is_strip_lost(&self.core, stripe, strip) && is_current;
+        let may_go = self.core.grown_bad > 0 && self.writer.stripes().is_strip_lost(&self.core, stripe, strip) && is_current;
         let page = if may_go { self.page_on_any_die(stripe) } else { None };
         match page {
             Some((log, ppn)) => self.program_parked(parked, log, ppn),
@@ -229,7 +229,7 @@ impl<P: FlashPayload> Engine<P> {
     /// A page for a strip of the stripe that no die of its own takes, and its log: of a die without a strip of the stripe, if one has
     /// room.
     pub(super) fn page_on_any_die(&mut self, stripe: StripeId) -> Option<(usize, Ppn)> {
-        let taken: Vec<usize> = self.writer.stripes.dies_of_strips(&self.core, stripe).map(DieId::index).collect();
+        let taken: Vec<usize> = self.writer.stripes().dies_of_strips(&self.core, stripe).map(DieId::index).collect();
         let logs = (0..self.core.map.logs()).filter(|&log| !self.care.collectors[log].halted);
         let mut with_room = logs.filter(|&log| self.core.map.has_room(log, Stream::Host)).peekable();
         let first = with_room.peek().copied()?;
@@ -259,12 +259,12 @@ mod tests {
             drive.replay(&mut [write].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         }
         for stripe in (0..5).map(StripeId) {
-            let taken: Vec<usize> = drive.writer.stripes.dies_of_strips(&drive.core, stripe).map(DieId::index).collect();
+            let taken: Vec<usize> = drive.writer.stripes().dies_of_strips(&drive.core, stripe).map(DieId::index).collect();
             assert_eq!(taken.len(), 3);
             let (log, _) = drive.page_on_any_die(stripe).expect("there is room");
             assert!(!taken.contains(&log), "{stripe:?} lies on {taken:?}, found {log}");
         }
-        let taken: Vec<usize> = drive.writer.stripes.dies_of_strips(&drive.core, StripeId(0)).map(DieId::index).collect();
+        let taken: Vec<usize> = drive.writer.stripes().dies_of_strips(&drive.core, StripeId(0)).map(DieId::index).collect();
         for log in (0..5).filter(|log| !taken.contains(log)) {
             while drive.core.map.take_page(log, Stream::Host).is_some() {}
         }

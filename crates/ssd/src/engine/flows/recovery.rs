@@ -306,7 +306,7 @@ fn resume_rebuild<P: FlashPayload>(engine: &mut Engine<P>) {
         RebuiltBy::Collection if engine.core.device.losses.dead().is_empty() => {}
         RebuiltBy::Collection => engine.rebuild_superblocks(),
         RebuiltBy::Stripes => {
-            if engine.writer.stripes.are_all_whole(&engine.core) {
+            if engine.writer.stripes().are_all_whole(&engine.core) {
                 engine.note_whole();
             } else {
                 engine.rebuild_stripes();

@@ -74,7 +74,7 @@ impl<P: FlashPayload> Engine<P> {
         let profiles = self.care.profiles.as_ref();
         self.core.map.renew_die(die, |block| profiles.is_some_and(|profiles| profiles.holds(block)));
         self.care.logs_are_new(&mut self.core, die);
-        self.writer.stripes.look_for_missing_parity();
+        self.writer.stripes_mut().look_for_missing_parity();
         self.core.retry = true;
         self.rebuild_after_death();
     }
@@ -88,28 +88,28 @@ impl<P: FlashPayload> Engine<P> {
             let from = self.core.map.lookup(lpn);
             if is_there(from) {
                 let pinned = self.core.map.publish_missing(lpn).pinned;
-                self.writer.stripes.note_move_of(&self.core, lpn, from);
-                let strip = self.writer.stripes.strip_of(lpn);
+                self.writer.stripes_mut().note_move_of(&self.core, lpn, from);
+                let strip = self.writer.stripes().strip_of(lpn);
                 self.care.rebuild.strip_lost_again(strip);
                 pinned.into_iter().for_each(|unit| self.release(unit));
             }
         }
-        for stripe in (0..self.writer.stripes.stripe_count(&self.core)).map(StripeId) {
+        for stripe in (0..self.writer.stripes().stripe_count(&self.core)).map(StripeId) {
             if is_there(self.core.map.lookup_parity(stripe)) {
                 let pinned = self.core.map.publish_missing_parity(stripe).pinned;
-                let parity = self.writer.stripes.data_strips();
+                let parity = self.writer.stripes().data_strips();
                 self.care.rebuild.strip_lost_again((stripe, parity));
                 pinned.into_iter().for_each(|unit| self.release(unit));
             }
         }
         let map = &self.core.map;
-        let gone = self.writer.stripes.held.lose_old(is_there, |slot| map.unit_of(slot));
+        let gone = self.writer.stripes_mut().held.lose_old(is_there, |slot| map.unit_of(slot));
         gone.into_iter().for_each(|unit| self.release(unit));
     }
 
     /// Copies a strip that can be read to the die that it was laid out for.
     pub(super) fn copy_back(&mut self, stripe: StripeId, strip: u32) {
-        let Place::At(slot) = self.writer.stripes.place_of_strip(&self.core, stripe, strip) else { return };
+        let Place::At(slot) = self.writer.stripes().place_of_strip(&self.core, stripe, strip) else { return };
         let (ppn, index) = self.core.device.grid.page_of(slot);
         if let Some(image) = self.writer.pages.unsent(&self.core, ppn) {
             let payload = self.core.device.images.contents(image).1[index as usize].clone();
@@ -127,7 +127,7 @@ impl<P: FlashPayload> Engine<P> {
         if self.core.device.losses.lacking().is_empty() || !self.care.rebuild.rests() {
             return;
         }
-        let out = self.writer.stripes.strips_out(&self.core);
+        let out = self.writer.stripes().strips_out(&self.core);
         if self.care.replacements.are_fewer(out) {
             self.rebuild_stripes();
         } else if out == 0 && self.care.rebuild_left(&self.core) == 0 {

@@ -56,7 +56,7 @@ pub(crate) fn choose_in_rows<P: FlashPayload>(
     (durable, lost): (&Journal, Lost),
     sought: Newests,
 ) -> Chosen {
-    engine.writer.rows.choose(&engine.core, RowsSeen { seen: looks, without: but }, (durable, lost), sought).into()
+    engine.writer.rows().choose(&engine.core, RowsSeen { seen: looks, without: but }, (durable, lost), sought).into()
 }
 
 /// See [`Rows::in_parts`].
@@ -75,12 +75,12 @@ pub(crate) fn choose_in_groups<P: FlashPayload>(
     but: &BTreeSet<Ppn>,
     lost: Lost,
 ) -> Chosen {
-    engine.writer.groups.choose(&engine.core, seen_of_groups(looks, remains), but, lost).into()
+    engine.writer.groups().choose(&engine.core, seen_of_groups(looks, remains), but, lost).into()
 }
 
 /// Takes over the coverage of every row.
 pub(crate) fn mount_rows<P: FlashPayload>(engine: &mut Engine<P>, looks: &Looks) {
-    engine.writer.rows.mount(&mut engine.core, looks);
+    engine.writer.rows().mount(&mut engine.core, looks);
 }
 
 /// Takes over the table of groups and the sums.
@@ -91,11 +91,11 @@ pub(crate) fn mount_groups<P: FlashPayload>(
     suspects: &BTreeSet<Ppn>,
 ) {
     let Some(kept) = remains.groups.take() else { return };
-    engine.writer.groups.mount(&mut engine.core, kept, seen_of_groups(looks, remains));
+    engine.writer.groups_mut().mount(&mut engine.core, kept, seen_of_groups(looks, remains));
     // The sums of a parity stay until it is durable. Where they are gone no one knows whether it was.
     let none = BTreeSet::new();
     let suspects = if remains.outage.memory.sums { suspects } else { &none };
-    engine.writer.groups.note_groups_without_parity(&engine.core, looks, suspects);
+    engine.writer.groups_mut().note_groups_without_parity(&engine.core, looks, suspects);
 }
 
 /// Whether two pages of block groups may be in one codeword: of their row, or of their block.

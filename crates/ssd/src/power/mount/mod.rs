@@ -55,7 +55,7 @@ use crate::write::rows::Rows;
 use crate::write::stripes::mount::StripeFound;
 use crate::write::{RebuiltBy, found};
 use ftl::UnitId;
-use nand::{FlashArray, PageScan, Scan};
+use nand::{FlashArray, PageRole, PageScan, Scan};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Bytes, DieId, Lpn, Nanos, Ppn, Slot};
 
@@ -128,7 +128,7 @@ pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remain
     let pages = if rewrites { pages_to_rewrite(engine, &needed, &suspects) } else { BTreeSet::new() };
     let mut leaning = if rewrites { pages_beside_suspects(engine, &needed, &suspects) } else { Vec::new() };
     leaning.retain(|ppn| !pages.contains(ppn));
-    engine.writer.stripes.unnamed = with.unnamed_stripes().collect();
+    engine.writer.found_unnamed(with.unnamed_stripes().collect());
     // Units that are erased in part stay so until they are erased again.
     let half_erased: BTreeSet<UnitId> = remains
         .erasing
@@ -428,7 +428,7 @@ fn mount_map<P: FlashPayload>(engine: &mut Engine<P>, with: &Choice) {
             None => engine.core.map.publish_missing(lpn),
         };
         debug_assert!(published.pinned.is_none(), "the map is empty");
-        engine.writer.stripes.note_version(lpn, newest.update);
+        engine.writer.note_version(PageRole::Data(lpn), newest.update);
         mount_stream(engine, lpn, newest.slot);
     }
 }

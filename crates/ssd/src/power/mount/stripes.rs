@@ -39,7 +39,7 @@ pub(crate) fn choose_stripes<P: FlashPayload>(
     durable: &Journal,
     but: &BTreeSet<Ppn>,
 ) -> Chosen {
-    let chosen = engine.writer.stripes.choose(&engine.core, &evidence_of_stripes(engine, looks, remains, durable), but);
+    let chosen = engine.writer.stripes().choose(&engine.core, &evidence_of_stripes(engine, looks, remains, durable), but);
     Chosen { pages: Newests::All(chosen.pages), stripes: chosen.stripes, solved: Vec::new() }
 }
 
@@ -50,9 +50,9 @@ pub(crate) fn doubted_in_stripes<P: FlashPayload>(
     suspects: &BTreeSet<Ppn>,
 ) -> Vec<Ppn> {
     let evidence = evidence_of_stripes(engine, looks, remains, &engine.core.safe.journal);
-    engine.writer.stripes.doubted(&engine.core, &evidence, suspects, |ppn| looks.is_believed(ppn))
+    engine.writer.stripes().doubted(&engine.core, &evidence, suspects, |ppn| looks.is_believed(ppn))
 }
 
 pub(crate) fn mount_stripes<P: FlashPayload>(engine: &mut Engine<P>, with: &Choice, partials: Vec<PartialParityRemains<P>>) {
-    engine.writer.stripes.take_over(&mut engine.core, &with.stripes, partials);
+    engine.writer.stripes_mut().take_over(&mut engine.core, &with.stripes, partials);
 }

@@ -61,7 +61,7 @@ pub(super) fn steps<P: FlashPayload>(engine: &Engine<P>) -> Steps<P> {
             doubted: |drive, looks, _, suspects| doubted_in_rows(drive, looks, suspects),
             choose: |drive, (looks, remains), _, (but, lost), _| choose_in_groups(drive, looks, remains, but, lost),
             may_change: |_, _, _| None,
-            take_over: |drive, _, _, _| drive.writer.groups.settle_mounted(&mut drive.core),
+            take_over: |drive, _, _, _| drive.writer.groups_mut().settle_mounted(&mut drive.core),
         },
     }
 }

@@ -1,6 +1,7 @@
 //! What block groups answer when other components ask.
 
 use crate::core::Core;
+use crate::core::audit::Audit;
 use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
 use crate::write::groups::Groups;
@@ -30,6 +31,10 @@ impl<P: FlashPayload> HostSide for Groups<P> {
 }
 
 impl<P: FlashPayload> Redundancy<P> for Groups<P> {
+    fn audit(&self, core: &Core<P>, _is_read_only: bool) -> Result<Audit, String> {
+        self.audit(core)
+    }
+
     fn brings_back(&self, core: &Core<P>, target: Target, _failed: &[Ppn]) -> Sources<P> {
         self.sources(core, target)
     }

@@ -56,7 +56,7 @@ impl<P: FlashPayload> Groups<P> {
 
     /// Tells the map what groups hold: at first, and when code or dies have changed.
     pub fn settle_space(&mut self, core: &mut Core<P>) {
-        let Some(scheme) = &self.scheme else { return };
+        let scheme = &self.scheme;
         let code = self.codes[self.first_code + self.now].0;
         let first = self.codes.iter().map(|(other, _)| scheme.cleans_first(other, &code));
         let outdated = (0..).zip(first).fold(0, |bits, (number, first): (u32, bool)| bits | u64::from(first) << number);
@@ -68,7 +68,7 @@ impl<P: FlashPayload> Groups<P> {
         self.first_code = self.codes.len();
         self.codes.extend(scheme.codes().iter().copied().map(with_algebra));
         self.room = room;
-        self.scheme = Some(Arc::from(scheme.boxed_clone()));
+        self.scheme = Arc::from(scheme.boxed_clone());
     }
 
     /// The die takes no further page of open groups; where `superblock` is given, it was but a block of that
@@ -153,9 +153,6 @@ impl<P: FlashPayload> Groups<P> {
 
     /// A group was erased.
     pub fn group_erased(&mut self, core: &mut Core<P>, unit: UnitId) {
-        if !self.is_in_use() {
-            return;
-        }
         if core.is_mountable() || !self.held.is_empty() {
             self.forget_sums(unit, core.device.grid.pages_per_block());
         }

@@ -31,7 +31,7 @@ use protect::{GroupCode, GroupScheme, PageStripe};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use vocab::{Grid, Nanos, StripSet, SuperblockId};
+use vocab::{Grid, StripSet, SuperblockId};
 
 /// Page stripes of block groups.
 pub(crate) const FACTS: WayFacts = WayFacts {
@@ -152,8 +152,8 @@ impl<P> BlockSums<P> {
 /// Block groups being written, and the parity cache.
 #[derive(Clone)]
 pub(crate) struct Groups<P> {
-    /// What decides codes and parity maps; `None` under schemes without block groups.
-    scheme: Option<Arc<dyn GroupScheme>>,
+    /// What decides codes and parity maps.
+    scheme: Arc<dyn GroupScheme>,
     /// Every code a group of the drive may have; a group keeps its index.
     pub codes: Vec<(GroupCode, ErasureCode)>,
     /// Where the codes of the scheme begin: those before are of groups older than the scheme.
@@ -186,19 +186,18 @@ impl<P: FlashPayload> Groups<P> {
     ///
     /// # Errors
     /// A cache too small for the open groups: in words, with the least that would do.
-    pub fn new(scheme: Option<&dyn GroupScheme>, groups: u32, streams: u32, name: &str) -> Result<Self, String> {
-        let scheme: Option<Arc<dyn GroupScheme>> = scheme.map(|scheme| Arc::from(scheme.boxed_clone()));
-        let room = scheme.as_deref().map_or(Ok(0), |scheme| room_of(scheme, streams, name))?;
-        let codes = scheme.iter().flat_map(|scheme| scheme.codes()).copied().map(with_algebra).collect();
-        let summing = Summing::new(scheme.as_deref().map_or(Nanos(0), GroupScheme::write_sum_time));
-        let info = if scheme.is_some() { groups as usize } else { 0 };
+    pub fn new(scheme: &dyn GroupScheme, groups: u32, streams: u32, name: &str) -> Result<Self, String> {
+        let scheme: Arc<dyn GroupScheme> = Arc::from(scheme.boxed_clone());
+        let room = room_of(&*scheme, streams, name)?;
+        let codes = scheme.codes().iter().copied().map(with_algebra).collect();
+        let summing = Summing::new(scheme.write_sum_time());
         Ok(Self {
             scheme,
             codes,
             first_code: 0,
             now: 0,
             asked: false,
-            info: vec![None; info],
+            info: vec![None; groups as usize],
             open: [None, None],
             held: BTreeMap::new(),
             blocks: BTreeMap::new(),
@@ -212,14 +211,9 @@ impl<P: FlashPayload> Groups<P> {
         })
     }
 
-    /// Whether the drive writes block groups.
-    pub fn is_in_use(&self) -> bool {
-        self.scheme.is_some()
-    }
-
-    /// The scheme of a drive that writes block groups.
+    /// The scheme.
     pub fn scheme(&self) -> &dyn GroupScheme {
-        self.scheme.as_deref().expect("groups belong to group schemes")
+        &*self.scheme
     }
 
     /// The parity map of a group in use.

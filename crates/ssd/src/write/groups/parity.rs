@@ -123,7 +123,7 @@ impl<P: FlashPayload> Groups<P> {
             blocks.done[code.sum_of(page) as usize].insert(strip);
             self.used[held.stream] -= 1;
         }
-        if self.scheme.as_deref().is_some_and(|scheme| scheme.parity_due(held.missing)) {
+        if self.scheme.parity_due(held.missing) {
             let layout = Arc::clone(&held.layout);
             self.put_due_parity(core, key, &layout);
         }

@@ -219,7 +219,7 @@ mod tests {
         setup.drive.timing.unit = Some(ProgramUnit { planes: 2, plane_pages: 1, bits: 1 });
         let (mut core, protection) = log_core::<Tag>(&setup);
         let Protection::Groups(scheme) = &protection else { unreachable!("the scheme writes block groups") };
-        let mut groups = Groups::<Tag>::new(Some(&**scheme), 8, 1, "mds-groups").expect("a cache that is large enough");
+        let mut groups = Groups::<Tag>::new(&**scheme, 8, 1, "mds-groups").expect("a cache that is large enough");
         groups.settle_space(&mut core);
         let job = write_job(&mut core, &[(0, 1)]);
         let _ = groups.place(&mut core, job);

@@ -1,6 +1,7 @@
 //! What rows answer when other components ask.
 
 use crate::core::Core;
+use crate::core::audit::Audit;
 use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
 use crate::write::host_side::{EvictedWith, HostSide, Promise};
@@ -31,6 +32,10 @@ impl<P: FlashPayload> HostSide for Rows<P> {
 }
 
 impl<P: FlashPayload> Redundancy<P> for Rows<P> {
+    fn audit(&self, core: &Core<P>, _is_read_only: bool) -> Result<Audit, String> {
+        self.audit(core)
+    }
+
     fn brings_back(&self, core: &Core<P>, target: Target, failed: &[Ppn]) -> Sources<P> {
         let place = match (target, core.lpn_wanted(target)) {
             (Target::Move { slot, .. }, _) => Place::At(slot),

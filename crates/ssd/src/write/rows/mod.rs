@@ -90,8 +90,8 @@ impl<P> RowWriter<P> {
 /// Rows being written.
 #[derive(Clone)]
 pub(crate) struct Rows<P> {
-    /// What decides where data and parity go; `None` under schemes without rows.
-    scheme: Option<Arc<dyn RowScheme>>,
+    /// What decides where data and parity go.
+    scheme: Arc<dyn RowScheme>,
     /// One for the host, and one for the collector where that has a write pointer of its own.
     open: [RowWriter<P>; 2],
     covers: Slab<Cover, OfCover>,
@@ -101,13 +101,17 @@ pub(crate) struct Rows<P> {
 
 impl<P> Rows<P> {
     /// No row is open.
-    pub fn new(scheme: Option<&dyn RowScheme>) -> Self {
-        let scheme = scheme.map(|scheme| Arc::from(scheme.boxed_clone()));
-        Self { scheme, open: [RowWriter::default(), RowWriter::default()], covers: Slab::default(), uncovered: Vec::new() }
+    pub fn new(scheme: &dyn RowScheme) -> Self {
+        Self {
+            scheme: Arc::from(scheme.boxed_clone()),
+            open: [RowWriter::default(), RowWriter::default()],
+            covers: Slab::default(),
+            uncovered: Vec::new(),
+        }
     }
 
     fn scheme(&self) -> &dyn RowScheme {
-        self.scheme.as_deref().expect("rows belong to row schemes")
+        &*self.scheme
     }
 
     /// Whether jobs wait for another parity of their data.

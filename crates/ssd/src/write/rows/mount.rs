@@ -117,7 +117,7 @@ impl<P: FlashPayload> Rows<P> {
 
     /// Takes over the coverage of every row. A page that cannot be read is neither parity nor data of a row: its block may
     /// be bad, and left over from what the superblock held before.
-    pub fn mount(&mut self, core: &mut Core<P>, seen: &dyn PagesSeen) {
+    pub fn mount(&self, core: &mut Core<P>, seen: &dyn PagesSeen) {
         let view = RowsSeen { seen, without: &BTreeSet::new() };
         for superblock in all_superblocks(core) {
             let Some(whole) = WholeSuperblock::of(core, view, superblock) else {

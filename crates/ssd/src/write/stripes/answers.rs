@@ -1,6 +1,7 @@
 //! What static stripes answer when other components ask.
 
 use crate::core::Core;
+use crate::core::audit::Audit;
 use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
 use crate::write::host_side::{EvictedWith, HostSide, Promise};
@@ -36,6 +37,10 @@ impl<P: FlashPayload> HostSide for Stripes<P> {
 }
 
 impl<P: FlashPayload> Redundancy<P> for Stripes<P> {
+    fn audit(&self, core: &Core<P>, is_read_only: bool) -> Result<Audit, String> {
+        self.audit(core, is_read_only)
+    }
+
     fn brings_back(&self, core: &Core<P>, target: Target, failed: &[Ppn]) -> Sources<P> {
         match self.sources_for(core, target) {
             // What could not be read may have gone elsewhere because its program failed; nothing else helps.

@@ -11,6 +11,7 @@
 //! | `commit` | how partial parities become full parity, and missing parity is built |
 //! | `map` | places, homes and states of strips; wear; discards |
 //! | `names` | what the pages of a stripe say of each other, for a mount |
+//! | `audit` | for tests: every parity is computed again, every strip lies where it is to lie |
 //! | `repair` | what brings a lost strip back |
 //! | `mount` | which state of a stripe is the newest consistent one after a cut |
 //!
@@ -18,6 +19,7 @@
 //! go on behind such an effect it pushes a [`StripeStep`]; the engine gives that back to [`Stripes::go_on`].
 
 mod answers;
+pub(crate) mod audit;
 pub(crate) mod commit;
 pub(crate) mod locks;
 pub(crate) mod map;
@@ -46,7 +48,7 @@ use crate::write::stripes::partial::ParityCache;
 use crate::write::ways::{CoverageMoves, WayFacts};
 use crate::write::{RebuiltBy, WithoutReserve};
 use device::slab::Slab;
-use protect::{StripeScheme, WriteBack};
+use protect::StripeScheme;
 use std::collections::{BTreeSet, VecDeque};
 use vocab::{Divider, PeCycles, SimTime, StripeId};
 
@@ -73,8 +75,7 @@ impl Clone for Scheme {
 /// Static stripes being written.
 #[derive(Clone)]
 pub(crate) struct Stripes<P> {
-    /// `None` on a drive without static stripes.
-    scheme: Option<Scheme>,
+    scheme: Scheme,
     /// Data strips of a stripe: logical pages are divided by this number.
     by_width: Divider,
     pub ops: Slab<StripeOp<P>, OfOp>,
@@ -98,13 +99,11 @@ pub(crate) struct Stripes<P> {
 }
 
 impl<P: FlashPayload> Stripes<P> {
-    /// Stripes of `scheme`, if that has any, over this many logical pages.
-    pub fn new(scheme: Option<Box<dyn StripeScheme>>, power: &Power, user_slots: u32) -> Self {
-        let by_width = Divider::new(scheme.as_ref().map_or(1, |scheme| scheme.data_strips()));
-        let width = scheme.as_ref().filter(|_| power.mountable).map(|_| by_width.divisor());
-        let (cache, write_back) =
-            scheme.as_ref().map_or((0, WriteBack::OnDemand), |scheme| (scheme.parity_cache(), scheme.write_back()));
-        let mut held = ParityCache::new(cache, write_back);
+    /// Stripes of `scheme` over this many logical pages.
+    pub fn new(scheme: Box<dyn StripeScheme>, power: &Power, user_slots: u32) -> Self {
+        let width = scheme.data_strips();
+        let (pages, stripes) = if power.mountable { (user_slots, user_slots.div_ceil(width)) } else { (0, 0) };
+        let mut held = ParityCache::new(scheme.parity_cache(), scheme.write_back());
         if power.mountable {
             held.expect_cuts();
         }
@@ -113,26 +112,26 @@ impl<P: FlashPayload> Stripes<P> {
             locks: StripeLocks::default(),
             stalled: VecDeque::new(),
             held,
-            worn_above: scheme.as_ref().and_then(|scheme| scheme.worn_above()),
+            worn_above: scheme.worn_above(),
             any_worn: false,
             stages: Vec::new(),
-            versions: vec![0; width.map_or(0, |_| user_slots as usize)],
-            parity_versions: vec![0; width.map_or(0, |width| user_slots.div_ceil(width) as usize)],
+            versions: vec![0; pages as usize],
+            parity_versions: vec![0; stripes as usize],
             unnamed: BTreeSet::new(),
-            by_width,
-            scheme: scheme.map(Scheme),
+            by_width: Divider::new(width),
+            scheme: Scheme(scheme),
         }
     }
 
     /// The scheme as it is now.
     #[inline]
     pub fn scheme(&self) -> &dyn StripeScheme {
-        &*self.scheme.as_ref().expect("the drive has static stripes").0
+        &*self.scheme.0
     }
 
     #[inline]
     pub fn scheme_mut(&mut self) -> &mut dyn StripeScheme {
-        &mut *self.scheme.as_mut().expect("the drive has static stripes").0
+        &mut *self.scheme.0
     }
 
     /// Whether the scheme has caches whose slots are free once what they hold is on its way into flash.

@@ -1,6 +1,7 @@
 //! What code zones answer when other components ask, where they are the way of writing.
 
 use crate::core::Core;
+use crate::core::audit::Audit;
 use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
 use crate::write::host_side::{EvictedWith, HostSide, Promise};
@@ -31,6 +32,10 @@ impl<P: FlashPayload> HostSide for Zones<P> {
 }
 
 impl<P: FlashPayload> Redundancy<P> for Zones<P> {
+    fn audit(&self, core: &Core<P>, _is_read_only: bool) -> Result<Audit, String> {
+        self.audit(core)
+    }
+
     fn brings_back(&self, core: &Core<P>, target: Target, _failed: &[Ppn]) -> Sources<P> {
         self.sources(core, target)
     }

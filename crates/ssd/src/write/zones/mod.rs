@@ -3,6 +3,7 @@
 //! `encode` writes code, `read::lines` reads.
 
 mod answers;
+mod audit;
 pub(crate) mod encode;
 pub(crate) mod over;
 #[cfg(test)]

@@ -48,7 +48,7 @@ impl<P: FlashPayload> Alone<P> {
     fn with(setup: &Setup) -> Self {
         let (mut core, protection) = log_core::<P>(setup);
         let Protection::Groups(scheme) = &protection else { unreachable!("the scheme writes block groups") };
-        let mut groups = Groups::new(Some(&**scheme), 8, 1, "mds-groups").expect("a cache that is large enough");
+        let mut groups = Groups::new(&**scheme, 8, 1, "mds-groups").expect("a cache that is large enough");
         groups.settle_space(&mut core);
         Self { core, groups, moves: Moves::default() }
     }
@@ -232,8 +232,8 @@ fn a_full_parity_cache_stops_the_host_until_parity_is_in_flash() {
 fn a_cache_that_is_too_small_is_refused_with_the_least_that_would_do() {
     let (_, protection) = log_core::<Tag>(&log_setup("mds-groups", &[("m", "2"), ("parity_cache", "3")]));
     let Protection::Groups(scheme) = &protection else { unreachable!("the scheme writes block groups") };
-    assert!(Groups::<Tag>::new(Some(&**scheme), 8, 1, "x").is_ok());
-    let refused = Groups::<Tag>::new(Some(&**scheme), 8, 2, "x").err().expect("two write pointers hold two sums each");
+    assert!(Groups::<Tag>::new(&**scheme, 8, 1, "x").is_ok());
+    let refused = Groups::<Tag>::new(&**scheme, 8, 2, "x").err().expect("two write pointers hold two sums each");
     assert!(refused.contains("found 3, valid are 4 and more"), "{refused}");
 }
 

@@ -34,7 +34,7 @@ impl Alone {
     fn with(setup: &Setup) -> Self {
         let (core, protection) = log_core::<Tag>(setup);
         let Protection::Rows(scheme) = &protection else { unreachable!("DS-RAID writes rows") };
-        Self { core, rows: Rows::new(Some(&**scheme)), moves: Moves::default() }
+        Self { core, rows: Rows::new(&**scheme), moves: Moves::default() }
     }
 
     /// Hands on effects to rows; the others, in order.

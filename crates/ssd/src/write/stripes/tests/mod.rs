@@ -66,7 +66,7 @@ impl Drive {
         }
         let protection = tiny_scheme(&setup);
         let Protection::Stripes(scheme) = protection else { panic!("a scheme of static stripes") };
-        let stripes = Stripes::new(Some(scheme), &setup.power, setup.user_slots);
+        let stripes = Stripes::new(scheme, &setup.power, setup.user_slots);
         Self { stripes, core, wanted: Vec::new(), done: Vec::new() }
     }
 
