@@ -49,6 +49,11 @@ impl Losses {
         (self.spares, self.lacking) = (spares, lacking.minus(self.dead));
     }
 
+    /// Nothing that the dead one had held is left to be rebuilt where this die took its place.
+    pub fn lacks_nothing(&mut self, die: DieId) {
+        self.lacking.remove(u32::from(die.0));
+    }
+
     /// All that dead dies held whose place others have is rebuilt.
     pub fn all_rebuilt(&mut self) {
         self.lacking = StripSet::EMPTY;

@@ -139,6 +139,8 @@ pub(crate) struct LogShape {
     segments: bool,
     /// Data slots of one position, which are written together.
     pub granule: u32,
+    /// The same where all dies live.
+    pub whole_granule: u32,
     /// Free units kept for [`Stream::Commit`].
     pub reserve: u32,
     /// Free units that only the collector may take.
@@ -187,6 +189,7 @@ impl LogShape {
             die_logs,
             segments,
             granule,
+            whole_granule: granule,
             reserve,
             collectors,
             outdated: 0,

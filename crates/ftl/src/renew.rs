@@ -30,6 +30,25 @@ impl Ftl {
         }
     }
 
+    /// A new die has the place of this one, and no superblock has a page of it: none that was written before the death is left. Free
+    /// superblocks have it as a member from now on, others once they are erased. Block groups are settled next
+    /// ([`Self::settle_groups`]).
+    ///
+    /// # Panics
+    /// Under region logs.
+    pub fn rejoin_die(&mut self, die: DieId) {
+        let units = &self.units;
+        let rows = self.rows.as_mut().expect("rows exist under a group log");
+        rows.rejoin(die, |superblock| units[superblock.index()].state == UnitState::Free);
+        self.fit_rows();
+    }
+
+    /// Units that hold something, or held it since they were erased last.
+    pub fn written_units(&self) -> impl Iterator<Item = UnitId> + '_ {
+        let is_written = |(_, unit): &(UnitId, &Unit)| !matches!(unit.state, UnitState::Free | UnitState::Bad);
+        (0..).zip(&self.units).filter(is_written).map(|(unit, _)| unit)
+    }
+
     /// Units of the die, whose blocks are its units.
     pub fn units_of_die(&self, die: DieId) -> std::ops::Range<UnitId> {
         let per_die = self.grid.blocks_per_die();

@@ -65,12 +65,13 @@ impl Ftl {
         for superblock in 0..self.units.len() as u32 {
             self.drop_member(SuperblockId(superblock), die);
         }
-        self.narrow_rows();
+        self.rows_mut().keep_out(die);
+        self.fit_rows();
     }
 
-    /// Rows have a page less, so a superblock holds less. The data of one that was written before may
+    /// Rows have a page less, or one more than before, so a superblock holds less, or more. The data of one that was written before may
     /// fill more than one now: two free superblocks are kept for the collector.
-    fn narrow_rows(&mut self) {
+    pub(crate) fn fit_rows(&mut self) {
         let rows = self.rows.as_ref().expect("rows exist under a group log");
         let most = |pages: &dyn Fn(SuperblockId) -> u32| {
             let of_units = (0..self.units.len() as u32).map(|unit| pages(SuperblockId(unit)));
@@ -78,7 +79,7 @@ impl Ftl {
         };
         let granule = most(&|superblock| rows.widest(superblock).saturating_sub(1));
         let at_one_page = most(&|superblock| rows.data_pages(superblock));
-        self.shape.granule = self.shape.granule.min(granule);
+        self.shape.granule = self.shape.whole_granule.min(granule);
         let side_by_side = self.shape.positions / self.grid.pages_per_block();
         self.shape.unit_slots = self.grid.pages_per_block() * at_one_page.min(side_by_side * self.shape.granule);
         self.shape.collectors = self.shape.collectors.max(2);

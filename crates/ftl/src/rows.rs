@@ -29,8 +29,8 @@ pub struct Rows {
     words: usize,
     /// The die of that parity.
     parity: Vec<u8>,
-    /// Dies that become members of each superblock at its next erase.
-    joining: StripSet,
+    /// Dies that become members of a superblock at its next erase; empty where none was ever to become one.
+    joining: Vec<StripSet>,
 }
 
 impl Rows {
@@ -50,7 +50,7 @@ impl Rows {
             covered: vec![0; rows * words],
             words,
             parity: vec![0; rows],
-            joining: StripSet::EMPTY,
+            joining: Vec::new(),
         }
     }
 
@@ -135,15 +135,26 @@ impl Rows {
         }
         let new = (self.grid.dies()..grid.dies()).collect::<StripSet>();
         self.grid = grid.clone();
-        self.joining = self.joining.or(new);
-        for (superblock, members) in (0..).map(SuperblockId).zip(&mut self.members) {
-            *members = members.or(if is_free(superblock) { new } else { StripSet::EMPTY });
+        self.let_join(new, is_free);
+    }
+
+    /// The die has erased blocks everywhere: it becomes a member of free superblocks now, and of others at their next erase.
+    pub(crate) fn rejoin(&mut self, die: DieId, is_free: impl Fn(SuperblockId) -> bool) {
+        self.let_join(StripSet::one(u32::from(die.0)), is_free);
+    }
+
+    /// The dies become members of free superblocks now, and of each other one at its next erase: once, as their blocks may go bad later.
+    fn let_join(&mut self, dies: StripSet, is_free: impl Fn(SuperblockId) -> bool) {
+        self.joining.resize(self.members.len(), StripSet::EMPTY);
+        for (superblock, (members, joining)) in (0..).map(SuperblockId).zip(self.members.iter_mut().zip(&mut self.joining)) {
+            let set = if is_free(superblock) { members } else { joining };
+            *set = set.or(dies);
         }
     }
 
     /// The die becomes a member of no further superblock.
     pub fn keep_out(&mut self, die: DieId) {
-        self.joining.remove(u32::from(die.0));
+        self.joining.iter_mut().for_each(|joining| joining.remove(u32::from(die.0)));
     }
 
     /// Dies that take part in the rows of a superblock.
@@ -215,6 +226,8 @@ impl Rows {
         let rows = self.of_superblock() as usize;
         let first = superblock.index() * rows;
         self.covered[first * self.words..(first + rows) * self.words].fill(0);
-        self.members[superblock.index()] = self.members[superblock.index()].or(self.joining);
+        if let Some(joining) = self.joining.get_mut(superblock.index()) {
+            self.members[superblock.index()] = self.members[superblock.index()].or(std::mem::replace(joining, StripSet::EMPTY));
+        }
     }
 }

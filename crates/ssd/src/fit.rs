@@ -180,13 +180,12 @@ pub fn capacity_overhead(drive: &Drive, scheme: &SchemeChoice) -> Result<f64, Se
 }
 
 /// Why a spare die cannot take the place of a dead one under a scheme.
-pub(crate) const NO_SPARE_DIES: &str =
-    "it has no place on a die that a spare die could take; raid5, da-raid5 and ppc have, and write to it";
+pub(crate) const NO_SPARE_DIES: &str = "it cannot rebuild what a dead die held; schemes with parity can, and take a spare die";
 
-/// Whether a spare die can take the place of a dead one: static stripes were laid out for it.
+/// Whether a spare die can take the place of a dead one: what that held is rebuilt on it, or elsewhere before.
 #[must_use]
 pub fn takes_spare_dies(protection: &Protection) -> bool {
-    protection.stripes().is_some()
+    matches!(protection, Protection::Stripes(_) | Protection::Rows(_) | Protection::Groups(_))
 }
 
 /// Checks a setup and builds its scheme.

@@ -1,4 +1,4 @@
-//! Dies that die and are replaced, under schemes of static stripes: the scenarios of [`Draws::Together`](crate::Draws::Together), in
+//! Dies that die and are replaced, under schemes with parity: the scenarios of [`Draws::Together`](crate::Draws::Together), in
 //! most of which the first loss is a die, with spare dies in between. What these add is drawn from a stream of its own.
 
 use crate::scenario::{Round, Scenario, Stop, Strike, When};
@@ -8,7 +8,7 @@ use vocab::{Stream, Streams};
 
 /// The schemes that take spare dies.
 pub(super) fn schemes() -> Vec<String> {
-    ["raid5", "ppc", "da-raid5"].map(String::from).into()
+    ["raid5", "ppc", "da-raid5", "ds-raid", "mds-groups"].map(String::from).into()
 }
 
 /// Refuses schemes that take no spare dies.
@@ -18,7 +18,7 @@ pub(super) fn check(scope: &Scope) -> Result<(), Problem> {
         None => Ok(()),
         Some(name) => Err(Problem::new(
             "--scheme",
-            format!("found `{name}`, which writes around a dead die; of --draws replaced valid are {}", known.join(", ")),
+            format!("found `{name}`, which rebuilds nothing; of --draws replaced valid are {}", known.join(", ")),
         )),
     }
 }

@@ -234,7 +234,12 @@ impl<P: FlashPayload> Care<P> {
             }
             collector.cursor += 1;
         }
-        if collector.cursor == pages && core.moving[log].under_way == 0 { Collecting::AllRead(victim) } else { Collecting::Waits }
+        if collector.cursor < pages || core.moving[log].under_way > 0 {
+            return Collecting::Waits;
+        }
+        // Nothing in the open page is needed any more, so that no read asked for it.
+        let is_program_due = !core.device.timed && writer.has_unsent_page_in(core, victim);
+        if is_program_due { Collecting::SendOpenPage } else { Collecting::AllRead(victim) }
     }
 
     /// All pages of the victim were read, and what waited to fill a page was sent. Erases the victim if nothing
@@ -280,6 +285,7 @@ impl<P: FlashPayload> Care<P> {
             return None;
         }
         let victim = collector.victim.take().expect("an erase belongs to a victim");
+        self.replacements.unit_emptied(victim);
         let ftl = &core.map;
         core.safe.erasing.retain(|&block, erased| !*erased || ftl.unit_of_block(block) != victim);
         if !core.device.losses.failed_programs.is_empty() {

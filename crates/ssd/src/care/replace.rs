@@ -4,6 +4,8 @@ use crate::care::Care;
 use crate::care::collect::Collector;
 use crate::core::flash::FlashPayload;
 use crate::core::{Core, Moving};
+use ftl::UnitId;
+use std::collections::BTreeSet;
 use vocab::{DieId, SimTime};
 
 /// Which dead dies are to be replaced, and when.
@@ -15,6 +17,8 @@ pub(crate) struct Replacements {
     last: Option<SimTime>,
     /// Strips that were lost, or away from their dies, when this was last looked at since.
     out: Option<u32>,
+    /// Superblocks that were written when a die died, and not erased since.
+    before: BTreeSet<UnitId>,
 }
 
 impl Replacements {
@@ -22,6 +26,22 @@ impl Replacements {
     pub fn ask(&mut self, die: DieId, at: SimTime) {
         self.due.retain(|&(other, _)| other != die);
         self.due.push((die, at));
+    }
+
+    /// A die died that these superblocks may have pages on.
+    pub fn die_died(&mut self, written: impl Iterator<Item = UnitId>) {
+        self.before.extend(written);
+    }
+
+    /// The unit was erased, or is bad: it holds nothing.
+    #[inline]
+    pub fn unit_emptied(&mut self, unit: UnitId) {
+        self.before.remove(&unit);
+    }
+
+    /// Superblocks that may have pages on dead dies.
+    pub fn written_before(&self) -> &BTreeSet<UnitId> {
+        &self.before
     }
 
     /// Whether a replacement was asked for that has not come.

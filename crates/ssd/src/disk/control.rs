@@ -105,9 +105,9 @@ impl Disk {
     /// If there is no such die, it is not dead, or the scheme writes around dead dies; or as of [`Disk::run`].
     pub fn replace_die(&mut self, die: DieId) -> Result<(), DiskError> {
         self.check(&Control::Replace(die))?;
-        let (is_dead, is_static) = on_engine!(&self.medium, engine =>
-            (engine.core.device.is_dead(die), engine.writer.facts().rebuilt_by == RebuiltBy::Stripes));
-        if !is_static {
+        let (is_dead, is_rebuilt) = on_engine!(&self.medium, engine =>
+            (engine.core.device.is_dead(die), engine.writer.facts().rebuilt_by != RebuiltBy::Nothing));
+        if !is_rebuilt {
             return Err(DiskError::control(format!("scheme {}: {NO_SPARE_DIES}", self.setup.scheme.name)));
         }
         if !is_dead {

@@ -66,6 +66,7 @@ impl<P: FlashPayload> Engine<P> {
     /// A die takes part in no open row from now on.
     pub(crate) fn drop_die_from_rows(&mut self, die: DieId) {
         self.core.map.retire_die(die);
+        self.care.replacements.die_died(self.core.map.written_units());
         self.narrow_open_rows(die, None);
         self.end_rows_of(None);
     }

@@ -1,5 +1,8 @@
-//! A spare die takes the place of a dead one that had static stripes (decision 19). What the die held has no place any more, its
-//! blocks are free, and the rebuild writes it again, solved for from its stripes.
+//! A spare die takes the place of a dead one (decision 19).
+//!
+//! Under static stripes that comes at once: what the die held has no place any more, its blocks are free, and the rebuild writes it again,
+//! solved for from its stripes. A group log writes around a dead die into spare room first: the spare die comes once no superblock is
+//! left that was written before the death, and gives the room back.
 //!
 //! Strips that went to other dies in the meantime are copied back, so that every stripe lies where it was laid out for. Until all of that is
 //! done the die counts as one that lacks what was in flash, for mounts as well.
@@ -11,8 +14,8 @@ use crate::engine::Engine;
 use crate::engine::reads::reads;
 use crate::write::RebuiltBy;
 use crate::write::sources::Sources;
-use ftl::Place;
-use vocab::{BlockAddr, DieId, Lpn, SimTime, StripeId};
+use ftl::{LogKind, Place};
+use vocab::{BlockAddr, Cause, DieId, Lpn, SimTime, StripeId};
 
 impl<P: FlashPayload> Engine<P> {
     /// The dead die is to be replaced at this time, or as soon after as nothing is under way that knows its pages. A run goes on until
@@ -20,6 +23,10 @@ impl<P: FlashPayload> Engine<P> {
     pub(crate) fn replace_from(&mut self, die: DieId, at: SimTime) {
         self.care.replacements.ask(die, at);
         self.expect_replacement();
+        // Those that hold nothing any more, too, which the rebuild passes over.
+        for unit in self.care.replacements.written_before().clone() {
+            self.want(unit, Cause::Rebuild);
+        }
     }
 
     /// The next event of the timer is the next replacement to come. One whose time has come needs none: it is tried after each event.
@@ -47,7 +54,11 @@ impl<P: FlashPayload> Engine<P> {
     /// Whether nothing is under way that knows pages of the dead die by their places, but for pins and partial parities.
     fn rests(&self, die: DieId) -> bool {
         let device = &self.core.device;
-        let moves = self.core.map.logs_of_die(die).any(|log| {
+        let is_group_log = self.core.map.kind() == LogKind::Group;
+        if is_group_log && !self.care.replacements.written_before().is_empty() {
+            return false;
+        }
+        let moves = !is_group_log && self.core.map.logs_of_die(die).any(|log| {
             self.core.moving[log].under_way > 0 || self.care.collectors[log].is_erasing() || self.care.refresh.is_recharging(log)
         });
         let waits = device.displaced.iter().any(|command| device.grid.die_of(command.ppn) == die);
@@ -56,10 +67,13 @@ impl<P: FlashPayload> Engine<P> {
 
     /// A new die has the place of a dead one.
     fn replace(&mut self, die: DieId) {
-        assert_eq!(self.writer.facts().rebuilt_by, RebuiltBy::Stripes, "settings say so");
-        self.leave_places_on(die);
+        let is_of_stripes = self.writer.facts().rebuilt_by == RebuiltBy::Stripes;
+        if is_of_stripes {
+            self.leave_places_on(die);
+        }
         self.core.device.replace_die(die);
-        for block in self.core.map.units_of_die(die).map(BlockAddr) {
+        let first = u32::from(die.0) * self.core.device.grid.blocks_per_die();
+        for block in (first..first + self.core.device.grid.blocks_per_die()).map(BlockAddr) {
             self.core.safe.erasing.remove(&block);
             self.core.safe.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.erased(block));
             if self.core.limits.is_on() {
@@ -71,6 +85,19 @@ impl<P: FlashPayload> Engine<P> {
         }
         // Pages of an erased block do not say that it is new.
         self.core.safe.wear_was_added = true;
+        if is_of_stripes { self.renew_logs_of(die) } else { self.rejoin(die) }
+    }
+
+    /// The die's superblocks have it as a member again, from their next erase on.
+    fn rejoin(&mut self, die: DieId) {
+        self.core.device.losses.lacks_nothing(die);
+        self.core.map.rejoin_die(die);
+        self.writer.settle_space(&mut self.core);
+        self.core.retry = true;
+    }
+
+    /// The die's logs are empty, and the rebuild fills them.
+    fn renew_logs_of(&mut self, die: DieId) {
         let profiles = self.care.profiles.as_ref();
         self.core.map.renew_die(die, |block| profiles.is_some_and(|profiles| profiles.holds(block)));
         self.care.logs_are_new(&mut self.core, die);

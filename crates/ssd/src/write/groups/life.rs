@@ -162,7 +162,10 @@ impl<P: FlashPayload> Groups<P> {
             self.stats.collected += 1;
             self.stats.collected_outdated += u64::from(outdated);
         }
-        if !core.device.losses.dead().is_empty() || core.grown_bad > 0 || self.first_code > 0 {
+        if !core.device.losses.spares().is_empty() {
+            // The group has the spare die as a member now, and new groups may hold more.
+            self.settle_space(core);
+        } else if !core.device.losses.dead().is_empty() || core.grown_bad > 0 || self.first_code > 0 {
             core.map.refit_group(self.scheme(), unit);
         }
     }

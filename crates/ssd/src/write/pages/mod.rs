@@ -11,7 +11,7 @@ use crate::core::owner::{Holds, Owner};
 use crate::write::WithoutReserve;
 use crate::write::ways::WayFacts;
 use device::slab::ImageId;
-use ftl::StreamConfig;
+use ftl::{StreamConfig, UnitId};
 use vocab::{Cause, Ppn, StreamId};
 
 /// Pages without redundancy.
@@ -121,6 +121,15 @@ impl PageWriter {
     pub fn is_open_and_unsent<P: FlashPayload>(&self, core: &Core<P>, ppn: Ppn) -> bool {
         let is_it = |image| core.device.images.slab[image].ppn == ppn;
         self.host.iter().any(|page| !page.sent && page.open.is_some_and(is_it))
+    }
+
+    /// Whether a page of the unit is the host's open one, with something in it, and its program is not queued.
+    pub fn has_unsent_page_in<P: FlashPayload>(&self, core: &Core<P>, unit: UnitId) -> bool {
+        let is_in_unit = |image: ImageId| {
+            let image = &core.device.images.slab[image];
+            image.filled > 0 && core.map.unit_of_block(core.device.block_of(image.ppn)) == unit
+        };
+        self.host.iter().any(|page| !page.sent && page.open.is_some_and(is_in_unit))
     }
 
     /// Queues the programs of the host's open images, full or not. Whether there are some.
