@@ -7,7 +7,7 @@ use crate::core::mounting::{OlderContents, SpareCopies};
 use crate::core::newest::Newest;
 use crate::engine::Engine;
 use crate::power::mount::choice::{Choice, Otherwise};
-use crate::power::mount::looks::Looks;
+use crate::power::mount::scanned::ScannedPages;
 use crate::write::found::data_in;
 use ftl::{UnitId, UnitState};
 use nand::Member;
@@ -18,14 +18,14 @@ use vocab::{Lpn, Ppn, Slot};
 /// give lost pages.
 pub(super) fn find_spare_copies<P: FlashPayload>(
     engine: &Engine<P>,
-    (looks, suspects): (&Looks, &BTreeSet<Ppn>),
+    (scanned, suspects): (&ScannedPages, &BTreeSet<Ppn>),
     with: &Choice,
     (without, solving): (&Otherwise, Option<&Otherwise>),
     spare: &mut SpareCopies,
 ) {
     spare.others = other_copies(engine, with, without, suspects);
     spare.solved = solving.map_or_else(Vec::new, |solving| solved_copies(engine, with, solving, suspects));
-    spare.older = older_contents(engine, looks, with, without, suspects);
+    spare.older = older_contents(engine, scanned, with, without, suspects);
 }
 
 fn is_suspect<P: FlashPayload>(engine: &Engine<P>, suspects: &BTreeSet<Ppn>, slot: Slot) -> bool {
@@ -78,7 +78,7 @@ fn solved_copies<P: FlashPayload>(
 /// mount would find it. Nothing where a unit is free, or only has to be erased.
 fn older_contents<P: FlashPayload>(
     engine: &Engine<P>,
-    looks: &Looks,
+    scanned: &ScannedPages,
     with: &Choice,
     without: &Otherwise,
     suspects: &BTreeSet<Ppn>,
@@ -101,7 +101,7 @@ fn older_contents<P: FlashPayload>(
             older.remove(&lpn);
         }
     };
-    for ppn in looks.valid() {
+    for ppn in scanned.valid() {
         let unit = engine.core.map.unit_of_block(engine.core.device.block_of(ppn));
         data_in(&engine.core, ppn).for_each(|(lpn, found)| give_newer(Some(unit), lpn, found.update));
     }
@@ -181,9 +181,9 @@ mod tests {
             if !was_told {
                 drive.core.safe.journal = Journal::new(drive.core.map.user_slots());
             }
-            let looks = Looks::new(&drive.core.device.array, None);
+            let scanned = ScannedPages::new(&drive.core.device.array, None);
             let (with, without) = states(last, first);
-            let older = older_contents(&drive, &looks, &with, &without, &[page_of(&drive, last)].into());
+            let older = older_contents(&drive, &scanned, &with, &without, &[page_of(&drive, last)].into());
             let (slot, update) = (first.slot.expect("in flash"), first.update);
             let all = [OlderContents { lpn: Lpn(0), slot, update }];
             assert_eq!(older, all[..expected], "{times} times, full: {is_full}, told: {was_told}");
