@@ -279,8 +279,9 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
 /// A page whose newest contents went with what is lost answers with a media error after a cut, under every scheme.
 const ONCE_BROKEN_BEYOND_PROMISE: &[u64] = &[1_011, 1_553, 722, 3_276, 2_054, 20_141, 45_984, 17_909, 65_358];
 
-/// On drives that gather pages and age: parity that a stripe could not get while one of its strips was lost.
-const ONCE_BROKEN_LADDER: &[(u64, u64)] = &[(580_005, 171_300)];
+/// On drives that gather pages and age: parity that a stripe could not get while one of its strips was lost, and block groups each of which
+/// held a page after three cuts, two of which met the collector, so that nothing could move.
+const ONCE_BROKEN_LADDER: &[(u64, u64)] = &[(580_005, 171_300), (580_005, 65_040)];
 
 /// On drives with an SLC cache: a write to a dead die of a stripe without parity, a discarded stripe that a mount after the loss
 /// of sums took for an older one, groups each of which held something after two cuts, one of them only what no one was told of,
@@ -303,7 +304,11 @@ const ONCE_BROKEN_LIVED: &[(u64, u64)] = &[(1, 274), (1, 7_401), (777_001, 30_92
 /// Of rows and block groups: cuts in a row, some of which took the sums, left no unit free, and the collector moved a full group for which
 /// there was no room, beside one that only had to be erased.
 const ONCE_BROKEN_WITHOUT_FREE_UNIT: &[(u64, u64, &[&str], bool)] =
-    &[(450_205, 58_320, &["cut", "memory"], false), (450_207, 23_856, &["cut", "plane", "memory"], true)];
+    &[
+        (450_205, 58_320, &["cut", "memory"], false),
+        (450_207, 23_856, &["cut", "plane", "memory"], true),
+        (580_006, 849_720, &[], true),
+    ];
 
 /// Should the draws change, these are as good as any.
 #[test]

@@ -34,6 +34,8 @@ pub(crate) struct SpareCopies {
     pub solved: Vec<(Lpn, Member)>,
     /// Logical pages that lie where they may not last, with contents of which no one was told.
     pub older: Vec<OlderContents>,
+    /// Where no unit was free: readable copies of logical pages beside those that count, in no page that may not last.
+    pub elsewhere: Vec<(Lpn, Slot)>,
 }
 
 /// What a logical page held before.

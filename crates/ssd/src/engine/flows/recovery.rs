@@ -10,9 +10,10 @@ use crate::core::mounting::{Mounting, OlderContents, PagesFound, SpareCopies};
 use crate::core::owner::Owner;
 use crate::engine::Engine;
 use crate::write::RebuiltBy;
-use crate::write::found::unreadable;
+use crate::write::found::{data_in, unreadable};
 use crate::write::group_log::Feed;
 use ftl::{Ftl, Place, Stream, UnitId, UnitState};
+use nand::{FlashArray, ReadOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Cause, Lpn, Ppn, Slot};
 
@@ -204,6 +205,7 @@ fn finish_mounting<P: FlashPayload>(engine: &mut Engine<P>) {
         pins.iter().for_each(|&unit| engine.release(unit));
         if engine.writer.facts().keeps_copies {
             erase_where_none_is_free(engine, &pins);
+            empty_a_unit_where_none_is_free(engine, &mounting.spare.elsewhere);
         }
         engine.writer.all_settled();
     }
@@ -246,6 +248,56 @@ fn erase_where_none_is_free<P: FlashPayload>(engine: &mut Engine<P>, units: &[Un
         }
     }
 }
+
+/// Several cuts, each of which met the collector, may have left every unit with a page that counts and none to write to: nothing could move
+/// then. `copies` says where else pages lie. The unit with the fewest pages, all of which have a copy in another one, is erased. These
+/// copies are read first, and their units collected: their codewords may have lost their parity, and what an earlier cut met may not
+/// last.
+fn empty_a_unit_where_none_is_free<P: FlashPayload>(engine: &mut Engine<P>, copies: &[(Lpn, Slot)]) {
+    let has_room = |log| engine.core.map.has_room(log, Stream::Gc) || engine.core.map.free_units(log) > 0;
+    let is_emptied = |unit| matches!(engine.core.map.unit(unit).state, UnitState::Dirty | UnitState::Condemned);
+    if (0..engine.core.map.logs()).any(has_room) || (0..engine.core.map.units() as UnitId).any(is_emptied) {
+        return;
+    }
+    let core = &engine.core;
+    let rank = |slot: Slot| {
+        let of_page = data_in(core, core.device.grid.page_of(slot).0);
+        of_page.into_iter().find(|(_, found)| found.slot == Some(slot)).map(|(_, found)| found.update)
+    };
+    let mut in_units: BTreeMap<UnitId, BTreeMap<Lpn, Slot>> = BTreeMap::new();
+    for &(lpn, slot) in copies {
+        let Place::At(counts) = core.map.lookup(lpn) else { continue };
+        let unit = core.map.unit_of(counts);
+        if unit != core.map.unit_of(slot) && is_kept(&core.map, slot) && rank(slot) == rank(counts) {
+            in_units.entry(unit).or_default().entry(lpn).or_insert(slot);
+        }
+    }
+    let all_elsewhere = |unit: UnitId, copies: &BTreeMap<Lpn, Slot>| {
+        let held = core.map.unit(unit);
+        (held.state, held.pins, held.valid as usize) == (UnitState::Closed, 0, copies.len())
+    };
+    let emptied = in_units.into_iter().filter(|(unit, copies)| all_elsewhere(*unit, copies));
+    let Some((unit, copies)) = emptied.min_by_key(|(unit, copies)| (copies.len(), *unit)) else { return };
+    let pages: BTreeSet<Ppn> = copies.values().map(|&slot| core.device.grid.page_of(slot).0).collect();
+    for &ppn in &pages {
+        if !(0..READS_OF_A_COPY).any(|_| engine.core.device.array.read(ppn) == ReadOutcome::Clean) {
+            return;
+        }
+    }
+    engine.core.device.losses.remembered.extend(pages);
+    for (lpn, slot) in copies {
+        if let Some(left) = engine.core.map.publish(lpn, slot).pinned {
+            engine.release(left);
+        }
+        engine.want(engine.core.map.unit_of(slot), Cause::Rebuild);
+    }
+    if engine.core.map.make_dirty(unit) {
+        engine.start_collecting(engine.core.map.log_of(unit));
+    }
+}
+
+/// Reads of a copy before it counts as unreadable: a fault may strike one.
+const READS_OF_A_COPY: u32 = 16;
 
 /// What a dead die held, or a cut left without a place, is rebuilt.
 fn resume_rebuild<P: FlashPayload>(engine: &mut Engine<P>) {

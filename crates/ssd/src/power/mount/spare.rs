@@ -25,7 +25,31 @@ pub(super) fn find_spare_copies<P: FlashPayload>(
 ) {
     spare.others = other_copies(engine, with, without, suspects);
     spare.solved = solving.map_or_else(Vec::new, |solving| solved_copies(engine, with, solving, suspects));
-    spare.older = older_contents(engine, scanned, with, without, suspects);
+    if !has_unit_to_write_to(engine) {
+        spare.older = older_contents(engine, scanned, with, without, suspects);
+        spare.elsewhere = copies_elsewhere(engine, scanned, with, suspects);
+    }
+}
+
+/// Whether a unit is free, or only has to be erased.
+fn has_unit_to_write_to<P: FlashPayload>(engine: &Engine<P>) -> bool {
+    let has_room = |unit| matches!(engine.core.map.unit(unit).state, UnitState::Free | UnitState::Dirty);
+    (0..engine.core.map.units() as UnitId).any(has_room)
+}
+
+/// The newest contents of logical pages where they do not count, but for copies in suspects.
+fn copies_elsewhere<P: FlashPayload>(
+    engine: &Engine<P>,
+    scanned: &ScannedPages,
+    with: &Choice,
+    suspects: &BTreeSet<Ppn>,
+) -> Vec<(Lpn, Slot)> {
+    let lasting = scanned.valid().filter(|ppn| !suspects.contains(ppn));
+    let copies = lasting.flat_map(|ppn| data_in(&engine.core, ppn)).filter_map(|(lpn, found)| {
+        let newest = with.page(lpn).filter(|newest| newest.update == found.update && newest.slot != found.slot);
+        newest.and(found.slot).map(|slot| (lpn, slot))
+    });
+    copies.collect()
 }
 
 fn is_suspect<P: FlashPayload>(engine: &Engine<P>, suspects: &BTreeSet<Ppn>, slot: Slot) -> bool {
@@ -75,7 +99,7 @@ fn solved_copies<P: FlashPayload>(
 
 /// Logical pages that count in a suspect with contents of which no one was told, and what the page held before, which would
 /// count if no suspect could be read. Those apart of which anything newer is in another unit, or a codeword gives it: the next
-/// mount would find it. Nothing where a unit is free, or only has to be erased.
+/// mount would find it.
 fn older_contents<P: FlashPayload>(
     engine: &Engine<P>,
     scanned: &ScannedPages,
@@ -83,10 +107,6 @@ fn older_contents<P: FlashPayload>(
     without: &Otherwise,
     suspects: &BTreeSet<Ppn>,
 ) -> Vec<OlderContents> {
-    let has_room = |unit| matches!(engine.core.map.unit(unit).state, UnitState::Free | UnitState::Dirty);
-    if (0..engine.core.map.units() as UnitId).any(has_room) {
-        return Vec::new();
-    }
     let gone: BTreeSet<Slot> = without.solved.iter().map(|member| member.slot).collect();
     let mut older: BTreeMap<Lpn, (UnitId, OlderContents)> = BTreeMap::new();
     for (lpn, before) in without.pages() {
