@@ -344,6 +344,41 @@ impl<P: FlashPayload> Writer<P> {
 
 /// What the host does, and does not.
 impl<P: FlashPayload> Writer<P> {
+    /// A run of requests begins.
+    pub fn run_begins(&mut self, core: &mut Core<P>) {
+        if let Some(zones) = &mut self.zones {
+            zones.run_begins(core);
+        }
+    }
+
+    /// A request arrives: work of idle times begins nothing more.
+    #[inline]
+    pub fn request_arrives(&mut self, core: &mut Core<P>) {
+        if let Some(zones) = &mut self.zones {
+            zones.request_arrives(core);
+        }
+    }
+
+    /// The last request of a run was answered.
+    pub fn host_is_done(&mut self, core: &mut Core<P>) {
+        if let Some(zones) = &mut self.zones {
+            zones.host_is_done(core);
+        }
+    }
+
+    /// The time of an off-line phase has come.
+    pub fn offline_due(&mut self, core: &mut Core<P>) {
+        if let Some(zones) = &mut self.zones {
+            zones.offline_due(core);
+        }
+    }
+
+    /// Whether the way takes no requests now.
+    #[inline]
+    pub fn is_off_line(&self) -> bool {
+        self.zones.as_ref().is_some_and(|zones| zones.encoder.is_off_line())
+    }
+
     /// The host flushes.
     pub fn flush(&mut self, core: &mut Core<P>) {
         if let InUse::Stripes(stripes) = &mut self.in_use {
