@@ -203,10 +203,11 @@ mod tests {
             }
             let scanned = ScannedPages::new(&drive.core.device.array, None);
             let (with, without) = states(last, first);
-            let older = older_contents(&drive, &scanned, &with, &without, &[page_of(&drive, last)].into());
+            let (suspects, mut spare) = ([page_of(&drive, last)].into(), SpareCopies::default());
+            find_spare_copies(&drive, (&scanned, &suspects), &with, (&without, None), &mut spare);
             let (slot, update) = (first.slot.expect("in flash"), first.update);
             let all = [OlderContents { lpn: Lpn(0), slot, update }];
-            assert_eq!(older, all[..expected], "{times} times, full: {is_full}, told: {was_told}");
+            assert_eq!(spare.older, all[..expected], "{times} times, full: {is_full}, told: {was_told}");
         }
     }
 }
