@@ -112,7 +112,7 @@ impl<A> Faulty<A> {
     }
 
     /// What had failed of the array has failed. `draws` are those of silent misreads. If it was at the end of its life, it is so again
-    /// once it is told ([`Self::tire`]), from the chance that it had.
+    /// once it is told ([`Self::wear_out_at_random`]), from the chance that it had.
     pub fn have(&mut self, faults: FaultsFound, draws: Stream) {
         let FaultsFound { dies, blocks, pages, worn_out, spoiled, silent, blank, fatigue: _ } = faults;
         dies.into_iter().for_each(|die| self.kill(die));
@@ -178,13 +178,13 @@ impl<A> Faulty<A> {
     }
 
     /// From now on blocks wear out at random: with each command that writes the chance rises by `step` from `chance`.
-    pub fn tire(&mut self, step: f64, chance: f64, draws: Stream) {
+    pub fn wear_out_at_random(&mut self, step: f64, chance: f64, draws: Stream) {
         self.fatigue = Some(Fatigue { step, chance, draws });
         self.any = true;
     }
 
     /// From now on reads are wrong with the given probability, though they report success, and programs do not happen.
-    pub fn hush(&mut self, chance: f64, draws: Stream) {
+    pub fn fail_silently(&mut self, chance: f64, draws: Stream) {
         self.silent = Some(Silent::new(chance, draws));
         self.any = true;
     }
@@ -597,7 +597,7 @@ mod tests {
     #[test]
     fn the_end_of_life_comes_sooner_or_later_and_to_all_dies() {
         let mut array = small();
-        array.tire(1e-2, 0.0, Streams::new(1).stream("test/wear"));
+        array.wear_out_at_random(1e-2, 0.0, Streams::new(1).stream("test/wear"));
         let mut failed = [0; 2];
         for _ in 0..200 {
             for block in 0..8 {
@@ -611,7 +611,7 @@ mod tests {
     fn a_misread_brings_another_page_of_the_die_and_a_lost_write_an_erased_one() {
         let mut array = small();
         (0..12).for_each(|ppn| assert_eq!(program(&mut array, ppn), ProgramOutcome::Done));
-        array.hush(0.5, Streams::new(1).stream("test/silent"));
+        array.fail_silently(0.5, Streams::new(1).stream("test/silent"));
         (12..24).for_each(|ppn| assert_eq!(program(&mut array, ppn), ProgramOutcome::Done));
         let arrived: Vec<Arrived> = (0..240).map(|at| Ppn(at % 24)).map(|ppn| (array.read(ppn), array.arrived()).1).collect();
         let count = |of: fn(&Arrived) -> bool| arrived.iter().filter(|arrived| of(arrived)).count();

@@ -23,15 +23,15 @@ pub(crate) fn check_from_the_beginning(faults: &Faults) -> Result<(), SetupError
 
 /// From now on blocks wear out and reads are wrong as these settings say.
 pub(crate) fn begin<A>(array: &mut Faulty<A>, faults: &Faults, streams: &Streams) {
-    tire(array, faults, 0.0, streams.stream("nand/wear-out"));
+    wear_out_at_random(array, faults, 0.0, streams.stream("nand/wear-out"));
     if faults.silent > 0.0 {
-        array.hush(faults.silent, streams.stream("nand/silent"));
+        array.fail_silently(faults.silent, streams.stream("nand/silent"));
     }
 }
 
 /// From now on blocks wear out if these settings say so, the next one with at least this chance.
-pub(crate) fn tire<A>(array: &mut Faulty<A>, faults: &Faults, chance: f64, draws: Stream) {
+pub(crate) fn wear_out_at_random<A>(array: &mut Faulty<A>, faults: &Faults, chance: f64, draws: Stream) {
     if faults.wear_out > 0.0 {
-        array.tire(faults.wear_out, chance, draws);
+        array.wear_out_at_random(faults.wear_out, chance, draws);
     }
 }

@@ -126,12 +126,12 @@ pub(crate) fn bring_up<'a, P: FlashPayload>(
 impl<P: FlashPayload> Boot<'_, P> {
     /// Refuses a drive whose bad blocks leave too little room.
     fn check_room(&mut self) -> Result<(), SetupError> {
-        check_room(&self.engine, &self.setup.scheme.name)
+        check_room(self.engine, &self.setup.scheme.name)
     }
 
     fn write_history(&mut self) -> Result<(), SetupError> {
         self.steady = precondition(self.engine, &self.setup.precondition, &self.streams, self.hear);
-        check_history(&self.engine, &self.setup.scheme.name)
+        check_history(self.engine, &self.setup.scheme.name)
     }
 
     fn wear(&mut self) -> Result<(), SetupError> {
@@ -220,7 +220,7 @@ impl<P: FlashPayload> Boot<'_, P> {
 impl<P: FlashPayload> Boot<'_, P> {
     /// Rebuilds what the controller knows from flash and PLP memory.
     fn mount(&mut self) -> Result<(), SetupError> {
-        self.mounted = mount(&mut self.engine, std::mem::take(&mut self.remains));
+        self.mounted = mount(self.engine, std::mem::take(&mut self.remains));
         Ok(())
     }
 

@@ -133,7 +133,7 @@ impl Disk {
     pub fn silent(&mut self, chance: f64) -> Result<(), DiskError> {
         self.check(&Control::Silent(chance))?;
         let draws = Streams::new(self.setup.seed).stream("nand/silent");
-        on_engine_mut!(&mut self.medium, engine => engine.core.device.array.hush(chance, draws));
+        on_engine_mut!(&mut self.medium, engine => engine.core.device.array.fail_silently(chance, draws));
         self.medium.save()
     }
 

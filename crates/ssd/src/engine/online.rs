@@ -18,7 +18,7 @@ impl<P: FlashPayload> Engine<P> {
     /// Requests come one by one from now on.
     pub(crate) fn go_online(&mut self) {
         self.core.clear(Timer::Arrivals);
-        self.expect_offline();
+        self.writer.run_begins(&mut self.core);
         self.after_event();
     }
 

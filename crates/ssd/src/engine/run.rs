@@ -127,7 +127,7 @@ impl<P: FlashPayload> Engine<P> {
     ) {
         // A fork taken between two arrivals starts with commands of its own.
         self.core.clear(Timer::Arrivals);
-        self.expect_offline();
+        self.writer.run_begins(&mut self.core);
         loop {
             arrivals.let_arrive(self, each);
             self.after_event();
@@ -135,7 +135,7 @@ impl<P: FlashPayload> Engine<P> {
                 return;
             }
             if arrivals.is_over() && self.host.requests.outstanding == 0 {
-                self.stay_on_line();
+                self.writer.host_is_done(&mut self.core);
             }
             if let Some((time, resource)) = self.next_event() {
                 if self.care.replacements.is_any_asked() && self.waits_for_a_replacement(resource) && self.unstick() {
@@ -216,7 +216,7 @@ impl<P: FlashPayload> Engine<P> {
             Resource::Timer(Timer::Answers) => self.host.answer_due(&mut self.core),
             Resource::Timer(Timer::Adder) => self.reads.addition_due(&mut self.core),
             Resource::Timer(Timer::Decoder(channel)) => self.decoded(channel as usize),
-            Resource::Timer(Timer::OffLine) => self.offline_due(),
+            Resource::Timer(Timer::OffLine) => self.writer.offline_due(&mut self.core),
             Resource::Timer(Timer::Sums) => self.writer.summing_due(&mut self.core),
             Resource::Timer(Timer::Flush) => self.flush_due(),
             Resource::Timer(Timer::Scrub) => self.scrub_due(),

@@ -31,14 +31,14 @@ pub(crate) enum Room {
     Jobs,
     Buffer,
     UncoveredRepairs,
-    BareRows,
+    UncoveredRows,
 }
 
 impl Room {
     /// The rooms that can be given up, in this order: first what costs no write, then what fails writes, last
     /// what leaves a rebuild incomplete.
     const GIVEN_UP: [Room; 9] = [
-        Room::BareRows,
+        Room::UncoveredRows,
         Room::Rescued,
         Room::Displaced,
         Room::Zones,
@@ -152,7 +152,7 @@ impl<P: FlashPayload> Engine<P> {
         // Answers to writes whose row lost its parity. They are looked at whenever a row gets a parity, not here.
         // Given up, they are sent although one more loss would take the data.
         WaitingRoom {
-            room: Room::BareRows,
+            room: Room::UncoveredRows,
             has_waiting: |engine| engine.writer.has_uncovered(),
             retry: |_| {},
             give_up: Self::give_up_uncovered,
@@ -332,7 +332,7 @@ mod tests {
             assert_eq!(Room::GIVEN_UP.iter().filter(|&&other| other == room).count(), 1, "{room:?}");
         }
         let first = Room::GIVEN_UP.iter().position(|room| room.holds_writes()).expect("some hold writes");
-        assert_eq!(&Room::GIVEN_UP[..first], &[Room::BareRows, Room::Rescued]);
+        assert_eq!(&Room::GIVEN_UP[..first], &[Room::UncoveredRows, Room::Rescued]);
         let holds = Drive::ROOMS.iter().map(|row| row.room).filter(|room| room.holds_writes());
         assert_eq!(holds.filter(|room| Room::GIVEN_UP.contains(room)).count(), 6);
     }

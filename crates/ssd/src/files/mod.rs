@@ -530,7 +530,7 @@ fn have_faults(flash: &mut Flash, setup: &Setup, faults: Option<FaultsFound>, op
     if let Some(faults) = faults {
         flash.have(faults, draws("nand/silent"));
     }
-    boot::faults::tire(flash, &setup.faults, chance, draws("nand/wear-out"));
+    boot::faults::wear_out_at_random(flash, &setup.faults, chance, draws("nand/wear-out"));
 }
 
 /// Whether code is written without taking time.

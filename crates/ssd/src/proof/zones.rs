@@ -1,4 +1,4 @@
-//! What proofs look at of code zones.
+//! Proofs of code zones: their code, and reads with alternatives.
 
 use crate::core::flash::FlashPayload;
 use crate::engine::Engine;

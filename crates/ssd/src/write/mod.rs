@@ -183,7 +183,7 @@ impl<P: FlashPayload> Writer<P> {
         }
     }
 
-    /// What was written to block groups so far.
+    /// Counts of what was written to block groups so far.
     pub fn group_stats(&self, core: &Core<P>) -> GroupStats {
         self.groups_if_any().map(|groups| groups.stats(core)).unwrap_or_default()
     }

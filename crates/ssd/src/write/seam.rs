@@ -229,7 +229,7 @@ impl<P: FlashPayload> Writer<P> {
     }
 }
 
-/// What befalls units and dies.
+/// Units are condemned and emptied, dies and blocks fail.
 impl<P: FlashPayload> Writer<P> {
     /// A unit is a victim from now on: what keeps old versions in it is to let them go.
     pub fn unit_condemned(&mut self, core: &mut Core<P>, unit: UnitId) {
@@ -258,7 +258,7 @@ impl<P: FlashPayload> Writer<P> {
         }
     }
 
-    /// What the stream writes ends, with parity over all its data; only in `superblock`, if one is given. Of block groups only that
+    /// The open row or group of the stream ends, with parity over all its data; only in `superblock`, if one is given. Of block groups only that
     /// superblock ends: which groups end with a die is decided when they are narrowed.
     pub fn end_open(&mut self, core: &mut Core<P>, stream: Stream, superblock: Option<u32>) {
         match (&mut self.in_use, superblock) {
@@ -315,7 +315,7 @@ impl<P: FlashPayload> Writer<P> {
         }
     }
 
-    /// What waits first will never get what it waits for. True if there was anything.
+    /// The first one there will never get what it waits for. True if there was anything.
     pub fn give_up_first(&mut self, core: &mut Core<P>, room: OwnRoom) -> bool {
         let Some(stripes) = self.stripes_if_any_mut() else { return false };
         match room {
@@ -342,8 +342,43 @@ impl<P: FlashPayload> Writer<P> {
     }
 }
 
-/// What the host does, and does not.
+/// Requests come, or none does.
 impl<P: FlashPayload> Writer<P> {
+    /// A run of requests begins.
+    pub fn run_begins(&mut self, core: &mut Core<P>) {
+        if let Some(zones) = &mut self.zones {
+            zones.run_begins(core);
+        }
+    }
+
+    /// A request arrives: work of idle times begins nothing more.
+    #[inline]
+    pub fn request_arrives(&mut self, core: &mut Core<P>) {
+        if let Some(zones) = &mut self.zones {
+            zones.request_arrives(core);
+        }
+    }
+
+    /// The last request of a run was answered.
+    pub fn host_is_done(&mut self, core: &mut Core<P>) {
+        if let Some(zones) = &mut self.zones {
+            zones.host_is_done(core);
+        }
+    }
+
+    /// The time of an off-line phase has come.
+    pub fn offline_due(&mut self, core: &mut Core<P>) {
+        if let Some(zones) = &mut self.zones {
+            zones.offline_due(core);
+        }
+    }
+
+    /// Whether the way takes no requests now.
+    #[inline]
+    pub fn is_off_line(&self) -> bool {
+        self.zones.as_ref().is_some_and(|zones| zones.encoder.is_off_line())
+    }
+
     /// The host flushes.
     pub fn flush(&mut self, core: &mut Core<P>) {
         if let InUse::Stripes(stripes) = &mut self.in_use {
@@ -399,7 +434,7 @@ impl<P: FlashPayload> Writer<P> {
 
 /// Around a power cut and a mount.
 impl<P: FlashPayload> Writer<P> {
-    /// What block groups keep in PLP memory, where the drive has such.
+    /// PLP memory of block groups, where the drive has such.
     pub fn group_remains(&self, core: &Core<P>) -> Option<GroupRemains<P>> {
         self.groups_if_any().map(|groups| groups.remains(core))
     }

@@ -224,19 +224,17 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Keeps a strip that finds no room in the controller.
     fn park_contents(&mut self, contents: Contents<P>) {
-        let (stripe, strip, pinned) = match contents.tag.role() {
+        let Some((stripe, strip)) = self.writer.strip_of_role(contents.tag.role()) else {
+            unreachable!("fillers are never valid")
+        };
+        let pinned = match contents.tag.role() {
             PageRole::Data(lpn) => {
-                let (stripe, strip) = self.writer.stripes().strip_of(lpn);
                 let from = self.core.map.lookup(lpn);
                 let pinned = self.core.map.publish_missing(lpn).pinned;
                 self.writer.note_move_of(&self.core, lpn, from);
-                (stripe, strip, pinned)
+                pinned
             }
-            PageRole::Parity(stripe) => {
-                let pinned = self.core.map.publish_missing_parity(stripe).pinned;
-                (stripe, self.writer.stripes().data_strips(), pinned)
-            }
-            PageRole::Filler => unreachable!("fillers are never valid"),
+            _ => self.core.map.publish_missing_parity(stripe).pinned,
         };
         self.care.rebuild.park_newer(ParkedStrip { stripe, strip, payload: contents.payload });
         if let Some(unit) = pinned {

@@ -15,7 +15,7 @@ impl<P: FlashPayload> Engine<P> {
         if self.may_be_stuck() {
             self.unstick();
         }
-        self.stop_encoding();
+        self.writer.request_arrives(&mut self.core);
         self.care.start_scrub(&mut self.core);
         self.care.start_flush(&mut self.core);
         let (job, arrived) = self.host.arrive(&mut self.core, command, sent);

@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::write::RebuiltBy;
 use device::slab::ImageId;
 use ftl::{Stream, UnitId};
-use nand::{OobTag, PageRole, ProgramOutcome};
+use nand::{OobTag, ProgramOutcome};
 use vocab::{Cause, DieId, Ppn, StripeId};
 
 impl<P: FlashPayload> Engine<P> {
@@ -61,20 +61,17 @@ impl<P: FlashPayload> Engine<P> {
         if self.writer.facts().rebuilt_by != RebuiltBy::Stripes {
             return;
         }
-        let (stripe, strip) = match tag.role() {
-            PageRole::Data(lpn) => self.writer.stripes().strip_of(lpn),
-            PageRole::Parity(stripe) => (stripe, self.writer.stripes().data_strips()),
-            PageRole::Filler => return,
-        };
+        let stripes = self.writer.stripes();
+        let Some((stripe, strip)) = stripes.strip_of_role(tag.role()) else { return };
         self.care.rebuild.strip_lost_again((stripe, strip));
-        if self.writer.stripes().home_of(&self.core, stripe, strip).is_some() {
+        if stripes.home_of(&self.core, stripe, strip).is_some() {
             self.walk_stripes();
         }
     }
 
     /// A strip was written while it has no die.
     pub(crate) fn strip_homeless(&mut self, tag: OobTag) {
-        if let Some(strip) = self.writer.stripes().strip_of_role(tag.role()) {
+        if let Some(strip) = self.writer.strip_of_role(tag.role()) {
             self.care.rebuild.strip_was_homeless(strip);
         }
     }
@@ -105,14 +102,13 @@ impl<P: FlashPayload> Engine<P> {
         self.writer.stripes_mut().commit_if_leaning_on_lost(&mut self.core, stripe);
         self.hand_on();
         for strip in 0..=self.writer.stripes().data_strips() {
-            if !self.writer.stripes().is_strip_wanted(&self.core, stripe, strip) {
+            let (stripes, core) = (self.writer.stripes(), &self.core);
+            if !stripes.is_strip_wanted(core, stripe, strip) {
                 continue;
             }
-            if self.writer.stripes().home_of(&self.core, stripe, strip).is_none() {
+            if stripes.home_of(core, stripe, strip).is_none() {
                 self.care.rebuild.strip_has_no_die();
-                continue;
-            }
-            if self.care.rebuild.strip_begun((stripe, strip), self.writer.stripes().place_of_strip(&self.core, stripe, strip)) {
+            } else if self.care.rebuild.strip_begun((stripe, strip), stripes.place_of_strip(core, stripe, strip)) {
                 self.fetch_strip(stripe, strip);
             }
         }

@@ -115,7 +115,7 @@ impl<P: FlashPayload> Engine<P> {
             let from = self.core.map.lookup(lpn);
             if is_there(from) {
                 let pinned = self.core.map.publish_missing(lpn).pinned;
-                self.writer.stripes_mut().note_move_of(&self.core, lpn, from);
+                self.writer.note_move_of(&self.core, lpn, from);
                 let strip = self.writer.stripes().strip_of(lpn);
                 self.care.rebuild.strip_lost_again(strip);
                 pinned.into_iter().for_each(|unit| self.release(unit));

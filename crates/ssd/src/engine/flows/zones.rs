@@ -196,46 +196,10 @@ impl<P: FlashPayload> Engine<P> {
         }
     }
 
-    /// A run begins: the given times of off-line phases count from now.
-    pub(crate) fn expect_offline(&mut self) {
-        let now = self.core.device.now;
-        if let Some(zones) = &mut self.writer.zones {
-            zones.encoder.begin_run(now);
-            self.expect_next_time();
-        }
-    }
-
-    fn expect_next_time(&mut self) {
-        if let Some(at) = self.writer.zones_mut().encoder.take_next_time() {
-            self.core.schedule(Timer::OffLine, at.max(self.core.device.now));
-        }
-    }
-
     /// Whether the drive takes no requests now.
     #[inline]
     pub(crate) fn is_off_line(&self) -> bool {
-        self.power.mounting.is_some() || self.writer.zones.as_ref().is_some_and(|zones| zones.encoder.is_off_line())
-    }
-
-    /// The host is done: there is nothing to prepare for.
-    pub(crate) fn stay_on_line(&mut self) {
-        if let Some(zones) = &mut self.writer.zones {
-            zones.encoder.stay_on_line();
-            self.core.clear(Timer::OffLine);
-        }
-    }
-
-    /// A request arrives: no further group is begun.
-    pub(crate) fn stop_encoding(&mut self) {
-        if self.writer.zones.as_mut().is_some_and(|zones| zones.encoder.stop()) {
-            self.core.clear(Timer::OffLine);
-        }
-    }
-
-    /// The drive was idle for long enough, or a given time has come.
-    pub(crate) fn offline_due(&mut self) {
-        self.core.clear(Timer::OffLine);
-        self.writer.zones_mut().encoder.set_due();
+        self.power.mounting.is_some() || self.writer.is_off_line()
     }
 
     /// Begins a phase that is due, once the host and, where it is to take no time, all dies are idle; or
@@ -307,9 +271,7 @@ impl<P: FlashPayload> Engine<P> {
         while self.writer.encode_next(&mut self.core) {
             self.hand_on();
         }
-        if self.writer.zones_mut().encoder.end_starting() {
-            self.expect_next_time();
-        }
+        self.writer.zones_mut().end_starting(&mut self.core);
     }
 
     /// The code pages of a group are computed, or some of its data cannot be read: writes them, as far as there

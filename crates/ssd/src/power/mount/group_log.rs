@@ -6,7 +6,7 @@ use crate::core::journal::Journal;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::choice::Chosen;
-use crate::power::mount::looks::Looks;
+use crate::power::mount::scanned::ScannedPages;
 use crate::write::found::{Lost, Newests, PagesSeen};
 use crate::write::groups::mount::GroupsSeen;
 use crate::write::rows::Rows;
@@ -14,35 +14,35 @@ use crate::write::rows::mount::RowsSeen;
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Lpn, Ppn};
 
-impl PagesSeen for Looks {
+impl PagesSeen for ScannedPages {
     fn is_valid(&self, ppn: Ppn) -> bool {
-        Looks::is_valid(self, ppn)
+        ScannedPages::is_valid(self, ppn)
     }
 
     fn is_erased(&self, ppn: Ppn) -> bool {
-        Looks::is_erased(self, ppn)
+        ScannedPages::is_erased(self, ppn)
     }
 
     fn is_whole(&self, block: BlockAddr) -> bool {
-        Looks::is_whole(self, block)
+        ScannedPages::is_whole(self, block)
     }
 
     fn is_believed(&self, ppn: Ppn) -> bool {
-        Looks::is_believed(self, ppn)
+        ScannedPages::is_believed(self, ppn)
     }
 }
 
 /// What the mount knows of the pages of block groups.
-fn seen_of_groups<'a, P>(looks: &'a Looks, remains: &'a Remains<P>) -> GroupsSeen<'a> {
-    GroupsSeen { seen: looks, erasing: &remains.erasing, erases_known: !remains.outage.memory.reads }
+fn seen_of_groups<'a, P>(scanned: &'a ScannedPages, remains: &'a Remains<P>) -> GroupsSeen<'a> {
+    GroupsSeen { seen: scanned, erasing: &remains.erasing, erases_known: !remains.outage.memory.reads }
 }
 
 /// Pages that only summaries vouch for and that a mount looks at nonetheless.
-pub(crate) fn doubted_in_rows<P: FlashPayload>(engine: &Engine<P>, looks: &Looks, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
-    let mut doubted = Rows::doubted(&engine.core, looks, suspects);
+pub(crate) fn doubted_in_rows<P: FlashPayload>(engine: &Engine<P>, scanned: &ScannedPages, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
+    let mut doubted = Rows::doubted(&engine.core, scanned, suspects);
     // Block groups prefer copies with parity.
     if engine.writer.facts().leans_on_rows {
-        let mut bare = Rows::bare_copies(&engine.core, looks);
+        let mut bare = Rows::bare_copies(&engine.core, scanned);
         bare.retain(|ppn| !doubted.contains(ppn));
         doubted.append(&mut bare);
     }
@@ -51,51 +51,51 @@ pub(crate) fn doubted_in_rows<P: FlashPayload>(engine: &Engine<P>, looks: &Looks
 
 pub(crate) fn choose_in_rows<P: FlashPayload>(
     engine: &Engine<P>,
-    looks: &Looks,
+    scanned: &ScannedPages,
     but: &BTreeSet<Ppn>,
     (durable, lost): (&Journal, Lost),
     sought: Newests,
 ) -> Chosen {
-    engine.writer.rows().choose(&engine.core, RowsSeen { seen: looks, without: but }, (durable, lost), sought).into()
+    engine.writer.rows().choose(&engine.core, RowsSeen { seen: scanned, without: but }, (durable, lost), sought).into()
 }
 
 /// See [`Rows::in_parts`].
 pub(crate) fn rows_in_parts<P: FlashPayload>(
     engine: &Engine<P>,
-    looks: &Looks,
+    scanned: &ScannedPages,
     suspects: &BTreeSet<Ppn>,
 ) -> Option<BTreeSet<Lpn>> {
-    Rows::in_parts(&engine.core, looks, suspects)
+    Rows::in_parts(&engine.core, scanned, suspects)
 }
 
 pub(crate) fn choose_in_groups<P: FlashPayload>(
     engine: &Engine<P>,
-    looks: &Looks,
+    scanned: &ScannedPages,
     remains: &Remains<P>,
     but: &BTreeSet<Ppn>,
     lost: Lost,
 ) -> Chosen {
-    engine.writer.groups().choose(&engine.core, seen_of_groups(looks, remains), but, lost).into()
+    engine.writer.groups().choose(&engine.core, seen_of_groups(scanned, remains), but, lost).into()
 }
 
 /// Takes over the coverage of every row.
-pub(crate) fn mount_rows<P: FlashPayload>(engine: &mut Engine<P>, looks: &Looks) {
-    engine.writer.rows().mount(&mut engine.core, looks);
+pub(crate) fn mount_rows<P: FlashPayload>(engine: &mut Engine<P>, scanned: &ScannedPages) {
+    engine.writer.rows().mount(&mut engine.core, scanned);
 }
 
 /// Takes over the table of groups and the sums.
 pub(crate) fn mount_groups<P: FlashPayload>(
     engine: &mut Engine<P>,
     remains: &mut Remains<P>,
-    looks: &Looks,
+    scanned: &ScannedPages,
     suspects: &BTreeSet<Ppn>,
 ) {
     let Some(kept) = remains.groups.take() else { return };
-    engine.writer.groups_mut().mount(&mut engine.core, kept, seen_of_groups(looks, remains));
+    engine.writer.groups_mut().mount(&mut engine.core, kept, seen_of_groups(scanned, remains));
     // The sums of a parity stay until it is durable. Where they are gone no one knows whether it was.
     let none = BTreeSet::new();
     let suspects = if remains.outage.memory.sums { suspects } else { &none };
-    engine.writer.groups_mut().note_groups_without_parity(&engine.core, looks, suspects);
+    engine.writer.groups_mut().note_groups_without_parity(&engine.core, scanned, suspects);
 }
 
 /// Whether two pages of block groups may be in one codeword: of their row, or of their block.

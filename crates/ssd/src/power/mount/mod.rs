@@ -26,8 +26,8 @@
 
 pub(crate) mod choice;
 pub(crate) mod group_log;
-pub(crate) mod looks;
 mod needed;
+pub(crate) mod scanned;
 mod spare;
 pub(crate) mod stripes;
 pub(crate) mod ways;
@@ -44,8 +44,8 @@ use crate::engine::flows::recovery::begin_mounting;
 use crate::power::cut::{READS_SAVED_EVERY, Remains};
 use crate::power::mount::choice::{Choice, Otherwise};
 use crate::power::mount::group_log::{mount_groups, shares_codeword};
-use crate::power::mount::looks::Looks;
 use crate::power::mount::needed::NeededPages;
+use crate::power::mount::scanned::ScannedPages;
 use crate::power::mount::spare::find_spare_copies;
 use crate::power::mount::ways::steps;
 use crate::power::outage::MemoryLoss;
@@ -84,20 +84,20 @@ pub struct Mounted {
 pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remains<P>) -> Mounted {
     find_dead_dies(engine, &remains.died, &remains.spares);
     let known_lost = mount_journal(engine, &mut remains);
-    let mut looks = Looks::new::<P>(&engine.core.device.array, remains.checkpoint.as_ref());
-    remains.erasing.iter().for_each(|&block| looks.set_aside(block));
-    mount_profiles(engine, &mut looks, remains.profiles.take());
+    let mut scanned = ScannedPages::new::<P>(&engine.core.device.array, remains.checkpoint.as_ref());
+    remains.erasing.iter().for_each(|&block| scanned.set_aside(block));
+    mount_profiles(engine, &mut scanned, remains.profiles.take());
     // Ranks are never used twice, also where only PLP memory knows of them.
-    engine.core.device.sequence = looks.newest.max(remains.newest());
+    engine.core.device.sequence = scanned.newest.max(remains.newest());
     engine.core.safe.journal = std::mem::take(&mut remains.journal);
-    let suspects = read_suspects(engine, &mut looks);
+    let suspects = read_suspects(engine, &mut scanned);
     if remains.checkpoint.is_some() {
-        let doubted = (steps(engine).doubted)(engine, &looks, &remains, &suspects);
-        doubted.into_iter().for_each(|ppn| looks.look_again::<P>(&engine.core.device.array, ppn));
+        let doubted = (steps(engine).doubted)(engine, &scanned, &remains, &suspects);
+        doubted.into_iter().for_each(|ppn| scanned.look_again::<P>(&engine.core.device.array, ppn));
     }
-    mount_checkpoint(engine, &looks, &suspects, remains.checkpoint.as_ref());
-    mount_groups(engine, &mut remains, &looks, &suspects);
-    let (mut with, mut without, mut solved) = choose_each(engine, (&looks, &remains), &known_lost, &suspects);
+    mount_checkpoint(engine, &scanned, &suspects, remains.checkpoint.as_ref());
+    mount_groups(engine, &mut remains, &scanned, &suspects);
+    let (mut with, mut without, mut solved) = choose_each(engine, (&scanned, &remains), &known_lost, &suspects);
     if engine.writer.facts().rebuilt_by == RebuiltBy::Stripes {
         engine.core.safe.lost = sorted(with.stripes.iter().flat_map(|found| found.lost.iter().copied()));
     } else {
@@ -106,7 +106,7 @@ pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remain
         without.lose(&with, &known_lost);
         engine.core.safe.lost = sorted(stale.into_iter().map(|page| (page.lpn, page.durable)));
     }
-    mount_wear(engine, &looks, &remains);
+    mount_wear(engine, &scanned, &remains);
     let (mut fallback, mut spare) = fallback(engine, &with, &without, &suspects);
     if let Some(solved) = &solved {
         fallback.extend(solved_fallback(engine, &with, solved, &engine.core.safe.journal));
@@ -116,15 +116,15 @@ pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remain
         spare.clear();
     }
     let all: Vec<UnitId> = fallback.iter().chain(&spare).copied().collect();
-    mount_units(engine, &looks, &with, &all);
+    mount_units(engine, &scanned, &with, &all);
     mount_map(engine, &with);
     for die in engine.core.device.losses.died().to_vec() {
         engine.leave_die_out(die);
     }
-    (steps(engine).take_over)(engine, &looks, &with, &mut remains);
+    (steps(engine).take_over)(engine, &scanned, &with, &mut remains);
     engine.host.buffer.restore(std::mem::take(&mut remains.buffer));
     let rewrites = !engine.core.breaks(SafetyRule::Suspects);
-    let needed = NeededPages::of(&engine.core, &looks, &with);
+    let needed = NeededPages::of(&engine.core, &scanned, &with);
     let pages = if rewrites { pages_to_rewrite(engine, &needed, &suspects) } else { BTreeSet::new() };
     let mut leaning = if rewrites { pages_beside_suspects(engine, &needed, &suspects) } else { Vec::new() };
     leaning.retain(|ppn| !pages.contains(ppn));
@@ -133,7 +133,7 @@ pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remain
     let half_erased: BTreeSet<UnitId> = remains
         .erasing
         .iter()
-        .filter(|&&block| !looks.is_erased_block(block))
+        .filter(|&&block| !scanned.is_erased_block(block))
         .map(|&block| engine.core.map.unit_of_block(block))
         .collect();
     let stays = remains.erasing.iter().filter(|&&block| half_erased.contains(&engine.core.map.unit_of_block(block)));
@@ -142,19 +142,19 @@ pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remain
     let keeps_copies = rewrites && engine.writer.facts().keeps_copies;
     let mut spare = SpareCopies { pins: spare, ..SpareCopies::default() };
     if keeps_copies {
-        find_spare_copies(engine, (&looks, &suspects), &with, other_states, &mut spare);
+        find_spare_copies(engine, (&scanned, &suspects), &with, other_states, &mut spare);
     }
     let mapped = with.pages.iter().flatten().count() as u64;
     begin_mounting(engine, (pages, leaning), (fallback, spare), with.into_found());
     engine.core.device.losses.remembered = suspects;
-    let found = read_for_mount(engine, &looks, remains.checkpoint.as_ref());
+    let found = read_for_mount(engine, &scanned, remains.checkpoint.as_ref());
     Mounted { mapped, read_only: engine.host.requests.read_only_since.is_some(), lost: remains.outage.memory, ..found }
 }
 
 /// What the mount read, and the time of that: looks, a checkpoint, and page profiles.
-fn read_for_mount<P: FlashPayload>(engine: &Engine<P>, looks: &Looks, checkpoint: Option<&Checkpoint>) -> Mounted {
+fn read_for_mount<P: FlashPayload>(engine: &Engine<P>, scanned: &ScannedPages, checkpoint: Option<&Checkpoint>) -> Mounted {
     let (grid, latencies) = (&engine.core.device.grid, &engine.core.device.latencies);
-    let mut found = Mounted { time: looks.time(latencies, grid), ..looks.counts(grid) };
+    let mut found = Mounted { time: scanned.time(latencies, grid), ..scanned.counts(grid) };
     if let Some(checkpoint) = checkpoint {
         found.bytes.0 += checkpoint.bytes(grid);
         found.time += checkpoint.time(latencies, grid);
@@ -170,28 +170,28 @@ fn read_for_mount<P: FlashPayload>(engine: &Engine<P>, looks: &Looks, checkpoint
 /// as erased, and look so, stay it.
 fn mount_checkpoint<P: FlashPayload>(
     engine: &mut Engine<P>,
-    looks: &Looks,
+    scanned: &ScannedPages,
     suspects: &BTreeSet<Ppn>,
     before: Option<&Checkpoint>,
 ) {
     let (Some(checkpoint), Some(before)) = (&mut engine.core.safe.checkpoint, before) else { return };
     let suspected: BTreeSet<BlockAddr> = suspects.iter().map(|&ppn| engine.core.device.grid.split(ppn).0).collect();
     for block in (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr) {
-        let stays_erased = before.of(block) == Summary::Erased && looks.is_erased(engine.core.device.grid.ppn(block, 0));
+        let stays_erased = before.of(block) == Summary::Erased && scanned.is_erased(engine.core.device.grid.ppn(block, 0));
         if !stays_erased {
             checkpoint.forget(block);
         }
-        if looks.is_whole(block) && !suspected.contains(&block) {
+        if scanned.is_whole(block) && !suspected.contains(&block) {
             checkpoint.sum_up::<P>(block, &engine.core.device.array);
         }
     }
 }
 
 /// Page profiles are where they were, as far as flash still has them.
-fn mount_profiles<P: FlashPayload>(engine: &mut Engine<P>, looks: &mut Looks, profiles: Option<Profiles>) {
+fn mount_profiles<P: FlashPayload>(engine: &mut Engine<P>, scanned: &mut ScannedPages, profiles: Option<Profiles>) {
     let Some(profiles) = profiles else { return };
     let profiles = profiles.after_cut::<P>(&engine.core.device.array);
-    profiles.blocks().iter().for_each(|&block| looks.leave_out(block));
+    profiles.blocks().iter().for_each(|&block| scanned.leave_out(block));
     engine.care.profiles = Some(profiles);
 }
 
@@ -226,15 +226,15 @@ fn find_dead_dies<P: FlashPayload>(engine: &mut Engine<P>, died_before: &[DieId]
 }
 
 /// Reads the last page of each die, once, and remembers those that can be read.
-fn read_suspects<P: FlashPayload>(engine: &mut Engine<P>, looks: &mut Looks) -> BTreeSet<Ppn> {
+fn read_suspects<P: FlashPayload>(engine: &mut Engine<P>, scanned: &mut ScannedPages) -> BTreeSet<Ppn> {
     let mut suspects = BTreeSet::new();
-    for ppn in looks.last_of_dies::<P>(&engine.core.device.array) {
+    for ppn in scanned.last_of_dies::<P>(&engine.core.device.array) {
         // A fault may strike a read; what it strikes is there nonetheless.
         let clean = (0..16).any(|_| engine.core.device.array.read(ppn) == nand::ReadOutcome::Clean);
         if clean {
             suspects.insert(ppn);
         } else {
-            looks.tear(ppn);
+            scanned.tear(ppn);
         }
     }
     suspects
@@ -244,7 +244,7 @@ fn read_suspects<P: FlashPayload>(engine: &mut Engine<P>, looks: &mut Looks) -> 
 /// one if suspects cannot be read and codewords give lost pages.
 fn choose_each<P: FlashPayload>(
     engine: &Engine<P>,
-    evidence: (&Looks, &Remains<P>),
+    evidence: (&ScannedPages, &Remains<P>),
     known_lost: &Journal,
     suspects: &BTreeSet<Ppn>,
 ) -> (Choice, Otherwise, Option<Otherwise>) {
@@ -260,21 +260,21 @@ fn choose_each<P: FlashPayload>(
 }
 
 /// The newest consistent state.
-fn choose<P: FlashPayload>(engine: &Engine<P>, (looks, remains): (&Looks, &Remains<P>)) -> Choice {
+fn choose<P: FlashPayload>(engine: &Engine<P>, (scanned, remains): (&ScannedPages, &Remains<P>)) -> Choice {
     let (all, conditions) = (Newests::of_all(engine.core.map.user_slots()), (&BTreeSet::new(), Lost::AreSolvedFor));
-    Choice::of((steps(engine).choose)(engine, (looks, remains), &engine.core.safe.journal, conditions, all))
+    Choice::of((steps(engine).choose)(engine, (scanned, remains), &engine.core.safe.journal, conditions, all))
 }
 
 /// The state if suspects cannot be read, as the difference from `with`. `durable`: which contents were durable. `lost`: what rows and
 /// groups do about lost pages. `sought`: the logical pages whose newest contents may differ; `None`: all may.
 fn choose_without<P: FlashPayload>(
     engine: &Engine<P>,
-    (looks, remains): (&Looks, &Remains<P>),
+    (scanned, remains): (&ScannedPages, &Remains<P>),
     durable: &Journal,
     (suspects, lost): (&BTreeSet<Ppn>, Lost),
     (with, sought): (&Choice, Option<&BTreeSet<Lpn>>),
 ) -> Otherwise {
-    let choose = |sought| (steps(engine).choose)(engine, (looks, remains), durable, (suspects, lost), sought);
+    let choose = |sought| (steps(engine).choose)(engine, (scanned, remains), durable, (suspects, lost), sought);
     let all = || Otherwise::of(with, choose(Newests::of_all(engine.core.map.user_slots())));
     let Some(sought) = sought else { return all() };
     // Code zones name pages behind those of the host.
@@ -286,9 +286,9 @@ fn choose_without<P: FlashPayload>(
 
 /// Without redundancy every page stands for itself. Code of code zones is derived data: none
 /// is believed after a cut.
-fn choose_pages<P: FlashPayload>(engine: &Engine<P>, looks: &Looks, but: &BTreeSet<Ppn>, sought: Newests) -> Found {
+fn choose_pages<P: FlashPayload>(engine: &Engine<P>, scanned: &ScannedPages, but: &BTreeSet<Ppn>, sought: Newests) -> Found {
     let mut found = Found::new(sought);
-    for ppn in looks.valid().filter(|ppn| !but.contains(ppn)) {
+    for ppn in scanned.valid().filter(|ppn| !but.contains(ppn)) {
         for (lpn, newest) in found::data_in(&engine.core, ppn) {
             found.offer(lpn, newest);
         }
@@ -303,12 +303,12 @@ fn logical_pages_in<P: FlashPayload>(engine: &Engine<P>, ppns: &BTreeSet<Ppn>) -
 
 /// Wear and age of blocks as their pages tell, and counts of reads as they were saved: those of the controller, for its limits. How
 /// often cells were read is a fact of the medium, which no mount changes.
-fn mount_wear<P: FlashPayload>(engine: &mut Engine<P>, looks: &Looks, remains: &Remains<P>) {
+fn mount_wear<P: FlashPayload>(engine: &mut Engine<P>, scanned: &ScannedPages, remains: &Remains<P>) {
     let slc_cycles_a_cycle = engine.core.slc_cycles_a_cycle;
     let step = if engine.core.breaks(SafetyRule::ReadReserve) { 0 } else { READS_SAVED_EVERY };
     let summed_up = engine.core.safe.checkpoint.as_ref().map_or(0, Checkpoint::most_worn);
     engine.core.safe.wear_was_added = !remains.wear.is_empty();
-    let bound = remains.most_worn.unwrap_or_else(|| looks.most_worn::<P>(&engine.core.device.array).max(summed_up) + 1);
+    let bound = remains.most_worn.unwrap_or_else(|| scanned.most_worn::<P>(&engine.core.device.array).max(summed_up) + 1);
     for block in (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr) {
         let is_reserved = engine.care.profiles.as_ref().is_some_and(|profiles| profiles.holds(block));
         let told = if is_reserved {
@@ -317,7 +317,7 @@ fn mount_wear<P: FlashPayload>(engine: &mut Engine<P>, looks: &Looks, remains: &
                 .map(|page| engine.core.device.grid.ppn(block, page))
                 .find(|&ppn| matches!(engine.core.device.array.scan_page(ppn), PageScan::Valid(_)))
         } else {
-            looks.valid_in(block, &engine.core.device.grid).next()
+            scanned.valid_in(block, &engine.core.device.grid).next()
         };
         let told = told.and_then(|ppn| match engine.core.device.array.scan_page(ppn) {
             PageScan::Valid(page) => Some((page.pe, page.slc_cycles, remains.outage.seen(page.first_program))),
@@ -387,7 +387,7 @@ fn solved_fallback<P: FlashPayload>(engine: &Engine<P>, with: &Choice, without: 
 }
 
 /// Tells the map which units hold anything needed.
-fn mount_units<P: FlashPayload>(engine: &mut Engine<P>, looks: &Looks, with: &Choice, fallback: &[UnitId]) {
+fn mount_units<P: FlashPayload>(engine: &mut Engine<P>, scanned: &ScannedPages, with: &Choice, fallback: &[UnitId]) {
     let mut needed: Vec<Option<u64>> = vec![None; engine.core.map.units()];
     let mut need = |unit: UnitId, rank: u64| {
         let newest = &mut needed[unit as usize];
@@ -412,7 +412,7 @@ fn mount_units<P: FlashPayload>(engine: &mut Engine<P>, looks: &Looks, with: &Ch
         engine.core.map.break_erase_again();
     }
     // A block that answers with nothing at all may be bad: reserves are not what they seem.
-    engine.core.grown_bad += u32::from(looks.has_lost_block(&engine.core.device.grid));
+    engine.core.grown_bad += u32::from(scanned.has_lost_block(&engine.core.device.grid));
 }
 
 /// Publishes the newest consistent state.

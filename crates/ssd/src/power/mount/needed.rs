@@ -3,7 +3,7 @@
 use crate::core::flash::FlashPayload;
 use crate::core::{Core, data_of};
 use crate::power::mount::choice::Choice;
-use crate::power::mount::looks::Looks;
+use crate::power::mount::scanned::ScannedPages;
 use crate::write::stripes::mount::StripeFound;
 use nand::{FlashArray, OobTag, PageRole};
 use rustc_hash::FxHashSet;
@@ -12,23 +12,23 @@ use vocab::{Ppn, Slot};
 /// Flash pages with contents that count in the newest consistent state, whether they can be read or their codewords give them. A
 /// mount asks for few pages, so it looks up what these hold, and makes no table of all.
 pub(super) struct NeededPages<'a> {
-    looks: &'a Looks,
+    scanned: &'a ScannedPages,
     pub with: &'a Choice,
     /// Pages that cannot be read and whose contents count: their codewords give them.
     solved: FxHashSet<Ppn>,
 }
 
 impl<'a> NeededPages<'a> {
-    pub fn of<P: FlashPayload>(core: &Core<P>, looks: &'a Looks, with: &'a Choice) -> Self {
+    pub fn of<P: FlashPayload>(core: &Core<P>, scanned: &'a ScannedPages, with: &'a Choice) -> Self {
         let counting = with.solved.iter().filter(|member| is_in(with, member.tag, member.slot));
-        Self { looks, with, solved: counting.map(|member| core.device.grid.page_of(member.slot).0).collect() }
+        Self { scanned, with, solved: counting.map(|member| core.device.grid.page_of(member.slot).0).collect() }
     }
 
     /// Whether a page is one of them.
     pub fn has<P: FlashPayload>(&self, core: &Core<P>, ppn: Ppn) -> bool {
         let is_in = |(index, &tag): (u32, &OobTag)| is_in(self.with, tag, core.device.grid.slot(ppn, index));
         let holds_any = || (0..).zip(core.device.array.tags(ppn)).any(is_in);
-        self.looks.is_valid(ppn) && holds_any() || self.solved.contains(&ppn)
+        self.scanned.is_valid(ppn) && holds_any() || self.solved.contains(&ppn)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::core::mounting::{OlderContents, SpareCopies};
 use crate::core::newest::Newest;
 use crate::engine::Engine;
 use crate::power::mount::choice::{Choice, Otherwise};
-use crate::power::mount::looks::Looks;
+use crate::power::mount::scanned::ScannedPages;
 use crate::write::found::data_in;
 use ftl::{UnitId, UnitState};
 use nand::Member;
@@ -18,7 +18,7 @@ use vocab::{Lpn, Ppn, Slot};
 /// give lost pages.
 pub(super) fn find_spare_copies<P: FlashPayload>(
     engine: &Engine<P>,
-    (looks, suspects): (&Looks, &BTreeSet<Ppn>),
+    (scanned, suspects): (&ScannedPages, &BTreeSet<Ppn>),
     with: &Choice,
     (without, solving): (&Otherwise, Option<&Otherwise>),
     spare: &mut SpareCopies,
@@ -26,8 +26,8 @@ pub(super) fn find_spare_copies<P: FlashPayload>(
     spare.others = other_copies(engine, with, without, suspects);
     spare.solved = solving.map_or_else(Vec::new, |solving| solved_copies(engine, with, solving, suspects));
     if !has_unit_to_write_to(engine) {
-        spare.older = older_contents(engine, looks, with, without, suspects);
-        spare.elsewhere = copies_elsewhere(engine, looks, with, suspects);
+        spare.older = older_contents(engine, scanned, with, without, suspects);
+        spare.elsewhere = copies_elsewhere(engine, scanned, with, suspects);
     }
 }
 
@@ -40,11 +40,11 @@ fn has_unit_to_write_to<P: FlashPayload>(engine: &Engine<P>) -> bool {
 /// The newest contents of logical pages where they do not count, but for copies in suspects.
 fn copies_elsewhere<P: FlashPayload>(
     engine: &Engine<P>,
-    looks: &Looks,
+    scanned: &ScannedPages,
     with: &Choice,
     suspects: &BTreeSet<Ppn>,
 ) -> Vec<(Lpn, Slot)> {
-    let lasting = looks.valid().filter(|ppn| !suspects.contains(ppn));
+    let lasting = scanned.valid().filter(|ppn| !suspects.contains(ppn));
     let copies = lasting.flat_map(|ppn| data_in(&engine.core, ppn)).filter_map(|(lpn, found)| {
         let newest = with.page(lpn).filter(|newest| newest.update == found.update && newest.slot != found.slot);
         newest.and(found.slot).map(|slot| (lpn, slot))
@@ -102,7 +102,7 @@ fn solved_copies<P: FlashPayload>(
 /// mount would find it.
 fn older_contents<P: FlashPayload>(
     engine: &Engine<P>,
-    looks: &Looks,
+    scanned: &ScannedPages,
     with: &Choice,
     without: &Otherwise,
     suspects: &BTreeSet<Ppn>,
@@ -121,7 +121,7 @@ fn older_contents<P: FlashPayload>(
             older.remove(&lpn);
         }
     };
-    for ppn in looks.valid() {
+    for ppn in scanned.valid() {
         let unit = engine.core.map.unit_of_block(engine.core.device.block_of(ppn));
         data_in(&engine.core, ppn).for_each(|(lpn, found)| give_newer(Some(unit), lpn, found.update));
     }
@@ -201,12 +201,13 @@ mod tests {
             if !was_told {
                 drive.core.safe.journal = Journal::new(drive.core.map.user_slots());
             }
-            let looks = Looks::new(&drive.core.device.array, None);
+            let scanned = ScannedPages::new(&drive.core.device.array, None);
             let (with, without) = states(last, first);
-            let older = older_contents(&drive, &looks, &with, &without, &[page_of(&drive, last)].into());
+            let (suspects, mut spare) = ([page_of(&drive, last)].into(), SpareCopies::default());
+            find_spare_copies(&drive, (&scanned, &suspects), &with, (&without, None), &mut spare);
             let (slot, update) = (first.slot.expect("in flash"), first.update);
             let all = [OlderContents { lpn: Lpn(0), slot, update }];
-            assert_eq!(older, all[..expected], "{times} times, full: {is_full}, told: {was_told}");
+            assert_eq!(spare.older, all[..expected], "{times} times, full: {is_full}, told: {was_told}");
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::core::journal::Journal;
 use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::choice::{Choice, Chosen};
-use crate::power::mount::looks::Looks;
+use crate::power::mount::scanned::ScannedPages;
 use crate::write::found::Newests;
 use crate::write::stripes::mount::Evidence;
 use crate::write::stripes::partial::PartialParityRemains;
@@ -15,15 +15,15 @@ use vocab::Ppn;
 
 fn evidence_of_stripes<'a, P: FlashPayload>(
     engine: &Engine<P>,
-    looks: &Looks,
+    scanned: &ScannedPages,
     remains: &'a Remains<P>,
     journal: &'a Journal,
 ) -> Evidence<'a, P> {
     let grid = &engine.core.device.grid;
     // Half an erase makes a block unreadable, too, but nothing in it was needed.
-    let losing = looks.lost().filter(|&ppn| !remains.erasing.contains(&grid.split(ppn).0));
+    let losing = scanned.lost().filter(|&ppn| !remains.erasing.contains(&grid.split(ppn).0));
     Evidence {
-        readable: looks.valid().collect(),
+        readable: scanned.valid().collect(),
         losing_dies: losing.map(|ppn| grid.die_of(ppn)).collect(),
         journal,
         lost: &remains.lost,
@@ -34,23 +34,23 @@ fn evidence_of_stripes<'a, P: FlashPayload>(
 
 pub(crate) fn choose_stripes<P: FlashPayload>(
     engine: &Engine<P>,
-    looks: &Looks,
+    scanned: &ScannedPages,
     remains: &Remains<P>,
     durable: &Journal,
     but: &BTreeSet<Ppn>,
 ) -> Chosen {
-    let chosen = engine.writer.stripes().choose(&engine.core, &evidence_of_stripes(engine, looks, remains, durable), but);
+    let chosen = engine.writer.stripes().choose(&engine.core, &evidence_of_stripes(engine, scanned, remains, durable), but);
     Chosen { pages: Newests::All(chosen.pages), stripes: chosen.stripes, solved: Vec::new() }
 }
 
 pub(crate) fn doubted_in_stripes<P: FlashPayload>(
     engine: &Engine<P>,
-    looks: &Looks,
+    scanned: &ScannedPages,
     remains: &Remains<P>,
     suspects: &BTreeSet<Ppn>,
 ) -> Vec<Ppn> {
-    let evidence = evidence_of_stripes(engine, looks, remains, &engine.core.safe.journal);
-    engine.writer.stripes().doubted(&engine.core, &evidence, suspects, |ppn| looks.is_believed(ppn))
+    let evidence = evidence_of_stripes(engine, scanned, remains, &engine.core.safe.journal);
+    engine.writer.stripes().doubted(&engine.core, &evidence, suspects, |ppn| scanned.is_believed(ppn))
 }
 
 pub(crate) fn mount_stripes<P: FlashPayload>(engine: &mut Engine<P>, with: &Choice, partials: Vec<PartialParityRemains<P>>) {

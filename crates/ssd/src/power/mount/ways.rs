@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::power::cut::Remains;
 use crate::power::mount::choice::{Choice, Chosen};
 use crate::power::mount::group_log::{choose_in_groups, choose_in_rows, doubted_in_rows, mount_rows, rows_in_parts};
-use crate::power::mount::looks::Looks;
+use crate::power::mount::scanned::ScannedPages;
 use crate::power::mount::stripes::{choose_stripes, doubted_in_stripes, mount_stripes};
 use crate::power::mount::{choose_pages, logical_pages_in};
 use crate::write::Way;
@@ -15,15 +15,15 @@ use std::collections::BTreeSet;
 use vocab::{Lpn, Ppn};
 
 /// Pages that summaries vouch for and that are looked at nonetheless, beside these suspects.
-type Doubted<P> = fn(&Engine<P>, &Looks, &Remains<P>, &BTreeSet<Ppn>) -> Vec<Ppn>;
+type Doubted<P> = fn(&Engine<P>, &ScannedPages, &Remains<P>, &BTreeSet<Ppn>) -> Vec<Ppn>;
 /// The newest consistent state, given what was durable, if these pages cannot be read; and whether lost pages are solved for. Of
 /// the logical pages that are sought, or of all.
-type Choose<P> = fn(&Engine<P>, (&Looks, &Remains<P>), &Journal, (&BTreeSet<Ppn>, Lost), Newests) -> Chosen;
+type Choose<P> = fn(&Engine<P>, (&ScannedPages, &Remains<P>), &Journal, (&BTreeSet<Ppn>, Lost), Newests) -> Chosen;
 /// Logical pages whose newest contents may differ if these suspects cannot be read, or if lost pages are not solved for; `None`:
 /// all may.
-type MayChange<P> = fn(&Engine<P>, &Looks, &BTreeSet<Ppn>) -> Option<BTreeSet<Lpn>>;
+type MayChange<P> = fn(&Engine<P>, &ScannedPages, &BTreeSet<Ppn>) -> Option<BTreeSet<Lpn>>;
 /// Takes over what belongs to the scheme.
-type TakeOver<P> = fn(&mut Engine<P>, &Looks, &Choice, &mut Remains<P>);
+type TakeOver<P> = fn(&mut Engine<P>, &ScannedPages, &Choice, &mut Remains<P>);
 
 /// The steps of one way.
 pub(super) struct Steps<P: FlashPayload> {
@@ -38,28 +38,28 @@ pub(super) fn steps<P: FlashPayload>(engine: &Engine<P>) -> Steps<P> {
     match engine.writer.way {
         Way::Pages | Way::Zones => Steps {
             doubted: |_, _, _, _| Vec::new(),
-            choose: |drive, (looks, _), _, (but, _), sought| choose_pages(drive, looks, but, sought).into(),
+            choose: |drive, (scanned, _), _, (but, _), sought| choose_pages(drive, scanned, but, sought).into(),
             may_change: |drive, _, suspects| Some(logical_pages_in(drive, suspects)),
             take_over: |_, _, _, _| (),
         },
         Way::Stripes => Steps {
             doubted: doubted_in_stripes,
-            choose: |drive, (looks, remains), durable, (but, _), _| choose_stripes(drive, looks, remains, durable, but),
+            choose: |drive, (scanned, remains), durable, (but, _), _| choose_stripes(drive, scanned, remains, durable, but),
             may_change: |_, _, _| None,
             take_over: |drive, _, with, remains| mount_stripes(drive, with, std::mem::take(&mut remains.held)),
         },
         Way::Rows => Steps {
-            doubted: |drive, looks, _, suspects| doubted_in_rows(drive, looks, suspects),
+            doubted: |drive, scanned, _, suspects| doubted_in_rows(drive, scanned, suspects),
             // What was durable is, whatever the suspects are: it needs no parity that is one of them.
-            choose: |drive, (looks, _), _, (but, lost), sought| {
-                choose_in_rows(drive, looks, but, (&drive.core.safe.journal, lost), sought)
+            choose: |drive, (scanned, _), _, (but, lost), sought| {
+                choose_in_rows(drive, scanned, but, (&drive.core.safe.journal, lost), sought)
             },
-            may_change: |drive, looks, suspects| rows_in_parts(drive, looks, suspects),
-            take_over: |drive, looks, _, _| mount_rows(drive, looks),
+            may_change: |drive, scanned, suspects| rows_in_parts(drive, scanned, suspects),
+            take_over: |drive, scanned, _, _| mount_rows(drive, scanned),
         },
         Way::Groups => Steps {
-            doubted: |drive, looks, _, suspects| doubted_in_rows(drive, looks, suspects),
-            choose: |drive, (looks, remains), _, (but, lost), _| choose_in_groups(drive, looks, remains, but, lost),
+            doubted: |drive, scanned, _, suspects| doubted_in_rows(drive, scanned, suspects),
+            choose: |drive, (scanned, remains), _, (but, lost), _| choose_in_groups(drive, scanned, remains, but, lost),
             may_change: |_, _, _| None,
             take_over: |drive, _, _, _| drive.writer.groups_mut().settle_mounted(&mut drive.core),
         },

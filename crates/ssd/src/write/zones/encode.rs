@@ -11,6 +11,7 @@ use crate::core::flash::FlashPayload;
 use crate::core::ids::{EncodeId, OfEncode};
 use crate::core::owner::Owner;
 use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
+use crate::core::timer::Timer;
 use crate::core::zone_step::{CodePage, ZoneStep};
 use crate::core::{Core, data_of, oob_covering};
 use crate::write::pages::PageWriter;
@@ -216,6 +217,44 @@ impl<P: FlashPayload> Zones<P> {
     /// Whether the data of a group are still those that its code was computed from.
     pub(crate) fn is_being_encoded(&self, id: EncodeId) -> bool {
         self.scheme.is_encoding(&self.encoder.ops[id].stamp())
+    }
+
+    /// A run begins: the given times of off-line phases count from now.
+    pub(crate) fn run_begins(&mut self, core: &mut Core<P>) {
+        self.encoder.begin_run(core.device.now);
+        self.expect_next_time(core);
+    }
+
+    fn expect_next_time(&mut self, core: &mut Core<P>) {
+        if let Some(at) = self.encoder.take_next_time() {
+            core.schedule(Timer::OffLine, at.max(core.device.now));
+        }
+    }
+
+    /// As many groups are under way as may be.
+    pub(crate) fn end_starting(&mut self, core: &mut Core<P>) {
+        if self.encoder.end_starting() {
+            self.expect_next_time(core);
+        }
+    }
+
+    /// The host is done: there is nothing to prepare for.
+    pub(crate) fn host_is_done(&mut self, core: &mut Core<P>) {
+        self.encoder.stay_on_line();
+        core.clear(Timer::OffLine);
+    }
+
+    /// A request arrives: no further group is begun.
+    pub(crate) fn request_arrives(&mut self, core: &mut Core<P>) {
+        if self.encoder.stop() {
+            core.clear(Timer::OffLine);
+        }
+    }
+
+    /// The drive was idle for long enough, or a given time has come.
+    pub(crate) fn offline_due(&mut self, core: &mut Core<P>) {
+        core.clear(Timer::OffLine);
+        self.encoder.set_due();
     }
 
     /// Gives code zones to the zones read most. Their owners before lose their code: answers the logical pages

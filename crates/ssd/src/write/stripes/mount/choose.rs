@@ -5,7 +5,7 @@ use crate::core::flash::FlashPayload;
 use crate::core::newest::Newest;
 use crate::rules::SafetyRule;
 use crate::write::stripes::Stripes;
-use crate::write::stripes::mount::states::{Copies, Copy, State, Versions};
+use crate::write::stripes::mount::states::{Copies, State, StripCopy, Versions};
 use crate::write::stripes::mount::{Evidence, Partial, StripeFound};
 use crate::write::stripes::partial::{PartialParityRemains, Sums};
 use ftl::Place;
@@ -140,11 +140,11 @@ impl<P: FlashPayload> Chooser<'_, P> {
         }
     }
 
-    fn slot(&self, copy: &Copy) -> Slot {
+    fn slot(&self, copy: &StripCopy) -> Slot {
         self.core.device.grid.slot(copy.ppn, 0)
     }
 
-    fn place(&self, copy: &Copy) -> Place {
+    fn place(&self, copy: &StripCopy) -> Place {
         Place::At(self.slot(copy))
     }
 
@@ -254,8 +254,8 @@ impl<P: FlashPayload> Chooser<'_, P> {
 
     /// The parity beside a partial one, which sums the old versions of strips, and all others as they are. A
     /// part of a stripe has a parity of the same rank as the whole of it had: names tell them apart.
-    fn stored_parity<'c>(&self, stripe: StripeId, sums: &Sums<P>, copies: &'c Copies<'_>) -> Option<&'c Copy> {
-        let is_of_sums = |copy: &&Copy| {
+    fn stored_parity<'c>(&self, stripe: StripeId, sums: &Sums<P>, copies: &'c Copies<'_>) -> Option<&'c StripCopy> {
+        let is_of_sums = |copy: &&StripCopy| {
             let mut named = (0..).zip(self.named_by(stripe, copies, copy));
             named.all(|(strip, version)| match sums.old.iter().find(|(of, _)| *of == strip) {
                 Some((_, Place::Missing)) => true,

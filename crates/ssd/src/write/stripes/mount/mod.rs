@@ -27,7 +27,7 @@ use crate::core::newest::Newest;
 use crate::core::sorted::sorted;
 use crate::write::stripes::Stripes;
 use crate::write::stripes::mount::choose::Chooser;
-use crate::write::stripes::mount::states::{Copies, Copy};
+use crate::write::stripes::mount::states::{Copies, StripCopy};
 use crate::write::stripes::partial::{PartialParityRemains, pinned};
 use ftl::Place;
 use nand::{FlashArray, PageRole};
@@ -106,7 +106,7 @@ fn by_stripe<P>(partials: &[PartialParityRemains<P>]) -> BTreeMap<StripeId, &Par
     sorted(partials.iter().map(|partial| (partial.stripe, partial)))
 }
 
-fn is_of_same_stripe(a: &Copy, b: &Copy) -> bool {
+fn is_of_same_stripe(a: &StripCopy, b: &StripCopy) -> bool {
     a.stripe == b.stripe
 }
 
@@ -118,7 +118,7 @@ impl<P: FlashPayload> Stripes<P> {
         let copies = self.copies_by_stripe(core, &evidence.readable);
         let partials = by_stripe(evidence.partials);
         let chooser = Chooser { stripes: self, core, evidence };
-        let mut choose = |stripe: StripeId, all: &[Copy]| {
+        let mut choose = |stripe: StripeId, all: &[StripCopy]| {
             let copies = Copies { all, but, data_strips: self.data_strips() };
             let partial = partials.get(&stripe).copied();
             chosen.stripes[stripe.index()] = chooser.choose(&mut chosen.pages, stripe, &copies, partial);
@@ -162,14 +162,14 @@ impl<P: FlashPayload> Stripes<P> {
     }
 
     /// All readable copies, stripe by stripe.
-    fn copies_by_stripe(&self, core: &Core<P>, readable: &[Ppn]) -> Vec<Copy> {
-        let mut copies: Vec<Copy> = readable.iter().filter_map(|&ppn| self.copy_at(core, ppn)).collect();
+    fn copies_by_stripe(&self, core: &Core<P>, readable: &[Ppn]) -> Vec<StripCopy> {
+        let mut copies: Vec<StripCopy> = readable.iter().filter_map(|&ppn| self.copy_at(core, ppn)).collect();
         copies.sort_unstable();
         copies
     }
 
     /// The copy that a page is. Pages of drives with static stripes have one slot.
-    fn copy_at(&self, core: &Core<P>, ppn: Ppn) -> Option<Copy> {
+    fn copy_at(&self, core: &Core<P>, ppn: Ppn) -> Option<StripCopy> {
         let page = core.device.array.page(ppn);
         let role = page.tags[0].role();
         if matches!(role, PageRole::Data(lpn) if lpn.0 >= core.map.user_slots()) {
@@ -177,7 +177,7 @@ impl<P: FlashPayload> Stripes<P> {
         }
         let (stripe, strip) = self.strip_of_role(role)?;
         let (update, age) = (core.device.array.update(ppn, 0), u64::MAX - page.oob.sequence);
-        Some(Copy { stripe, strip, update, age, ppn, covers: page.oob.coverage })
+        Some(StripCopy { stripe, strip, update, age, ppn, covers: page.oob.coverage })
     }
 
     /// Takes over the parities and partial parities of the chosen states. The map has the data already.

@@ -13,7 +13,7 @@ use vocab::{Ppn, StripSet, StripeId};
 
 /// A readable copy of a strip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Copy {
+pub(super) struct StripCopy {
     pub stripe: StripeId,
     pub strip: u32,
     pub update: u64,
@@ -31,7 +31,7 @@ static NO_PAGES: BTreeSet<Ppn> = BTreeSet::new();
 #[derive(Clone, Copy)]
 pub(super) struct Copies<'a> {
     /// In their order, so that those of a strip are found by halving.
-    pub all: &'a [Copy],
+    pub all: &'a [StripCopy],
     pub but: &'a BTreeSet<Ppn>,
     pub data_strips: u32,
 }
@@ -42,18 +42,18 @@ impl<'a> Copies<'a> {
         Copies { but: &NO_PAGES, ..*self }
     }
 
-    pub fn there(&self) -> impl Iterator<Item = &Copy> {
+    pub fn there(&self) -> impl Iterator<Item = &StripCopy> {
         self.all.iter().filter(|copy| !self.but.contains(&copy.ppn))
     }
 
     /// The copy of these contents of a strip.
-    pub fn with(&self, strip: u32, update: u64) -> Option<&Copy> {
+    pub fn with(&self, strip: u32, update: u64) -> Option<&StripCopy> {
         let from = self.all.partition_point(|copy| (copy.strip, copy.update) < (strip, update));
         let same = self.all[from..].iter().take_while(|copy| (copy.strip, copy.update) == (strip, update));
         same.filter(|copy| !self.but.contains(&copy.ppn)).last()
     }
 
-    fn newest(&self, strip: u32) -> Option<&Copy> {
+    fn newest(&self, strip: u32) -> Option<&StripCopy> {
         self.there().filter(|copy| copy.strip == strip).max()
     }
 }
@@ -74,7 +74,7 @@ pub(super) struct State<'a, P> {
     /// Strips that the update wrote, parity among them; empty if no page of it is left.
     pub wrote: StripSet,
     /// The stored parity of these contents.
-    pub parity: Option<Copy>,
+    pub parity: Option<StripCopy>,
     /// The partial parity of these contents.
     pub sums: Option<(Partial, &'a Sums<P>)>,
 }
@@ -138,7 +138,7 @@ impl<P: FlashPayload> Chooser<'_, P> {
     }
 
     /// What a stripe was made of when a page of it was programmed.
-    pub(super) fn named_by(&self, stripe: StripeId, copies: &Copies<'_>, page: &Copy) -> Versions {
+    pub(super) fn named_by(&self, stripe: StripeId, copies: &Copies<'_>, page: &StripCopy) -> Versions {
         if self.core.breaks(SafetyRule::Named) {
             return (0..copies.data_strips).map(|strip| copies.newest(strip).map_or(0, |copy| copy.update)).collect();
         }

@@ -1,4 +1,4 @@
-//! What a mount sees of flash: one look at each page.
+//! What the scan of a mount sees of flash: one look at each page.
 
 use device::contents::HostPayload;
 use nand::{Latencies, PageScan, Scan};
@@ -9,7 +9,7 @@ use crate::core::checkpoint::{Checkpoint, Summary, beside};
 use crate::power::mount::Mounted;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
+enum Scanned {
     Erased,
     Unreadable,
     Valid,
@@ -19,8 +19,8 @@ enum Look {
 
 /// What a mount knows of each page of the drive.
 #[derive(Clone, Debug)]
-pub(crate) struct Looks {
-    of: Vec<Look>,
+pub(crate) struct ScannedPages {
+    of: Vec<Scanned>,
     pages_per_block: u32,
     /// Whether the summary of a block was believed.
     believed: Vec<bool>,
@@ -32,12 +32,12 @@ pub(crate) struct Looks {
     looked: Vec<u64>,
 }
 
-impl Looks {
+impl ScannedPages {
     /// Looks at one page of each block, and at all pages of those without a summary that fits.
     pub fn new<P: HostPayload>(array: &impl Scan<P>, checkpoint: Option<&Checkpoint>) -> Self {
         let grid = array.grid();
         let pages = grid.geometry().pages();
-        let mut looks = Self {
+        let mut scanned = Self {
             of: Vec::with_capacity(pages as usize),
             pages_per_block: grid.pages_per_block(),
             believed: Vec::with_capacity(grid.geometry().blocks() as usize),
@@ -50,26 +50,26 @@ impl Looks {
             let first = array.scan_page(grid.ppn(block, 0));
             let believed = matches!((summary, &first), (Summary::Whole(pe), PageScan::Valid(page)) if page.pe == pe);
             let erased = (summary, &first) == (Summary::Erased, &PageScan::Erased);
-            let looked = if believed || erased { 1 } else { looks.pages_per_block };
-            looks.looked[grid.split_block(block).0.index()] += u64::from(looked);
-            looks.believed.push(believed);
+            let looked = if believed || erased { 1 } else { scanned.pages_per_block };
+            scanned.looked[grid.split_block(block).0.index()] += u64::from(looked);
+            scanned.believed.push(believed);
             if erased {
-                looks.of.extend((0..looks.pages_per_block).map(|_| Look::Erased));
+                scanned.of.extend((0..scanned.pages_per_block).map(|_| Scanned::Erased));
                 continue;
             }
-            for page in 0..looks.pages_per_block {
-                looks.look::<P>(array, grid.ppn(block, page), believed);
+            for page in 0..scanned.pages_per_block {
+                scanned.look::<P>(array, grid.ppn(block, page), believed);
             }
         }
-        looks
+        scanned
     }
 
     /// Looks at a page, or believes a summary that has it.
     fn look<P: HostPayload>(&mut self, array: &impl Scan<P>, ppn: Ppn, believed: bool) {
         let sequence = match array.scan_page(ppn) {
             _ if believed => array.page(ppn).oob.sequence,
-            PageScan::Erased => return self.of.push(Look::Erased),
-            PageScan::Unreadable => return self.of.push(Look::Unreadable),
+            PageScan::Erased => return self.of.push(Scanned::Erased),
+            PageScan::Unreadable => return self.of.push(Scanned::Unreadable),
             PageScan::Valid(page) => page.oob.sequence,
         };
         if sequence >= self.newest {
@@ -77,15 +77,15 @@ impl Looks {
         }
         let updates = (0..array.grid().slots_per_page()).map(|index| array.update(ppn, index)).max().unwrap_or(0);
         self.newest = self.newest.max(sequence).max(updates);
-        self.of.push(Look::Valid);
+        self.of.push(Scanned::Valid);
     }
 
     /// Whether all pages of a block are readable.
     pub fn is_whole(&self, block: BlockAddr) -> bool {
-        self.of_block(block).iter().all(|&look| look == Look::Valid)
+        self.of_block(block).iter().all(|&look| look == Scanned::Valid)
     }
 
-    fn of_block(&self, block: BlockAddr) -> &[Look] {
+    fn of_block(&self, block: BlockAddr) -> &[Scanned] {
         &self.of[self.pages_of(block)]
     }
 
@@ -97,25 +97,25 @@ impl Looks {
     /// The erase of a block was asked for: nothing in it counts.
     pub fn set_aside(&mut self, block: BlockAddr) {
         let pages = self.pages_of(block);
-        self.of[pages].iter_mut().filter(|look| **look == Look::Valid).for_each(|look| *look = Look::Void);
+        self.of[pages].iter_mut().filter(|look| **look == Scanned::Valid).for_each(|look| *look = Scanned::Void);
     }
 
     /// The block belongs to no log: its pages are no business of the map.
     pub fn leave_out(&mut self, block: BlockAddr) {
         let pages = self.pages_of(block);
-        self.of[pages].fill(Look::Void);
+        self.of[pages].fill(Scanned::Void);
     }
 
     pub fn is_erased_block(&self, block: BlockAddr) -> bool {
-        self.of_block(block).iter().all(|&look| look == Look::Erased)
+        self.of_block(block).iter().all(|&look| look == Scanned::Erased)
     }
 
     pub fn is_valid(&self, ppn: Ppn) -> bool {
-        self.of[ppn.0 as usize] == Look::Valid
+        self.of[ppn.0 as usize] == Scanned::Valid
     }
 
     pub fn is_erased(&self, ppn: Ppn) -> bool {
-        self.of[ppn.0 as usize] == Look::Erased
+        self.of[ppn.0 as usize] == Scanned::Erased
     }
 
     /// Whether a summary is all that is known of the page.
@@ -134,7 +134,7 @@ impl Looks {
 
     /// A page turned out to be unreadable after all.
     pub fn tear(&mut self, ppn: Ppn) {
-        self.of[ppn.0 as usize] = Look::Unreadable;
+        self.of[ppn.0 as usize] = Scanned::Unreadable;
     }
 
     /// All readable pages.
@@ -173,7 +173,7 @@ impl Looks {
     /// Whether some block was written and no page of it answers.
     pub fn has_lost_block(&self, grid: &Grid) -> bool {
         let pages = self.of.chunks_exact(grid.pages_per_block() as usize);
-        pages.into_iter().any(|block| block.len() > 1 && block.iter().all(|&look| look == Look::Unreadable))
+        pages.into_iter().any(|block| block.len() > 1 && block.iter().all(|&look| look == Scanned::Unreadable))
     }
 
     /// Whether a page is unreadable that no cut can have torn: it is not the last one of its block, or
@@ -182,11 +182,11 @@ impl Looks {
         let first = ppn.0 / self.pages_per_block * self.pages_per_block;
         let mut others = (first..first + self.pages_per_block).filter(|&other| other != ppn.0);
         let betrays = |other: u32| match self.of[other as usize] {
-            Look::Erased => false,
-            Look::Unreadable => true,
-            Look::Valid | Look::Void => other > ppn.0,
+            Scanned::Erased => false,
+            Scanned::Unreadable => true,
+            Scanned::Valid | Scanned::Void => other > ppn.0,
         };
-        self.of[ppn.0 as usize] == Look::Unreadable && others.any(betrays)
+        self.of[ppn.0 as usize] == Scanned::Unreadable && others.any(betrays)
     }
 
     /// Pages that no cut can have torn, and that are unreadable.
@@ -200,7 +200,7 @@ impl Looks {
         let of_page = |page| u128::from((latencies.command + latencies.read(page)).0);
         let block: u128 = (0..grid.pages_per_block()).map(of_page).sum();
         // The product alone may pass 2^64: looks are as many as pages of a die.
-        let die = self.looked.iter().max().map_or(0, |&looks| u128::from(looks) * block / pages);
+        let die = self.looked.iter().max().map_or(0, |&scanned| u128::from(scanned) * block / pages);
         let die = Nanos(u64::try_from(die).expect("a die is looked through in less than 584 years"));
         // Out-of-band bytes alone are transferred: a sixteenth of a page at most.
         let transfer = Nanos(latencies.transfer(grid.slots_per_page()).0 / 16);
@@ -212,9 +212,9 @@ impl Looks {
 
     pub fn counts(&self, grid: &Grid) -> Mounted {
         let count = |look| self.of.iter().filter(|&&of| of == look).count() as u64;
-        let looks: u64 = self.looked.iter().sum();
-        let (valid, unreadable) = (count(Look::Valid), count(Look::Unreadable));
-        Mounted { looks, valid, unreadable, bytes: Bytes(looks * beside(grid)), ..Mounted::default() }
+        let scanned: u64 = self.looked.iter().sum();
+        let (valid, unreadable) = (count(Scanned::Valid), count(Scanned::Unreadable));
+        Mounted { looks: scanned, valid, unreadable, bytes: Bytes(scanned * beside(grid)), ..Mounted::default() }
     }
 }
 
@@ -245,8 +245,8 @@ mod tests {
     #[test]
     fn the_highest_rank_of_any_slot_or_page_is_the_newest() {
         for (updates, sequence, newest) in [([5, 9], 7, 9), ([9, 5], 7, 9), ([5, 6], 7, 7)] {
-            let looks = Looks::new::<Tag>(&one_page(updates, sequence), None);
-            assert_eq!((looks.newest, looks.valid().count()), (newest, 1), "{updates:?}, {sequence}");
+            let scanned = ScannedPages::new::<Tag>(&one_page(updates, sequence), None);
+            assert_eq!((scanned.newest, scanned.valid().count()), (newest, 1), "{updates:?}, {sequence}");
         }
     }
 
@@ -255,9 +255,9 @@ mod tests {
     #[test]
     fn a_block_is_erased_if_every_page_of_it_looks_so() {
         let array = one_page([1, 1], 1);
-        let looks = Looks::new::<Tag>(&array, None);
+        let scanned = ScannedPages::new::<Tag>(&array, None);
         let blocks = (0..array.grid().geometry().blocks()).map(BlockAddr);
-        let used: Vec<BlockAddr> = blocks.filter(|&block| !looks.is_erased_block(block)).collect();
+        let used: Vec<BlockAddr> = blocks.filter(|&block| !scanned.is_erased_block(block)).collect();
         assert_eq!(used, [BlockAddr(0)], "one page was programmed");
     }
 
@@ -282,8 +282,8 @@ mod tests {
                 independent_planes: false,
             };
             let array = MemoryArray::<Tag>::new(geometry, true);
-            let looks = Looks { looked: looked.to_vec(), ..Looks::new::<Tag>(&array, None) };
-            looks.time(&Latencies::new(&timing, &geometry), &grid)
+            let scanned = ScannedPages { looked: looked.to_vec(), ..ScannedPages::new::<Tag>(&array, None) };
+            scanned.time(&Latencies::new(&timing, &geometry), &grid)
         };
         // 4096 bytes at 400 MT/s take 10 240 ns; a sixteenth of that is 640 ns, beside a command of 300 ns.
         assert_eq!(time(read, [1, 2, 7, 3, 0, 4]), Nanos(7 * (300 + read.0)));
@@ -301,15 +301,15 @@ mod tests {
         let program = Program { ppn: Ppn(1), tags: &tags, payload: &payload, updates: Some(&[2, 2]), members: &[], oob, now };
         let mut whole = array.clone();
         assert!(whole.program_page(&program).is_done());
-        let mut looks = Looks::new::<Tag>(&whole, None);
+        let mut scanned = ScannedPages::new::<Tag>(&whole, None);
         let torn = nand::InFlight::Program(program, nand::ProgramFate::Torn(nand::Partners::Spared));
         array.cut_power(nand::Pairing::default(), &[torn]);
         for (page, stays) in [(0, true), (1, false)] {
-            assert!(looks.is_valid(Ppn(page)), "before");
-            looks.look_again::<Tag>(&array, Ppn(page));
-            assert_eq!(looks.is_valid(Ppn(page)), stays, "page {page}");
+            assert!(scanned.is_valid(Ppn(page)), "before");
+            scanned.look_again::<Tag>(&array, Ppn(page));
+            assert_eq!(scanned.is_valid(Ppn(page)), stays, "page {page}");
         }
-        let seen: &dyn PagesSeen = &looks;
+        let seen: &dyn PagesSeen = &scanned;
         assert_eq!([0, 1, 2].map(|page| (seen.is_valid(Ppn(page)), seen.is_erased(Ppn(page)))), {
             [(true, false), (false, false), (false, true)]
         });
@@ -321,9 +321,9 @@ mod tests {
         for (pages_per_block, lost) in [(1, false), (2, true)] {
             let geometry = Geometry { pages_per_block, ..geometry() };
             let array = MemoryArray::<Tag>::new(geometry, true);
-            let mut looks = Looks::new::<Tag>(&array, None);
-            (0..pages_per_block).for_each(|page| looks.tear(Ppn(page)));
-            assert_eq!(looks.has_lost_block(array.grid()), lost, "{pages_per_block} pages");
+            let mut scanned = ScannedPages::new::<Tag>(&array, None);
+            (0..pages_per_block).for_each(|page| scanned.tear(Ppn(page)));
+            assert_eq!(scanned.has_lost_block(array.grid()), lost, "{pages_per_block} pages");
         }
     }
 }
