@@ -2,10 +2,10 @@
 //! whole blocks and needs many of them before it is a mean.
 
 use crate::caution::{Caution, Level};
-use crate::compare::Outcome;
+use crate::interval::Interval;
+use crate::interval::t_quantile;
+use crate::outcome::Outcome;
 use crate::quantity::percent;
-use crate::seeds::Interval;
-use crate::seeds::t_quantile;
 use crate::table::grouped;
 use ssd::{Mark, RunResult};
 use vocab::Cause;

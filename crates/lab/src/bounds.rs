@@ -4,10 +4,11 @@
 //! GC. A bound is the rate at which one resource alone would serve the load without redundancy: the dies (cells, and the data that
 //! a die takes in or gives out while its cells rest), the channels, the controller, the host link.
 
-use crate::compare::{Bench, compare, in_parallel};
+use crate::compare::{Bench, compare};
 use crate::drives::DRIVES;
 use crate::experiment::{Experiment, Overrides};
 use crate::problem::Problem;
+use crate::threads::in_parallel;
 use crate::waits::longest;
 use ssd::Drive;
 use ssd::nand::{Latencies, ProgramUnit};

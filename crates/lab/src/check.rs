@@ -2,7 +2,9 @@
 //!
 //! A problem names the dotted path of its field; the document turns that into a place.
 
-use crate::experiment::{DriveSpec, Experiment, Options};
+use crate::experiment::seed_of;
+use crate::experiment::{DriveSpec, Experiment};
+use crate::label::known_options;
 use crate::label::{self, options_of, scheme_and_policy};
 use crate::over_provisioning::{MOST_OF_RAW, OverProvisioning};
 use crate::problem::Problem;
@@ -55,7 +57,7 @@ pub(crate) fn experiment(experiment: &Experiment) -> Result<(), Problem> {
 }
 
 fn seeds(experiment: &Experiment) -> Result<(), Problem> {
-    let last = crate::seeds::seed_of(experiment.seed, experiment.seeds as usize - 1);
+    let last = seed_of(experiment.seed, experiment.seeds as usize - 1);
     if last.is_none_or(|last| last > i64::MAX as u64) {
         let most = i64::MAX as u64 - u64::from(experiment.seeds) + 1;
         return Err(Problem::new(
@@ -140,14 +142,6 @@ fn schemes(experiment: &Experiment) -> Result<(), Problem> {
         known_options(&format!("scheme.{name}"), &format!("option of scheme {name}"), options, &known)?;
     }
     label::check_differ(experiment)
-}
-
-/// Checks the names of options.
-pub(crate) fn known_options(path: &str, noun: &str, options: &Options, known: &[&str]) -> Result<(), Problem> {
-    match options.keys().find(|option| !known.contains(&option.as_str())) {
-        Some(option) => Err(Problem::unknown(format!("{path}.{option}"), noun, option, known)),
-        None => Ok(()),
-    }
 }
 
 fn drive(experiment: &Experiment) -> Result<(), Problem> {

@@ -1,7 +1,10 @@
 //! Rows gathered as typed columns, for Parquet and Arrow.
 
-use crate::rows::Row;
+use serde_json::Map;
 use serde_json::Value;
+
+/// Values by column name, in column order.
+pub type Row = Map<String, Value>;
 
 /// Values of one column; nothing where a row says nothing.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,8 +2,9 @@
 
 use crate::experiment::{Addresses, Experiment};
 use crate::problem::Problem;
+use crate::source::trace_problem;
 use crate::textual::Size;
-use crate::workload::{left_out, tape, trace_problem};
+use crate::workload::{left_out, tape};
 use std::collections::BTreeSet;
 use std::io::Write;
 use trace::{AddressMap, Footprint, Record, TapeWriter};

@@ -1,13 +1,12 @@
 //! Workloads that a file describes instead of recording them: jobs of fio, flows of MQSim.
 
 use crate::experiment::Experiment;
-use crate::flows;
 use crate::input_file::{SETTINGS_MAX, read_text};
 use crate::mqsim;
 use crate::paths::path_of;
 use crate::problem::Problem;
+use crate::source::{STANDARD_INPUT, is_name, standard_input, trace_problem};
 use crate::textual::Size;
-use crate::workload::{STANDARD_INPUT, is_name, standard_input, trace_problem};
 use std::io::Read;
 use std::path::Path;
 use trace::TraceSource;
@@ -35,10 +34,10 @@ pub(crate) const DESCRIPTIONS: &[Description] = &[
         read: |experiment, name, text| read_job(experiment, name, text),
     },
     Description {
-        name: flows::NAME,
+        name: crate::flow_spec::NAME,
         about: "generators of `[[flow]]`, each with a clock of its own (docs/flows.md)",
         looks_like: |_| false,
-        read: |experiment, _, _| flows::described(experiment),
+        read: |experiment, _, _| crate::generated::of_flows(experiment),
     },
     Description { name: mqsim::NAME, about: mqsim::ABOUT, looks_like: mqsim::looks_like, read: mqsim::read },
 ];
@@ -79,7 +78,7 @@ pub(crate) fn is_described(experiment: &Experiment) -> bool {
 /// Names the format of the workload where it is to be found out and the file describes a workload.
 pub(crate) fn settle(experiment: &mut Experiment) {
     if !experiment.flow.is_empty() {
-        (experiment.trace.source, experiment.trace.format) = (flows::NAME.into(), flows::NAME.into());
+        (experiment.trace.source, experiment.trace.format) = (crate::flow_spec::NAME.into(), crate::flow_spec::NAME.into());
         return;
     }
     let spec = &experiment.trace;
@@ -134,7 +133,7 @@ pub fn refuse_unknown(experiment: &Experiment) -> Result<(), Problem> {
 pub(crate) fn described(experiment: &Experiment) -> Result<Option<Flows>, Problem> {
     let spec = &experiment.trace;
     let Some(description) = named(&spec.format) else { return Ok(None) };
-    let text = if spec.format == flows::NAME {
+    let text = if spec.format == crate::flow_spec::NAME {
         String::new()
     } else if fio_job::is_command(&spec.source) {
         fio_job::job_text(&spec.source)

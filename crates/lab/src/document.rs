@@ -5,7 +5,6 @@
 
 mod node_de;
 
-use crate::off::OFF;
 use crate::problem::{Place, Position, Problem, printable};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -13,6 +12,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+
+/// The word that unsets a setting.
+pub(crate) const OFF: &str = "off";
 
 /// A text that settings come from.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! The plan of a comparison, without its simulation: workload, drives, work and memory.
 
 use crate::capacity::plan;
-use crate::compare::mib;
 use crate::experiment::Experiment;
 use crate::over_provisioning::of_user;
 use crate::problem::Problem;
+use crate::quantity::mib;
 use crate::quantity::{percent, plural};
 use crate::table::{Row, aligned, grouped, wrapped};
 use crate::workload::{Workload, is_drawn};

@@ -63,37 +63,25 @@
 //!
 //! With `equal-raw`, all schemes get the same raw flash, so parity reduces over-provisioning. With `equal-op`, each scheme gets raw flash for its redundancy on top.
 
-mod reading;
 mod trace_spec;
 
-pub(crate) use reading::{read, resolve_paths};
-
 use crate::buffer::BufferSpec;
-use crate::check;
-use crate::document::Document;
-use crate::flows::FlowSpec;
+use crate::flow_spec::FlowSpec;
 use crate::generate::GenerateSpec;
-use crate::label::{self, options_of, scheme_and_policy};
 use crate::over_provisioning::OverProvisioning;
-use crate::problem::Problem;
 use crate::textual::{OptionText, Size, Warmup};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ssd::ftl::{GcConfig, WearConfig};
 use ssd::nand::{Energy, Timing};
-use ssd::protect::registry::{additions, scheme_of};
 use ssd::{
     Age, CodecTiming, Controller, Drive, ENTRIES_MAX, Ecc, Errors, Faults, PayloadKind, Precondition, ReadRetry, Refresh,
     Scheduler, Slc,
 };
 use std::collections::BTreeMap;
-use std::path::Path;
-use trace_spec::LISTS;
+pub(crate) use trace_spec::LISTS;
 pub use trace_spec::{Addresses, Order, RangesSpec, TraceSpec};
 use vocab::{Bytes, Geometry, Nanos, PeCycles};
-
-/// In place of a list of schemes: all that run on the drive.
-const ALL_SCHEMES: &str = "all";
 
 /// Options by name.
 pub type Options = BTreeMap<String, OptionText>;
@@ -348,8 +336,17 @@ fn default_scheduler() -> Scheduler {
     Scheduler::ReadFirst
 }
 
-fn no_preset() -> String {
+pub(crate) fn no_preset() -> String {
     "none".into()
+}
+
+impl Experiment {
+    /// The effective experiment as TOML: complete, and read back it is this experiment again.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let body = toml::to_string(self).expect("an experiment is tables, texts, numbers and booleans");
+        format!("# The effective experiment of a Flashkeep run; `flashkeep run` on this file repeats it.\n\n{body}")
+    }
 }
 
 impl Default for CapacitySpec {
@@ -367,7 +364,7 @@ impl DriveSpec {
     }
 
     /// One line that says what a drive is that is no preset any more: what is asked of it, not what the preset says of itself.
-    fn summary_of_changed(&self) -> String {
+    pub(crate) fn summary_of_changed(&self) -> String {
         let Geometry { channels, pages_per_block, .. } = self.geometry;
         let (dies, program, page) = (self.geometry.dies(), self.program_bytes(), self.geometry.program_size());
         let plural = |count: u32, noun: &str| if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") };
@@ -405,6 +402,11 @@ pub struct Overrides {
     pub set: Vec<String>,
 }
 
+/// The seed of a repetition; `None` beyond 64 bits.
+pub(crate) fn seed_of(base: u64, repetition: usize) -> Option<u64> {
+    base.checked_add(repetition as u64)
+}
+
 /// Policies that are in no registry: the program that runs an experiment brings them, and the experiment names them as it
 /// likes. A file of such an experiment cannot be run by another program.
 #[derive(Clone, Debug, Default)]
@@ -414,204 +416,3 @@ pub struct Own {
     /// In place of `ecc.policy`.
     pub ecc: Option<ssd::ecc::OwnPolicy>,
 }
-
-/// Whether a path lies inside the drive's fields, which are complete once the preset is there.
-fn inside_drive(path: &str) -> bool {
-    path.starts_with("drive.") && path != "drive.preset"
-}
-
-impl Overrides {
-    /// Applies everything but `--set` inside the drive.
-    fn apply(&self, document: &mut Document) -> Result<(), Problem> {
-        if let Some(trace) = &self.trace {
-            document.remove("generate");
-            document.set_text("TRACE", "trace.source", trace)?;
-        }
-        if let Some(schemes) = &self.schemes {
-            document.set_list(&format!("--schemes {schemes}"), "schemes", schemes)?;
-        }
-        for (option, path, value) in &self.options {
-            if crate::load::set(document, option, value)? {
-                continue;
-            }
-            if LISTS.contains(&path.as_str()) {
-                document.add_text(&format!("{option} {value}"), path, value)?;
-            } else if ["seed", "seeds", "alone", "trace.loops", "trace.device", "trace.skip", "trace.first"]
-                .contains(&path.as_str())
-            {
-                document.set(&format!("{option} {value}"), &format!("{path}={value}"))?;
-            } else {
-                document.set_text(&format!("{option} {value}"), path, value)?;
-            }
-            if path == "drive.preset" {
-                // A drive named on the command line replaces the drive of the file.
-                document.keep_only("drive", "preset");
-            }
-        }
-        self.set(document, |path| !inside_drive(path))
-    }
-
-    /// Applies those of `--set` whose path is among the wanted.
-    fn set(&self, document: &mut Document, wanted: fn(&str) -> bool) -> Result<(), Problem> {
-        let path = |set: &str| set.split('=').next().unwrap_or_default().trim().to_owned();
-        let mut wanted = self.set.iter().filter(|set| wanted(&path(set)));
-        wanted.try_for_each(|set| document.set(&format!("--set {set}"), set))
-    }
-}
-
-impl Experiment {
-    /// The experiment of a file, changed by `overrides`.
-    ///
-    /// # Errors
-    /// What is wrong with the file or an override, with its place.
-    pub fn load(path: &Path, overrides: &Overrides) -> Result<Self, Problem> {
-        Self::from_document(read(path)?, overrides)
-    }
-
-    /// The default experiment, changed by `overrides`.
-    ///
-    /// # Errors
-    /// What is wrong with an override.
-    pub fn with(overrides: &Overrides) -> Result<Self, Problem> {
-        Self::from_document(Document::new(), overrides)
-    }
-
-    /// The experiment of TOML text; `name` is what complaints call it.
-    ///
-    /// # Errors
-    /// What is wrong with the text, with its place.
-    pub fn parse(name: &str, text: &str) -> Result<Self, Problem> {
-        Self::parse_with(name, text, Own::default())
-    }
-
-    /// The experiment of TOML text, with policies that this program brings.
-    ///
-    /// # Errors
-    /// What is wrong with the text, with its place.
-    pub fn parse_with(name: &str, text: &str, own: Own) -> Result<Self, Problem> {
-        Self::from_document_with(Document::parse(name, text)?, &Overrides::default(), own)
-    }
-
-    pub(crate) fn from_document(document: Document, overrides: &Overrides) -> Result<Self, Problem> {
-        Self::from_document_with(document, overrides, Own::default())
-    }
-
-    pub(crate) fn from_document_with(mut document: Document, overrides: &Overrides, own: Own) -> Result<Self, Problem> {
-        let mut hints = crate::renamed::bring_up(&mut document)?;
-        overrides.apply(&mut document)?;
-        hints.extend(crate::renamed::bring_over(&mut document)?.into_iter().map(|hint| hint.text));
-        let (preset, drive_notes) = reading::expand_drive(&mut document, &mut hints)?;
-        overrides.set(&mut document, inside_drive)?;
-        crate::off::unset(&mut document, "")?;
-        let mut experiment: Self = document.read()?;
-        crate::described::settle(&mut experiment);
-        (experiment.gc.own, experiment.ecc.own) = (own.gc, own.ecc);
-        let is_all = experiment.schemes == [ALL_SCHEMES];
-        if is_all {
-            experiment.schemes = check::listed_schemes();
-        }
-        if is_all || !document.has("schemes") {
-            experiment.leave_out();
-        }
-        experiment.left_out.extend(drive_notes);
-        experiment.hints = hints;
-        crate::load::check(&experiment, overrides).map_err(|problem| document.locate(problem))?;
-        check::experiment(&experiment).map_err(|problem| document.locate(problem))?;
-        experiment.trace.settle_paths();
-        experiment.drive.preset = no_preset();
-        if preset.is_some_and(|p| p.name == experiment.drive.name && p.drive() != experiment.drive.drive()) {
-            experiment.drive.name.push_str(" (changed)");
-            experiment.drive.summary = experiment.drive.summary_of_changed();
-        }
-        if crate::workload::is_generated(&experiment) {
-            experiment.generate.get_or_insert_default();
-        }
-        experiment.fill_options();
-        Ok(experiment)
-    }
-
-    /// Leaves out schemes that cannot run on the drive. Where none could, they stay, and the run says why.
-    fn leave_out(&mut self) {
-        let drive = self.drive.drive();
-        let refusal =
-            |label: &String| ssd::user_slots_max(&drive, &self.choice(label), &self.gc).err().map(|error| error.to_string());
-        let judged: Vec<(String, Option<String>)> = self.schemes.iter().map(|label| (label.clone(), refusal(label))).collect();
-        if judged.iter().all(|(_, refusal)| refusal.is_some()) {
-            return;
-        }
-        let reason = |(label, refusal): &(String, Option<String>)| {
-            let refusal = refusal.as_ref()?;
-            Some(format!("schemes: `{label}` is left out, because it cannot run on drive {}: {refusal}", self.drive.name))
-        };
-        self.left_out = judged.iter().filter_map(reason).collect();
-        self.schemes = judged.into_iter().filter(|(_, refusal)| refusal.is_none()).map(|(label, _)| label).collect();
-    }
-
-    /// Fills in the default of every option of every scheme compared.
-    fn fill_options(&mut self) {
-        let names = self.schemes.iter().flat_map(|label| scheme_and_policy(label).0.split('+'));
-        for (name, known) in names.filter_map(|name| Some((name, options_of(name)?))).filter(|(_, known)| !known.is_empty()) {
-            let options = self.scheme.entry(name.to_owned()).or_default();
-            for (option, default, _) in known {
-                options.entry((*option).to_owned()).or_insert_with(|| OptionText((*default).to_owned()));
-            }
-        }
-        let used = |name: &str| self.schemes.iter().any(|label| self.ecc_setup(label).policy == name);
-        let policies: Vec<_> = ssd::ecc::ECC_POLICIES.iter().filter(|entry| used(entry.name)).collect();
-        for entry in policies.into_iter().filter(|entry| !entry.options.is_empty()) {
-            let options = self.ecc.options.entry(entry.name.to_owned()).or_default();
-            for (option, default, _) in entry.options {
-                options.entry((*option).to_owned()).or_insert_with(|| OptionText((*default).to_owned()));
-            }
-        }
-    }
-
-    /// Page ECC of a compared scheme, with the options of its policy.
-    #[must_use]
-    pub fn ecc_setup(&self, label: &str) -> Ecc {
-        let EccSpec {
-            policy,
-            codeword,
-            codec,
-            codec_microwatt,
-            flush,
-            read_retry,
-            retries,
-            soft_bits,
-            prediction_sigma,
-            options,
-            own,
-        } = self.ecc.clone();
-        let of_label = scheme_and_policy(label).1;
-        let own = own.filter(|_| of_label.is_none());
-        let policy = of_label.map_or(policy, str::to_owned);
-        let options = options.get(&policy).into_iter().flatten().map(|(key, value)| (key.clone(), value.0.clone()));
-        let options = options.chain(label::policy_options(label, &policy)).collect();
-        Ecc { policy, codeword, codec, codec_microwatt, flush, read_retry, retries, soft_bits, prediction_sigma, options, own }
-    }
-
-    /// A compared scheme with its additions, and the options of all of them.
-    #[must_use]
-    pub fn choice(&self, label: &str) -> ssd::protect::SchemeChoice {
-        let name = scheme_and_policy(label).0;
-        let own = self.scheme.get(scheme_of(name)).into_iter().flatten();
-        let mut options: BTreeMap<String, String> = own.map(|(key, value)| (key.clone(), value.0.clone())).collect();
-        for addition in additions(name) {
-            let of = self.scheme.get(addition).into_iter().flatten();
-            options.extend(of.map(|(key, value)| (format!("{addition}.{key}"), value.0.clone())));
-        }
-        let mut choice = ssd::protect::SchemeChoice { name: name.to_owned(), options };
-        label::choose(label, &mut choice);
-        choice
-    }
-
-    /// The effective experiment as TOML: complete, and read back it is this experiment again.
-    #[must_use]
-    pub fn to_toml(&self) -> String {
-        let body = toml::to_string(self).expect("an experiment is tables, texts, numbers and booleans");
-        format!("# The effective experiment of a Flashkeep run; `flashkeep run` on this file repeats it.\n\n{body}")
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -4,7 +4,6 @@
 //! request, so each is built, preconditioned and aged once, and every run works on a fork of it.
 
 use crate::experiment::Experiment;
-use crate::workload;
 use ssd::{HistoryProgress, Session, Setup, SetupError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -100,7 +99,7 @@ pub(crate) fn groups<T>(work: Vec<T>, experiment_of: impl Fn(&T) -> &Experiment)
 /// The experiment without what the host asks. A recorded trace stays: the size of the drive may follow from it.
 fn without_requests(experiment: &Experiment) -> Experiment {
     let mut drive = experiment.clone();
-    if workload::is_generated(experiment) {
+    if crate::generated::is_generated(experiment) {
         drive.trace = crate::experiment::TraceSpec::default();
     }
     drive.trace.arrival = crate::textual::Arrival::Auto;

@@ -4,14 +4,12 @@ use crate::doubt::{self, Found};
 use crate::experiment::Experiment;
 use crate::problem::Problem;
 use crate::quantity::{bytes, percent, seconds, short};
-use crate::reliability::{Axis, Cell, Column, Layout, Mark, Plot, Series, Study, Table};
+use crate::source::trace_problem;
+use crate::study::{Axis, Cell, Column, Layout, Mark, Plot, Series, Study, Table};
 use crate::table::grouped;
-use crate::workload::{left_out, tape, trace_problem};
+use crate::workload::{left_out, tape};
 use trace::{Met, Profile, REUSE_BUCKETS, Tape, TraceSource};
 use vocab::Bytes;
-
-/// Name of the study.
-pub(crate) const NAME: &str = "inspect";
 
 /// What hot shares, reuse and footprint are counted in.
 const SLOT: Bytes = Bytes(4096);
@@ -90,7 +88,7 @@ fn several(source: &TraceSource, settings: Vec<(&'static str, String)>) -> Study
     ];
     let rows = source.fitting().unwrap_or_default().into_iter().map(|format| candidate(source, format)).collect();
     Study {
-        name: NAME,
+        name: crate::study::INSPECT,
         title: format!("{}: several formats fit", source.name()),
         settings,
         facts: vec!["Formats: the columns alone do not tell the units".into()],
@@ -98,7 +96,7 @@ fn several(source: &TraceSource, settings: Vec<(&'static str, String)>) -> Study
         plots: Vec::new(),
         notes: vec![
             "name the format whose duration, rate and addresses are those of the recording: \
-             `flashkeep inspect TRACE --format NAME`"
+             `flashkeep inspect TRACE --format crate::study::INSPECT`"
                 .into(),
             format!("at most {} requests of each are read", grouped(CANDIDATE_REQUESTS as u64)),
         ],
@@ -136,7 +134,7 @@ fn candidate(source: &TraceSource, format: &'static trace::Format) -> Vec<Cell> 
 
 fn study(name: &str, format: &str, profile: &Profile, settings: Vec<(&'static str, String)>) -> Study {
     Study {
-        name: NAME,
+        name: crate::study::INSPECT,
         title: format!("{name}: what is in it"),
         settings,
         facts: facts(format, profile),

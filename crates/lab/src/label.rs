@@ -6,13 +6,15 @@
 //!
 //! Any of them may have a name of the user's own in front, by which results call it: `wide=raid5:data_strips=15`.
 
-use crate::check::known_options;
+use crate::experiment::EccSpec;
 use crate::experiment::{Experiment, Options};
 use crate::problem::{Problem, printable};
 use crate::textual::OptionText;
+use ssd::Ecc;
 use ssd::ecc::ECC_POLICIES;
 use ssd::protect::SchemeChoice;
 use ssd::protect::registry::{ADDITIONS, SCHEMES, additions, scheme_of};
+use std::collections::BTreeMap;
 
 /// A name of the user's own, if there is one, and the compared scheme behind it.
 fn named(label: &str) -> (Option<&str>, &str) {
@@ -166,6 +168,55 @@ pub(crate) fn check_differ(experiment: &Experiment) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+impl Experiment {
+    /// Page ECC of a compared scheme, with the options of its policy.
+    #[must_use]
+    pub fn ecc_setup(&self, label: &str) -> Ecc {
+        let EccSpec {
+            policy,
+            codeword,
+            codec,
+            codec_microwatt,
+            flush,
+            read_retry,
+            retries,
+            soft_bits,
+            prediction_sigma,
+            options,
+            own,
+        } = self.ecc.clone();
+        let of_label = scheme_and_policy(label).1;
+        let own = own.filter(|_| of_label.is_none());
+        let policy = of_label.map_or(policy, str::to_owned);
+        let options = options.get(&policy).into_iter().flatten().map(|(key, value)| (key.clone(), value.0.clone()));
+        let options = options.chain(policy_options(label, &policy)).collect();
+        Ecc { policy, codeword, codec, codec_microwatt, flush, read_retry, retries, soft_bits, prediction_sigma, options, own }
+    }
+
+    /// A compared scheme with its additions, and the options of all of them.
+    #[must_use]
+    pub fn choice(&self, label: &str) -> ssd::protect::SchemeChoice {
+        let name = scheme_and_policy(label).0;
+        let own = self.scheme.get(scheme_of(name)).into_iter().flatten();
+        let mut options: BTreeMap<String, String> = own.map(|(key, value)| (key.clone(), value.0.clone())).collect();
+        for addition in additions(name) {
+            let of = self.scheme.get(addition).into_iter().flatten();
+            options.extend(of.map(|(key, value)| (format!("{addition}.{key}"), value.0.clone())));
+        }
+        let mut choice = ssd::protect::SchemeChoice { name: name.to_owned(), options };
+        choose(label, &mut choice);
+        choice
+    }
+}
+
+/// Checks the names of options.
+pub(crate) fn known_options(path: &str, noun: &str, options: &Options, known: &[&str]) -> Result<(), Problem> {
+    match options.keys().find(|option| !known.contains(&option.as_str())) {
+        Some(option) => Err(Problem::unknown(format!("{path}.{option}"), noun, option, known)),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

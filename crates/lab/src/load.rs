@@ -3,8 +3,8 @@
 use crate::described::is_described;
 use crate::document::Document;
 use crate::experiment::{Experiment, Overrides};
+use crate::generated::is_generated;
 use crate::problem::{Problem, printable};
-use crate::workload::is_generated;
 use trace::generate::GENERATORS;
 
 /// Most requests a second: gaps are whole nanoseconds, so here they are right to a part in two hundred.

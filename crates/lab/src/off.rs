@@ -2,13 +2,10 @@
 //!
 //! Such are the settings whose type is `Option`, as their structs say, and the tables below.
 
-use crate::document::Document;
+use crate::document::{Document, OFF};
 use crate::problem::Problem;
-use crate::setting;
+use crate::schema;
 use std::sync::LazyLock;
-
-/// The word.
-pub(crate) const OFF: &str = "off";
 
 /// Tables whose absence means that there is nothing of their kind.
 const TABLES: [&str; 6] = ["age", "drive.controller", "drive.slc", "errors", "faults", "refresh"];
@@ -20,7 +17,7 @@ const BUFFER: (&str, &str) = ("buffer", "buffer.kind");
 const FILLED_IN: &str = "generate";
 
 static OPTIONAL: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let mut found = setting::optional();
+    let mut found = schema::optional();
     found.retain(|path| path != FILLED_IN);
     found.extend(TABLES.map(String::from));
     found
@@ -33,7 +30,7 @@ pub(crate) fn is_optional(path: &str) -> bool {
 
 /// The tables that `off` unsets as a whole.
 pub(crate) fn tables() -> Vec<&'static str> {
-    let of_type = OPTIONAL.iter().map(String::as_str).filter(|path| setting::is_table(path));
+    let of_type = OPTIONAL.iter().map(String::as_str).filter(|path| schema::is_table(path));
     let mut found: Vec<&str> = of_type.chain([BUFFER.0]).collect();
     found.sort_unstable();
     found

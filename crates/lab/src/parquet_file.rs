@@ -2,7 +2,7 @@
 //! columns are equal bytes.
 
 use crate::columns::{Column, Columns, Values};
-use crate::results::VERSION;
+use crate::version::VERSION;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -64,7 +64,7 @@ fn put<T: DataType, V>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::Row;
+    use crate::columns::Row;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use serde_json::{Value, json};
 

@@ -1,8 +1,11 @@
 //! Writes what a comparison leaves behind: the report, the results, the effective experiment.
 
-use crate::compare::{Comparison, mib};
+use crate::columns::Columns;
+use crate::comparison::Comparison;
 use crate::over_provisioning::of_user;
+use crate::parquet_file::parquet_bytes;
 use crate::problem::Problem;
+use crate::quantity::mib;
 use crate::report::{self, ReportInput, RunSpeed, TraceSummary};
 use std::path::{Path, PathBuf};
 use vocab::Bytes;
@@ -109,7 +112,7 @@ fn write_to(directory: &Path, name: &str, text: &str) -> Result<PathBuf, Problem
 ///
 /// # Errors
 /// A file that cannot be written.
-pub fn write_life(life: &crate::life::Life, study: &crate::reliability::Study, directory: &Path) -> Result<PathBuf, Problem> {
+pub fn write_life(life: &crate::life::Life, study: &crate::study::Study, directory: &Path) -> Result<PathBuf, Problem> {
     report_directory(directory, true)?;
     let results = serde_json::to_string_pretty(&study.to_json()).expect("a JSON document prints");
     let files = [
@@ -136,7 +139,7 @@ pub fn write_life(life: &crate::life::Life, study: &crate::reliability::Study, d
 /// A file that cannot be written.
 pub fn write_advice(
     advice: &crate::advise::Advice,
-    study: &crate::reliability::Study,
+    study: &crate::study::Study,
     results: &serde_json::Value,
     directory: &Path,
 ) -> Result<PathBuf, Problem> {
@@ -164,7 +167,7 @@ pub fn write_headline(comparison: &Comparison, command: &str, file: &Path) -> Re
 ///
 /// # Errors
 /// A file that cannot be written.
-pub fn write_study(study: &crate::reliability::Study, file: &Path) -> Result<(), Problem> {
+pub fn write_study(study: &crate::study::Study, file: &Path) -> Result<(), Problem> {
     std::fs::write(file, report::study(study))
         .map_err(|e| Problem::new("--plot", format!("{} cannot be written: {e}", file.display())))
 }
@@ -248,4 +251,13 @@ fn drive_lines(comparison: &Comparison) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// Writes the time series of all schemes as one Parquet file.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_series(comparison: &Comparison, file: &Path) -> Result<(), Problem> {
+    let bytes = parquet_bytes(&Columns::of(&comparison.series_rows()));
+    std::fs::write(file, bytes).map_err(|e| Problem::new("--series", format!("{} cannot be written: {e}", file.display())))
 }

@@ -1,6 +1,7 @@
 //! Quantities as a reader takes them in: three digits or so, in the unit that fits.
 
-use crate::seeds::Interval;
+use crate::table::grouped;
+use vocab::Bytes;
 
 /// Three significant digits, or all digits of the whole part in groups of three; `-` where there is no number.
 pub(crate) fn short(value: f64) -> String {
@@ -8,7 +9,7 @@ pub(crate) fn short(value: f64) -> String {
         _ if !value.is_finite() => "-".into(),
         0.0 => "0".into(),
         size if size >= 99.95 => {
-            let digits = crate::table::grouped(size.round() as u64);
+            let digits = grouped(size.round() as u64);
             if value < 0.0 { format!("-{digits}") } else { digits }
         }
         size if size >= 9.995 => format!("{value:.1}"),
@@ -55,6 +56,11 @@ fn bytes_unit(bytes: f64) -> (f64, &'static str) {
 pub(crate) fn bytes(bytes: f64) -> String {
     let (size, unit) = bytes_unit(bytes);
     if bytes.is_finite() { format!("{} {unit}", short(bytes / size)) } else { "-".into() }
+}
+
+/// A size in whole MiB.
+pub(crate) fn mib(size: Bytes) -> String {
+    format!("{:.0} MiB", size.0 as f64 / f64::from(1 << 20))
 }
 
 /// The unit that fits an energy given in joules, in joules.
@@ -138,7 +144,7 @@ impl Quantity {
     pub fn show(self, value: f64) -> String {
         match self {
             Quantity::Plain => short(value),
-            Quantity::Count => crate::table::grouped(value.round() as u64),
+            Quantity::Count => grouped(value.round() as u64),
             Quantity::Micros => micros(value),
             Quantity::Seconds => seconds(value),
             Quantity::Years => seconds(value * YEAR_S),
@@ -163,31 +169,22 @@ impl Quantity {
         }
     }
 
-    /// A figure of the runs of a scheme, one for each seed: the value of one run, of several their mean with its interval.
-    #[must_use]
-    pub(crate) fn show_runs(self, values: &[f64]) -> String {
-        match values {
-            [value] => self.show(*value),
-            _ => Interval::of(values).map_or("-".into(), |interval| self.show_interval(&interval)),
-        }
-    }
-
     /// A mean with the half-width of its interval, `4.11 +- 0.05 ms`: two digits of the half-width, rounded up, and as many
     /// decimals of the mean. Where all values were equal, the value.
     #[must_use]
-    pub fn show_interval(self, interval: &Interval) -> String {
-        if interval.half_width == 0.0 {
-            return self.show(interval.mean);
+    pub fn show_interval(self, mean: f64, half_width: f64) -> String {
+        if half_width == 0.0 {
+            return self.show(mean);
         }
-        let (size, unit) = self.unit(interval.mean);
-        let (mean, half) = (interval.mean / size, interval.half_width / size);
+        let (size, unit) = self.unit(mean);
+        let (mean, half) = (mean / size, half_width / size);
         let whole_digits = mean.abs().log10().floor().max(0.0) as i32 + 1;
         let decimals = (1 - half.log10().floor() as i32).clamp(0, (5 - whole_digits).max(0));
         let place = 10f64.powi(decimals);
         // A hair less, so that what is a whole number of places is not rounded up by how it is stored.
         let half = (half * place - 1e-9).ceil() / place;
         let number = |value: f64| match decimals {
-            0 if value >= 0.0 => crate::table::grouped(value.round() as u64),
+            0 if value >= 0.0 => grouped(value.round() as u64),
             _ => format!("{value:.*}", decimals as usize),
         };
         format!("{} +- {} {}", number(mean), number(half), unit.trim_start()).trim_end().to_owned()
@@ -224,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_mean_has_the_decimals_of_its_half_width() {
-        let shown = |quantity: Quantity, mean, half_width| quantity.show_interval(&Interval { mean, half_width });
+        let shown = |quantity: Quantity, mean, half_width| quantity.show_interval(mean, half_width);
         assert_eq!(shown(Quantity::Micros, 4_112.34, 51.2), "4.112 +- 0.052 ms");
         assert_eq!(shown(Quantity::Micros, 4_112.34, 0.0), "4.11 ms");
         assert_eq!(shown(Quantity::Micros, 257_000.0, 31_000.0), "257 +- 31 ms");

@@ -5,7 +5,7 @@
 //! depend on the number of threads.
 
 use crate::problem::Problem;
-use crate::results::VERSION;
+use crate::version::VERSION;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int64Type};

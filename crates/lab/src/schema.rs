@@ -280,6 +280,28 @@ impl fmt::Display for Bounds {
     }
 }
 
+/// Paths of all settings, and tables of settings, that are an `Option`.
+pub(crate) fn optional() -> Vec<String> {
+    fn below(prefix: &str, of: Node<'_>, found: &mut Vec<String>) {
+        for (name, field) in of.fields() {
+            let key = format!("{prefix}{name}");
+            below(&format!("{key}."), field, found);
+            if field.is_optional {
+                found.push(key);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    below("", experiment(), &mut found);
+    found
+}
+
+/// Whether a path is that of a table of settings.
+pub(crate) fn is_table(path: &str) -> bool {
+    let at = |of: Node<'static>, part: &str| of.fields().find(|(name, _)| *name == part).map(|(_, field)| field);
+    path.split('.').try_fold(experiment(), at).is_some_and(Node::is_table)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,9 @@
 //! The first screen of a comparison: what was run, the answer, one table, what was verified and held equal, how to see more.
 
-use crate::compare::{Comparison, Outcome, mib};
+use crate::comparison::Comparison;
+use crate::interval::show_runs;
+use crate::outcome::Outcome;
+use crate::quantity::mib;
 use crate::quantity::{Quantity, percent, times};
 use crate::table::{Row, aligned, grouped, wrapped};
 use crate::textual::Arrival;
@@ -68,7 +71,7 @@ impl<'a> Screen<'a> {
         let base = self.baseline.and_then(|baseline| self.values(baseline, &of)).as_ref().map(mean);
         let cell = |scheme: usize| {
             let Some(values) = self.values(scheme, &of) else { return "-".to_owned() };
-            let shown = quantity.show_runs(&values);
+            let shown = show_runs(quantity, &values);
             let verdict = self.comparison.verdict.schemes.get(scheme);
             let is_comparable = verdict.is_some_and(SchemeVerdict::is_comparable);
             let is_judged = verdict.is_none_or(&may_judge);
@@ -240,7 +243,7 @@ impl Comparison {
     /// How requests come, in words.
     fn pace(&self) -> String {
         let (is_generated, seconds) =
-            (crate::workload::is_generated(&self.experiment), self.trace.duration_s * self.clock.factor);
+            (crate::generated::is_generated(&self.experiment), self.trace.duration_s * self.clock.factor);
         match self.clock.pace {
             _ if self.clock.is_each => "each flow by its own clock".into(),
             Pace::Closed { depth } => format!("queue depth {depth}"),

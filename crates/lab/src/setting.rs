@@ -46,28 +46,6 @@ fn defaults() -> Result<Value, Problem> {
     Ok(value)
 }
 
-/// Paths of all settings, and tables of settings, that are an `Option`.
-pub(crate) fn optional() -> Vec<String> {
-    fn below(prefix: &str, of: Node<'_>, found: &mut Vec<String>) {
-        for (name, field) in of.fields() {
-            let key = format!("{prefix}{name}");
-            below(&format!("{key}."), field, found);
-            if field.is_optional {
-                found.push(key);
-            }
-        }
-    }
-    let mut found = Vec::new();
-    below("", schema::experiment(), &mut found);
-    found
-}
-
-/// Whether a path is that of a table of settings.
-pub(crate) fn is_table(path: &str) -> bool {
-    let at = |of: Node<'static>, part: &str| of.fields().find(|(name, _)| *name == part).map(|(_, field)| field);
-    path.split('.').try_fold(schema::experiment(), at).is_some_and(Node::is_table)
-}
-
 /// Adds the settings of a table and those below it.
 pub(crate) fn add(found: &mut Vec<Setting>, prefix: &str, of: Node<'_>, defaults: &Value) {
     for (name, field) in of.fields() {

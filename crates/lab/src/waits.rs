@@ -1,6 +1,6 @@
 //! Where the time of latencies went, in words and in a table.
 
-use crate::compare::Outcome;
+use crate::outcome::Outcome;
 use crate::quantity::{micros, percent};
 use crate::table::Row;
 use serde_json::{Value, json};

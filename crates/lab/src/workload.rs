@@ -3,16 +3,16 @@
 use crate::described::{self, DESCRIPTIONS, is_described};
 use crate::doubt::{self, Found};
 use crate::experiment::{Addresses, Experiment, Order, RangesSpec, TraceSpec};
-use crate::flows::{self, Flow};
-use crate::generate::GenerateSpec;
+use crate::flow::Flow;
+use crate::generated::{generated, generated_workload, is_generated};
 use crate::paths::path_of;
-use crate::problem::{Problem, RecordPlace};
+use crate::problem::Problem;
+use crate::source::{STANDARD_INPUT, generator, is_name, standard_input, trace_problem};
 use crate::textual::Size;
-use std::io::Read;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use trace::Tape;
-use trace::generate::{GENERATORS, GeneratorKind};
+use trace::generate::GENERATORS;
 use trace::{
     AddressMap, BlkAction, Columns, Footprint, HostCommands, Joined, LeftOut, Met, Pick, Ranges, ReadOptions, Record, Scanned,
 };
@@ -84,42 +84,6 @@ pub struct TraceFacts {
     pub doubts: Vec<String>,
     /// FNV-1a digest of all requests.
     pub digest: u64,
-}
-
-/// What stands for standard input instead of a path.
-pub(crate) const STANDARD_INPUT: &str = "-";
-
-/// Most bytes of a trace on standard input: it is read more than once, so it is kept.
-const STANDARD_INPUT_MAX: u64 = 1 << 30;
-
-/// Whether `source` names a bundled trace, a generator or standard input rather than a path.
-pub(crate) fn is_name(source: &str) -> bool {
-    let is_standard = source == STANDARD_INPUT || source == flows::NAME || trace::flows::fio_job::is_command(source);
-    is_standard || trace::BUNDLED.iter().any(|b| b.name == source) || GENERATORS.iter().any(|g| g.name == source)
-}
-
-/// The bytes of standard input, read once.
-pub(crate) fn standard_input() -> Result<Arc<[u8]>, Problem> {
-    static BYTES: OnceLock<Result<Arc<[u8]>, String>> = OnceLock::new();
-    let read = || {
-        let mut bytes = Vec::new();
-        let mut input = std::io::stdin().lock().take(STANDARD_INPUT_MAX + 1);
-        input.read_to_end(&mut bytes).map_err(|error| format!("standard input cannot be read: {error}"))?;
-        if bytes.len() as u64 > STANDARD_INPUT_MAX {
-            return Err(format!("standard input is longer than {}; write it to a file", Bytes(STANDARD_INPUT_MAX)));
-        }
-        Ok(bytes.into())
-    };
-    BYTES.get_or_init(read).clone().map_err(|message| Problem::new("trace.source", message))
-}
-
-fn generator(source: &str) -> Option<&'static GeneratorKind> {
-    GENERATORS.iter().find(|g| g.name == source)
-}
-
-/// Whether the workload of the experiment is generated.
-pub(crate) fn is_generated(experiment: &Experiment) -> bool {
-    generator(&experiment.trace.source).is_some()
 }
 
 /// Whether the requests of the experiment are drawn from its seed.
@@ -208,34 +172,6 @@ fn check_source(source: &str) -> Result<(), Problem> {
     Err(problem)
 }
 
-/// The workload of a generator on the experiment's drive.
-pub(crate) fn generated_workload(experiment: &Experiment, options: &GenerateSpec) -> Result<trace::generate::Workload, Problem> {
-    let slot_size = experiment.drive.geometry.slot_size;
-    let slots = options.slots(slot_size, || crate::capacity::slots_without_workload(experiment))?;
-    Ok(options.workload(slot_size, slots))
-}
-
-fn generated(kind: &'static GeneratorKind, workload: trace::generate::Workload, seed: u64) -> Result<Tape, Problem> {
-    use trace::generate::GenerateError;
-    Tape::generated(kind, workload, seed).map_err(|error| match error {
-        GenerateError::Field { field: "slots", found, wanted } => {
-            Problem::new("generate.range", format!("found {found} slots, wanted {wanted}"))
-        }
-        GenerateError::Field { field, found, wanted } => {
-            Problem::new(format!("generate.{field}"), format!("found {found}, wanted {wanted}"))
-        }
-        unknown @ GenerateError::Unknown { .. } => Problem::new("trace.source", unknown.to_string()),
-    })
-}
-
-pub(crate) fn trace_problem(error: &TraceError) -> Problem {
-    let record = error
-        .place()
-        .map(|(file, line, field)| Box::new(RecordPlace { file: file.to_owned(), line, field: field.map(str::to_owned) }));
-    let meant = if let TraceError::Option { meant, .. } = error { meant.clone() } else { None };
-    Problem { record, meant, ..Problem::new("", error.to_string()) }
-}
-
 /// The tape of an experiment.
 pub(crate) fn tape(experiment: &Experiment) -> Result<Tape, Problem> {
     let spec = &experiment.trace;
@@ -316,7 +252,7 @@ impl Workload {
             facts.doubts = Found::new(columns, footprint.counts(), extent, &met).doubts_but_gaps();
         }
         let loops = u64::from(experiment.trace.loops);
-        let flows = flows::of(experiment, &tape, &scanned)?;
+        let flows = crate::flow::of(experiment, &tape, &scanned)?;
         let Scanned { footprint, kept, .. } = scanned;
         let (footprint, kept) = (Arc::new(footprint), kept.map(Arc::new));
         let workload = Self { tape, left_out, loops, footprint, touched, kept, facts, flows };

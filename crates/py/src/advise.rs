@@ -15,7 +15,7 @@ use std::time::Instant;
 #[pyclass(frozen, module = "flashkeep._native")]
 pub struct Advice {
     advice: lab::advise::Advice,
-    study: lab::reliability::Study,
+    study: lab::study::Study,
 }
 
 /// The words in place of the command line in the answer's documents.

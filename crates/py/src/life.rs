@@ -15,7 +15,7 @@ use std::time::Instant;
 #[pyclass(frozen, module = "flashkeep._native")]
 pub struct Life {
     life: lab::life::Life,
-    study: lab::reliability::Study,
+    study: lab::study::Study,
 }
 
 #[pymethods]

@@ -24,14 +24,14 @@ pub use bounds::{Bound, Formulas, Traffic};
 pub use needs::{BAD_BLOCKS, Given, Limit, Need, Needs, Values};
 pub use options::Question;
 pub use space::{Axis, Key, OVER_PROVISIONING, POINTS_MAX, Point, REFRESH, SCHEMES, Space};
-pub(crate) use study::NAME;
 
 use crate::clock::needs_demand;
-use crate::compare::{Bench, Observe, Runs, in_parallel};
+use crate::compare::{Bench, Observe, Runs};
 use crate::experiment::Experiment;
 use crate::life::{LifeSettings, Rates, SchemeLife, check_count};
 use crate::problem::Problem;
 use crate::textual::Arrival;
+use crate::threads::in_parallel;
 use crate::workload::Workload;
 use search::{Open, Search};
 use ssd::PayloadKind;

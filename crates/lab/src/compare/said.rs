@@ -6,6 +6,7 @@ use crate::caution::Caution;
 use crate::clock::Clock;
 use crate::experiment::{Experiment, Fairness};
 use crate::flows;
+use crate::quantity::mib;
 use crate::textual::BufferSize;
 use crate::workload::{TraceFacts, Workload};
 use ssd::{Buffer, BufferKind, Pace};
@@ -152,11 +153,6 @@ fn warmed(outcomes: &[Outcome]) -> Option<String> {
     (!told.is_empty()).then(|| format!("warm-up: before it is measured the workload wrote {}", told.join(", ")))
 }
 
-/// A size in whole MiB.
-pub(crate) fn mib(size: Bytes) -> String {
-    format!("{:.0} MiB", size.0 as f64 / f64::from(1 << 20))
-}
-
 /// What makes numbers worth less than they seem to be: of each run, then of the workload.
 pub(super) fn cautions(
     experiment: &Experiment,
@@ -166,12 +162,12 @@ pub(super) fn cautions(
     outcomes: &[Outcome],
 ) -> Vec<Caution> {
     let mut cautions: Vec<Caution> =
-        outcomes.iter().flat_map(|outcome| crate::caution::implied(&outcome.label, &outcome.result)).collect();
+        outcomes.iter().flat_map(|outcome| crate::cautions::implied(&outcome.label, &outcome.result)).collect();
     if matches!(clock.pace, Pace::Closed { .. }) {
-        cautions.extend(outcomes.iter().filter_map(|outcome| crate::caution::idle_dies(&outcome.label, &outcome.result)));
+        cautions.extend(outcomes.iter().filter_map(|outcome| crate::cautions::idle_dies(&outcome.label, &outcome.result)));
     }
     cautions.extend(outcomes.iter().flat_map(|outcome| flows::cautions(&outcome.label, &outcome.result, &outcome.flows)));
-    let is_generated = crate::workload::is_generated(experiment);
+    let is_generated = crate::generated::is_generated(experiment);
     cautions.extend(outcomes.iter().filter_map(|outcome| crate::bearing::caution(outcome, user_slots, is_generated)));
     let planned: Vec<&PlannedDrive> = outcomes.iter().map(|outcome| &outcome.planned).collect();
     cautions.extend(crate::capacity::caution(experiment, &planned));

@@ -1,6 +1,6 @@
 //! The workload of an experiment: where it comes from, what of it is taken, and when its requests come.
 
-use crate::flows::FlowsBy;
+use crate::flow_spec::FlowsBy;
 use crate::paths::{path_of, path_text};
 use crate::problem::{Problem, printable};
 use crate::textual::Arrival;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use vocab::Nanos;
 
 /// Settings that are lists of recordings.
-pub(super) const LISTS: [&str; 2] = ["trace.then", "trace.beside"];
+pub(crate) const LISTS: [&str; 2] = ["trace.then", "trace.beside"];
 
 /// What the host asks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -168,9 +168,9 @@ impl Default for TraceSpec {
 
 impl TraceSpec {
     /// Makes paths absolute: the effective experiment may be run from anywhere.
-    pub(super) fn settle_paths(&mut self) {
+    pub(crate) fn settle_paths(&mut self) {
         for source in [&mut self.source].into_iter().chain(&mut self.then).chain(&mut self.beside) {
-            if !crate::workload::is_name(source)
+            if !crate::source::is_name(source)
                 && let Ok(path) = std::path::absolute(path_of(source))
             {
                 *source = path_text(path);

@@ -1,7 +1,8 @@
 //! A run as figures are read from it.
 
 use crate::capacity::PlannedDrive;
-use crate::compare::{Comparison, Outcome};
+use crate::comparison::Comparison;
+use crate::outcome::Outcome;
 use crate::verdict::SchemeVerdict;
 use serde_json::{Map, Value};
 use ssd::{Life, RunResult, StreamResult};

@@ -7,7 +7,7 @@ use crate::compare::Bench;
 use crate::experiment::Experiment;
 use crate::life::{LifeSettings, life};
 use crate::problem::Problem;
-use crate::reliability::Cell;
+use crate::study::Cell;
 use std::collections::BTreeSet;
 
 /// The table of the figure's lives, case by case.

@@ -86,6 +86,7 @@
 mod census;
 mod lives;
 mod output;
+mod page;
 mod plot;
 mod reproduction;
 mod run;

@@ -265,6 +265,6 @@ impl PaperResult {
         for figure in &self.figures {
             write(format!("{}.csv", figure.name()), figure.to_csv())?;
         }
-        write("index.html".into(), crate::report::figures(self, command))
+        write("index.html".into(), crate::figures::page::figures(self, command))
     }
 }

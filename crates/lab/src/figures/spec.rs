@@ -2,9 +2,9 @@
 
 use super::values::VALUES;
 use crate::document::Document;
+use crate::experiment::seed_of;
 use crate::experiment::{self, Experiment};
 use crate::problem::Problem;
-use crate::seeds::seed_of;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
@@ -272,7 +272,7 @@ impl Figure {
     /// # Errors
     /// What is wrong with the file or with any experiment that follows from it, with its place.
     pub fn load(path: &Path, traces: &Path) -> Result<Self, Problem> {
-        let document = experiment::read(path)?;
+        let document = crate::reading::read(path)?;
         let File { figure: mut spec } = document.read()?;
         if spec.x.is_none() && spec.has_runs() && spec.points.is_empty() {
             spec.points.push(PointSpec { x: 0.0, busy: None, _set: None });

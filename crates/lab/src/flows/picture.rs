@@ -1,7 +1,7 @@
 //! Flows as a picture: the mean latency of each, alone and beside the others, under each scheme.
 
-use crate::compare::Comparison;
-use crate::flows::{FlowOutcome, fairness};
+use crate::comparison::Comparison;
+use crate::outcome::{FlowOutcome, fairness};
 use crate::quantity::{micros, short};
 use std::fmt::Write as _;
 

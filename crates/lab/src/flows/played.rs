@@ -1,6 +1,6 @@
 //! A run of several flows, and of each of them alone.
 
-use crate::flows::{Flow, host_clock};
+use crate::flow::{Flow, host_clock};
 use crate::problem::Problem;
 use crate::textual::Arrival;
 use crate::workload::{CommandStream, Workload};

@@ -6,10 +6,12 @@ use super::settings::check;
 use super::tornado::{self, Change, Outcome, Swing};
 use super::{End, HearLife, Life, LifeSettings, SchemeLife, Verified};
 use crate::clock::Clock;
-use crate::compare::{Bench, Observe, Runs, in_parallel};
+use crate::compare::{Bench, Observe, Runs};
 use crate::experiment::Experiment;
+use crate::experiment::seed_of;
 use crate::problem::Problem;
-use crate::seeds::{experiment_of, seed_of};
+use crate::seeds::experiment_of;
+use crate::threads::in_parallel;
 use crate::workload::{self, Workload};
 use ssd::PayloadKind;
 

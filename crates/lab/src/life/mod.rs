@@ -30,7 +30,7 @@ pub use seeds::SeedLives;
 pub use settings::{CELSIUS, CLASSES, Class, LifeSettings, SIGMA, YEARS_MAX, bytes_of, days_of, micros_of};
 pub(crate) use settings::{check, check_count};
 use ssd::Latency;
-pub(crate) use study::{AGES, NAME};
+pub(crate) use study::AGES;
 pub use tornado::{Outcome, PARAMETERS, Parameter, Swing};
 use vocab::Cause;
 

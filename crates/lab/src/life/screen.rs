@@ -2,8 +2,8 @@
 
 use super::seeds::geometric;
 use super::{End, Epoch, Life, Outcome, SchemeLife, Timed, Verified};
+use crate::interval::Interval;
 use crate::quantity::{Quantity, micros, percent, short};
-use crate::seeds::Interval;
 use crate::table::{Row, aligned, wrapped};
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ impl SchemeLife {
         let apart: Vec<f64> = waf.windows(3).map(|three| (three[1] - f64::midpoint(three[0], three[2])) / three[1]).collect();
         // Of independent values of variance v, one less the mean of two others has variance 1.5 v.
         let variance = apart.iter().map(|one| one * one).sum::<f64>() / apart.len() as f64 / 1.5;
-        Some(crate::seeds::t_quantile(apart.len() - 1) * (variance / waf.len() as f64).sqrt())
+        Some(crate::interval::t_quantile(apart.len() - 1) * (variance / waf.len() as f64).sqrt())
     }
 
     /// The first and last runs in time.

@@ -5,7 +5,7 @@
 //! out: temperatures over time, commands, power cycles, capacitors, and what depends on the firmware.
 
 use super::{Epoch, Life, SchemeLife};
-use crate::reliability::{Cell, Column, Layout, Table};
+use crate::study::{Cell, Column, Layout, Table};
 
 /// Bytes of a data unit of NVMe: 1000 of 512 bytes.
 const DATA_UNIT: f64 = 512_000.0;

@@ -1,11 +1,9 @@
 //! Lives as tables and curves: CSV, JSON and the page of the report.
 
 use super::{Epoch, Life, Outcome, Parameter, SchemeLife, Swing};
-use crate::reliability::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use crate::study::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
 use vocab::Cause;
 
-/// Name of the study.
-pub(crate) const NAME: &str = "life";
 /// Key of the table of ages.
 pub(crate) const AGES: &str = "ages";
 
@@ -116,7 +114,7 @@ impl Life {
             format!("seeds: {}", self.all_seeds().iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
         ];
         Study {
-            name: NAME,
+            name: crate::study::LIFE,
             title: format!("Life of drive {} under {}", self.experiment.drive.name, self.workload),
             settings: vec![("command", command.to_owned())],
             facts,

@@ -6,7 +6,7 @@ use crate::experiment::Experiment;
 use crate::parameters::{Fields, UNKNOWN, whole};
 use crate::paths::path_of;
 use crate::problem::Problem;
-use crate::workload::trace_problem;
+use crate::source::trace_problem;
 use roxmltree::Node;
 use std::collections::BTreeMap;
 use std::path::Path;

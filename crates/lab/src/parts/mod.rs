@@ -8,7 +8,7 @@ mod directory;
 mod part;
 
 pub use directory::{Directory, Known};
-pub use part::Part;
+pub use part::{PROBLEM, Part};
 
 /// Work of one kind, in the words of its complaints.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,11 +1,14 @@
 //! What was done in one go, as text that tells whether it is whole.
 
 use super::Work;
+use crate::columns::Row;
 use crate::problem::{Problem, printable};
-use crate::results::VERSION;
-use crate::rows::Row;
+use crate::version::VERSION;
 use serde::{Deserialize, Serialize};
 use vocab::fnv;
+
+/// Column that says why a run cannot be run.
+pub const PROBLEM: &str = "problem";
 
 /// Version of the text.
 const FORMAT: u32 = 1;
@@ -34,7 +37,7 @@ impl Part {
     /// Why its run cannot be run; `None`: it was.
     #[must_use]
     pub fn problem(&self) -> Option<&str> {
-        self.rows.first()?.get(crate::sweep::PROBLEM)?.as_str()
+        self.rows.first()?.get(PROBLEM)?.as_str()
     }
 
     /// The part as text.

@@ -3,10 +3,11 @@
 use super::format::{escape, real, signs};
 use super::palette;
 use super::verdict::full_bar;
-use crate::compare::{Comparison, Outcome};
+use crate::comparison::Comparison;
 use crate::experiment::Fairness;
+use crate::interval::Interval;
+use crate::outcome::Outcome;
 use crate::quantity::Quantity;
-use crate::seeds::Interval;
 use crate::verdict::SchemeVerdict;
 use std::fmt::Write as _;
 
@@ -110,7 +111,7 @@ fn panel(panel: &Panel, left: f64, comparison: &Comparison, colours: &[(String, 
             );
         }
         let mut shown = match (value, interval) {
-            (_, Some(interval)) => signs(&panel.quantity.show_interval(interval)),
+            (_, Some(interval)) => signs(&interval.show(panel.quantity)),
             (Some(value), None) if panel.quantity == Quantity::Plain => real(*value),
             (Some(value), None) => signs(&panel.quantity.show(*value)),
             (None, _) => "-".into(),

@@ -3,10 +3,10 @@
 use super::format::{count, escape, percent, real};
 use super::over::MeanOf;
 use super::{ReportInput, RunSpeed};
-use crate::compare::Comparison;
+use crate::comparison::Comparison;
 use crate::figure::{self, Figure, Group as Of, InReport, Kind, Run, inside, nothing};
+use crate::interval::Interval;
 use crate::quantity::{micros, seconds};
-use crate::seeds::Interval;
 use crate::verdict::{SchemeVerdict, Verdict};
 use serde_json::Value as Json;
 use ssd::{AroundResult, RunResult, SlcResult};

@@ -5,7 +5,8 @@
 
 use super::grid::GridRun;
 use crate::columns::Columns;
-use crate::compare::{Bench, Comparison, Observe, compare_on};
+use crate::compare::{Bench, Observe, compare_on};
+use crate::comparison::Comparison;
 use crate::forks::Drives;
 use crate::parquet_file::parquet_bytes;
 use crate::problem::Problem;

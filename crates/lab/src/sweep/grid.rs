@@ -2,7 +2,7 @@
 
 use super::beside::Beside;
 use crate::document::Document;
-use crate::experiment::{self, Experiment, Overrides, Own};
+use crate::experiment::{Experiment, Overrides, Own};
 use crate::input_file::{check_regular, read_settings};
 use crate::problem::{Place, Problem};
 use crate::renamed::{self, Hint};
@@ -267,7 +267,7 @@ impl Grid {
             let shown = if value.is_array() || value.is_object() { value.to_string().into() } else { value.clone() };
             axes.push((axis.name.clone(), shown));
         }
-        experiment::resolve_paths(&mut merged, &self.directory);
+        crate::reading::resolve_paths(&mut merged, &self.directory);
         let own = self.policies.of(&merged);
         let mut experiment = Experiment::from_document_with(merged, &Overrides::default(), own)?;
         experiment.hints.splice(0..0, hints);
@@ -287,7 +287,7 @@ type Traces = BTreeMap<String, u64>;
 fn key(experiment: &Experiment, traces: &mut Traces) -> Result<u64, Problem> {
     let source = &experiment.trace.source;
     let config = rows::config_hash(experiment);
-    if crate::workload::is_name(source) {
+    if crate::source::is_name(source) {
         return Ok(config);
     }
     let trace = match traces.get(source) {

@@ -27,16 +27,19 @@ mod group;
 mod page;
 
 use crate::columns::Columns;
-use crate::compare::{Bench, Comparison, Observe, compare_on, in_parallel};
+use crate::columns::Row;
+use crate::compare::{Bench, Observe, compare_on};
+use crate::comparison::Comparison;
 use crate::forks::{Drives, grouped};
 use crate::parquet_file::parquet_bytes;
+use crate::parts::PROBLEM;
 use crate::parts::{Directory, Known, Part};
 use crate::problem::Problem;
-use crate::rows::{BETWEEN, Row, WARNINGS};
+use crate::rows::{BETWEEN, WARNINGS};
+use crate::threads::in_parallel;
 pub use beside::Beside;
 pub use grid::{Grid, GridRun, Policies, grid_text};
 pub use group::Group;
-pub(crate) use page::NAME as STUDY;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -251,9 +254,6 @@ fn warnings(part: &Part) -> Vec<String> {
     }
     found
 }
-
-/// Column that says why a run cannot be run.
-pub(crate) const PROBLEM: &str = "problem";
 
 /// Runs that cannot be run, with the reason.
 ///

@@ -1,11 +1,8 @@
 //! What a sweep gave as CSV, and as a page of plots over its axes.
 
-use crate::reliability::{Axis, Plot, Series, Study};
-use crate::rows::Row;
+use crate::columns::Row;
+use crate::study::{Axis, Plot, Series, Study};
 use serde_json::Value;
-
-/// Name of the page's study.
-pub(crate) const NAME: &str = "sweep";
 
 /// Figures that are drawn, where the rows have them: column, headline, axis.
 const FIGURES: [(&str, &str, &str); 6] = [
@@ -53,7 +50,7 @@ pub(super) fn page(axes: &[&str], rows: &[Row]) -> String {
         }
     };
     let study = Study {
-        name: NAME,
+        name: crate::study::SWEEP,
         title: format!("Sweep over {}", axes.join(", ")),
         settings: Vec::new(),
         facts: axes.iter().map(|axis| format!("Axis: {axis}, {} values", values(axis, rows).len())).collect(),

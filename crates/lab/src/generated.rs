@@ -1,75 +1,50 @@
-//! Flows as an experiment says them: `[[flow]]`, a generator each, and `trace.flows`.
+//! Workloads that a generator draws.
 
+use crate::capacity::slots_without_workload;
 use crate::experiment::Experiment;
-use crate::generate::{ArrivalsSpec, GenerateSpec};
+use crate::flow_spec::NAME;
+use crate::generate::ArrivalsSpec;
+use crate::generate::GenerateSpec;
 use crate::problem::Problem;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::source::generator;
 use std::collections::BTreeMap;
+use trace::Tape;
 use trace::flows::{Flow, Flows, Requests};
+use trace::generate::GeneratorKind;
 use trace::generate::{GENERATORS, GenerateError};
 use vocab::{Nanos, Streams};
 
-/// Name of the source, and of the format, of a workload of `[[flow]]`.
-pub(crate) const NAME: &str = "flows";
-
-/// How a recording is divided into flows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum FlowsBy {
-    /// It is one.
-    #[default]
-    One,
-    /// Each of its devices is a flow.
-    Device,
-    /// Each stream that its writes name is a flow.
-    Stream,
+/// Whether the workload of the experiment is generated.
+pub(crate) fn is_generated(experiment: &Experiment) -> bool {
+    generator(&experiment.trace.source).is_some()
 }
 
-impl FlowsBy {
-    /// True if nothing was said.
-    pub(crate) fn is_one(&self) -> bool {
-        *self == Self::One
-    }
+/// The workload of a generator on the experiment's drive.
+pub(crate) fn generated_workload(experiment: &Experiment, options: &GenerateSpec) -> Result<trace::generate::Workload, Problem> {
+    let slot_size = experiment.drive.geometry.slot_size;
+    let slots = options.slots(slot_size, || slots_without_workload(experiment))?;
+    Ok(options.workload(slot_size, slots))
 }
 
-impl std::fmt::Display for FlowsBy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::One => "one",
-            Self::Device => "device",
-            Self::Stream => "stream",
-        })
-    }
-}
-
-/// One of several generators that share the drive.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FlowSpec {
-    /// Its name in results.
-    pub name: String,
-    /// A generator.
-    pub source: String,
-    /// Requests of this flow that are unanswered at most; `None`: they come at the times that `generate.arrivals` says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub depth: Option<u32>,
-    /// It ends at this time behind its first request, or with `generate.requests`; `None`: with these alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Nanos>,
-    /// Flows that name the same space share their addresses; `None`: it has a space of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub space: Option<String>,
-    /// Options of the generator.
-    #[serde(default)]
-    pub generate: GenerateSpec,
+/// The tape of a generator.
+pub(crate) fn generated(kind: &'static GeneratorKind, workload: trace::generate::Workload, seed: u64) -> Result<Tape, Problem> {
+    use trace::generate::GenerateError;
+    Tape::generated(kind, workload, seed).map_err(|error| match error {
+        GenerateError::Field { field: "slots", found, wanted } => {
+            Problem::new("generate.range", format!("found {found} slots, wanted {wanted}"))
+        }
+        GenerateError::Field { field, found, wanted } => {
+            Problem::new(format!("generate.{field}"), format!("found {found}, wanted {wanted}"))
+        }
+        unknown @ GenerateError::Unknown { .. } => Problem::new("trace.source", unknown.to_string()),
+    })
 }
 
 /// The workload of `[[flow]]`.
 ///
 /// # Errors
 /// A flow with a setting that is refused.
-pub(crate) fn described(experiment: &Experiment) -> Result<Flows, Problem> {
+pub(crate) fn of_flows(experiment: &Experiment) -> Result<Flows, Problem> {
     let mut flows = Flows { format: NAME, ..Flows::default() };
     let mut spaces = BTreeMap::<&str, u32>::new();
     for (index, spec) in experiment.flow.iter().enumerate() {
@@ -93,7 +68,7 @@ pub(crate) fn described(experiment: &Experiment) -> Result<Flows, Problem> {
         if spec.until == Some(Nanos(0)) {
             return Err(bad("until", "valid is above 0s".into()));
         }
-        let workload = crate::workload::generated_workload(experiment, &spec.generate)?;
+        let workload = generated_workload(experiment, &spec.generate)?;
         kind.generate(&workload, Streams::new(experiment.seed).stream("generate")).map_err(|error| match error {
             GenerateError::Field { field, found, wanted } => bad("generate", format!("{field}: found {found}, wanted {wanted}")),
             unknown @ GenerateError::Unknown { .. } => bad("source", unknown.to_string()),

@@ -1,10 +1,19 @@
 //! What a study found: tables of numbers, how to lay them out, and curves.
 
 use crate::columns::Columns;
-use crate::rows::Row;
+use crate::columns::Row;
 use crate::table::{Row as Line, aligned, grouped};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+
+/// Names of studies that other commands than `flashkeep reliability` make.
+pub const INSPECT: &str = "inspect";
+/// A life.
+pub const LIFE: &str = "life";
+/// Advice.
+pub const ADVISE: &str = "advise";
+/// A sweep.
+pub const SWEEP: &str = "sweep";
 
 /// Hours of a day, and of a year of 365 days.
 pub(crate) const DAY: f64 = 24.0;
@@ -311,13 +320,13 @@ impl Study {
         let given = |settings: &[(&str, String)]| -> String {
             settings.iter().map(|(name, value)| format!(" --{name} {}", crate::problem::quoted(value))).collect()
         };
-        if let (crate::inspect::NAME, Some(((_, trace), options))) = (self.name, self.settings.split_first()) {
+        if let (INSPECT, Some(((_, trace), options))) = (self.name, self.settings.split_first()) {
             return format!("flashkeep inspect {}{}", crate::problem::quoted(trace), given(options));
         }
-        if let (crate::life::NAME | crate::advise::NAME, Some((_, command))) = (self.name, self.settings.first()) {
+        if let (LIFE | ADVISE, Some((_, command))) = (self.name, self.settings.first()) {
             return command.clone();
         }
-        if self.name == crate::sweep::STUDY {
+        if self.name == SWEEP {
             return "flashkeep sweep GRID.toml".into();
         }
         let options = given(&self.settings);

@@ -1,11 +1,10 @@
-//! Figures of each flow, and its loss to the others.
+//! What a scheme gave: figures of its run, and of each flow with its loss to the others.
 
-use crate::caution::{Caution, Level};
-use crate::compare::Outcome;
-use crate::flows::{Flow, clock_words, host_clock};
-use crate::table::grouped;
+use crate::capacity::PlannedDrive;
+use crate::flow::{Flow, clock_words, host_clock};
 use crate::textual::Arrival;
-use crate::workload::Workload;
+use ssd::Standing;
+use ssd::protect::SchemeChoice;
 use ssd::{FlowResult, RunResult};
 
 /// Figures of a flow on a drive.
@@ -51,33 +50,29 @@ pub fn fairness(flows: &[FlowOutcome]) -> Option<f64> {
     Some(least / most)
 }
 
-/// Cautions about the flows of a scheme.
-pub(crate) fn cautions(scheme: &str, run: &RunResult, flows: &[FlowOutcome]) -> Vec<Caution> {
-    let behind: Vec<String> = flows.iter().filter(|flow| flow.result.saturated).map(|flow| format!("`{}`", flow.name)).collect();
-    if behind.is_empty() || run.replay.saturated {
-        return Vec::new();
-    }
-    let text = format!(
-        "`{scheme}` answered flow {} slower than its requests came: they piled up, and its latencies say how long it ran",
-        behind.join(", ")
-    );
-    vec![Caution { level: Level::Warning, scheme: Some(scheme.into()), not_comparable: None, kind: "flow saturated", text }]
-}
-
-/// Where flows end in time, schemes answer different numbers of requests: what is a sum over a run is then a sum over other work.
-pub(crate) fn ends_apart(workload: &Workload, outcomes: &[Outcome]) -> Option<Caution> {
-    let of = |outcome: &Outcome| outcome.result.host.requests.values().sum::<u64>();
-    let is_alike = outcomes.windows(2).all(|pair| of(&pair[0]) == of(&pair[1]));
-    if is_alike || !workload.ends_in_time() {
-        return None;
-    }
-    let counts: Vec<String> = outcomes.iter().map(|one| format!("`{}` {}", one.label, grouped(of(one)))).collect();
-    let text = format!(
-        "a flow with a queue ends in time, so schemes answered different numbers of requests ({}): energy and other sums are of that work, \
-         so compare them for each request",
-        counts.join(", ")
-    );
-    Some(Caution { level: Level::Warning, scheme: None, not_comparable: None, kind: "ends in time", text })
+/// What one scheme gave.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Its ECC policy.
+    pub ecc_policy: String,
+    /// The scheme as the experiment names it, its own ECC policy included.
+    pub label: String,
+    /// The scheme and its options.
+    pub choice: SchemeChoice,
+    /// Its drive.
+    pub planned: PlannedDrive,
+    /// What the run gave.
+    pub result: RunResult,
+    /// Figures of each flow of the workload; nothing where there is one.
+    pub flows: Vec<FlowOutcome>,
+    /// What the drive would survive at the end of the run.
+    pub standing: Standing,
+    /// Wall-clock seconds of preconditioning and ageing.
+    pub prepare_wall_s: f64,
+    /// Wall-clock seconds of the run.
+    pub wall_s: f64,
+    /// Peak resident memory of the whole process when the scheme was done, in MiB.
+    pub peak_rss_mib: Option<f64>,
 }
 
 #[cfg(test)]

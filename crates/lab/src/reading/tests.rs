@@ -1,6 +1,9 @@
 use super::*;
 use crate::drives;
+use crate::generate::GenerateSpec;
 use crate::textual::Size;
+use ssd::PayloadKind;
+use ssd::ftl::GcConfig;
 use vocab::{Bytes, Nanos, Stream, Streams};
 
 fn parse(text: &str) -> Experiment {

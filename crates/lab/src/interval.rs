@@ -5,7 +5,7 @@
 //! logarithms: the mean of the logarithms of the ratios with its interval, then back. So a ratio is that of the geometric
 //! means, what all seeds do to both schemes alike cancels, and no interval reaches below zero.
 
-use crate::quantity::span;
+use crate::quantity::{Quantity, span};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// How often an interval covers the true mean.
@@ -54,6 +54,12 @@ impl Interval {
         Some(Self { mean, half_width: t_quantile(values.len() - 1) * (variance / n).sqrt() })
     }
 
+    /// As text, in the unit that fits.
+    #[must_use]
+    pub fn show(&self, quantity: Quantity) -> String {
+        quantity.show_interval(self.mean, self.half_width)
+    }
+
     /// The lower end.
     #[must_use]
     pub fn low(&self) -> f64 {
@@ -64,6 +70,15 @@ impl Interval {
     #[must_use]
     pub fn high(&self) -> f64 {
         self.mean + self.half_width
+    }
+}
+
+/// A figure of the runs of a scheme, one for each seed: the value of one run, of several their mean with its interval.
+#[must_use]
+pub(crate) fn show_runs(quantity: Quantity, values: &[f64]) -> String {
+    match values {
+        [value] => quantity.show(*value),
+        _ => Interval::of(values).map_or("-".into(), |interval| interval.show(quantity)),
     }
 }
 

@@ -1,31 +1,12 @@
 //! The verdict on a comparison that was repeated under several seeds: nothing is said that the intervals do not show.
 
-use super::costs::measure;
-use super::{Better, Costs, MEASURES, Measure, SchemeVerdict, Seeded, Survives, Verdict, baseline, words};
-use crate::compare::Outcome;
+use crate::comparison::Seeds;
+use crate::interval::{Paired, Ratio};
+use crate::outcome::Outcome;
 use crate::quantity::{ratio_span, span};
-use crate::seeds::{Interval, Paired, Ratio, Seeds};
-
-/// The costs of a scheme over several seeds.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OverSeeds {
-    /// How many seeds.
-    pub seeds: usize,
-    /// Under this many of them its run cannot be compared with those of other schemes.
-    pub apart: usize,
-    /// Its costs with their intervals, in the order of [`MEASURES`]; `None` where one is missing under a seed.
-    pub costs: Vec<Option<Interval>>,
-    /// Their ratios to those of the baseline, paired by seed; `None` where one is missing or cannot be compared.
-    pub ratios: Vec<Option<Ratio>>,
-}
-
-impl OverSeeds {
-    /// A cost with its interval.
-    #[must_use]
-    pub fn cost(&self, measure: &Measure) -> Option<Interval> {
-        self.costs[super::costs::measure(measure.key).0]
-    }
-}
+use crate::verdict::{
+    Better, Costs, MEASURES, Measure, OverSeeds, SchemeVerdict, Seeded, Survives, Verdict, baseline, measure, words,
+};
 
 /// What intervals show of a cost of one scheme against that of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,39 +34,37 @@ fn shown(measure: &Measure, paired: &Paired) -> Shown {
     }
 }
 
-impl Verdict {
-    /// The verdict on all repetitions.
-    pub(crate) fn over(seeds: &Seeds) -> Self {
-        let count = seeds.repetitions()[0].outcomes.len();
-        let mut schemes: Vec<SchemeVerdict> = (0..count).map(|scheme| joined(seeds, scheme)).collect();
-        let base = baseline(&schemes).map(|base| base.scheme.clone());
-        let base_at = base.as_ref().and_then(|base| schemes.iter().position(|one| one.scheme == *base));
-        let comparable: Vec<usize> = (0..count).filter(|&scheme| schemes[scheme].is_comparable()).collect();
-        for &scheme in &comparable {
-            let ratios: Vec<Option<Ratio>> =
-                MEASURES.iter().map(|measure| paired(seeds, &schemes, (scheme, base_at?), measure)?.ratio).collect();
-            schemes[scheme].ratios = ratios.iter().map(|ratio| Some(ratio.as_ref()?.ratio)).collect();
-            let is_borne = |at: usize| !schemes[at].costs.unborne;
-            let mut others = comparable.iter().filter(|&&other| other != scheme && is_borne(other) && is_borne(scheme));
-            let better = others.find(|&&other| dominates(seeds, other, scheme));
-            schemes[scheme].dominated_by = better.map(|&other| schemes[other].scheme.clone());
-            schemes[scheme].over.as_mut().expect("joined").ratios = ratios;
-        }
-        for scheme in &mut schemes {
-            let costs = words::sentence(scheme, base.as_deref());
-            scheme.sentence = format!("{costs} {}", scheme.sentence).trim_end().to_owned();
-        }
-        let place = |one: &SchemeVerdict| schemes.iter().position(|scheme| scheme.scheme == one.scheme);
-        let is_shown = |one: &SchemeVerdict, other: &SchemeVerdict, measure: &Measure| {
-            let paired = place(one).zip(place(other)).and_then(|pair| paired(seeds, &schemes, pair, measure));
-            paired.is_some_and(|paired| shown(measure, &paired) == Shown::Better)
-        };
-        let mut answer = words::answer(&schemes, base.as_deref(), &is_shown, Seeded::Often);
-        let at = usize::from(!answer.is_empty());
-        answer.splice(at..at, in_turn(seeds, &schemes));
-        answer.extend(words::gap(&seeds.repetitions()[0].cautions));
-        Self { answer, baseline: base, schemes }
+/// The verdict on all repetitions.
+pub(crate) fn over(seeds: &Seeds) -> Verdict {
+    let count = seeds.repetitions()[0].outcomes.len();
+    let mut schemes: Vec<SchemeVerdict> = (0..count).map(|scheme| joined(seeds, scheme)).collect();
+    let base = baseline(&schemes).map(|base| base.scheme.clone());
+    let base_at = base.as_ref().and_then(|base| schemes.iter().position(|one| one.scheme == *base));
+    let comparable: Vec<usize> = (0..count).filter(|&scheme| schemes[scheme].is_comparable()).collect();
+    for &scheme in &comparable {
+        let ratios: Vec<Option<Ratio>> =
+            MEASURES.iter().map(|measure| paired(seeds, &schemes, (scheme, base_at?), measure)?.ratio).collect();
+        schemes[scheme].ratios = ratios.iter().map(|ratio| Some(ratio.as_ref()?.ratio)).collect();
+        let is_borne = |at: usize| !schemes[at].costs.unborne;
+        let mut others = comparable.iter().filter(|&&other| other != scheme && is_borne(other) && is_borne(scheme));
+        let better = others.find(|&&other| dominates(seeds, other, scheme));
+        schemes[scheme].dominated_by = better.map(|&other| schemes[other].scheme.clone());
+        schemes[scheme].over.as_mut().expect("joined").ratios = ratios;
     }
+    for scheme in &mut schemes {
+        let costs = words::sentence(scheme, base.as_deref());
+        scheme.sentence = format!("{costs} {}", scheme.sentence).trim_end().to_owned();
+    }
+    let place = |one: &SchemeVerdict| schemes.iter().position(|scheme| scheme.scheme == one.scheme);
+    let is_shown = |one: &SchemeVerdict, other: &SchemeVerdict, measure: &Measure| {
+        let paired = place(one).zip(place(other)).and_then(|pair| paired(seeds, &schemes, pair, measure));
+        paired.is_some_and(|paired| shown(measure, &paired) == Shown::Better)
+    };
+    let mut answer = words::answer(&schemes, base.as_deref(), &is_shown, Seeded::Often);
+    let at = usize::from(!answer.is_empty());
+    answer.splice(at..at, in_turn(seeds, &schemes));
+    answer.extend(words::gap(&seeds.repetitions()[0].cautions));
+    Verdict { answer, baseline: base, schemes }
 }
 
 /// A cost of two schemes seed by seed, where something may be concluded from it.
@@ -249,7 +228,7 @@ mod tests {
         let experiment = crate::Experiment::parse("test.toml", text).unwrap_or_else(|e| panic!("{e}"));
         let bench = crate::Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} };
         let mut seeds = crate::compare(&experiment, &bench).unwrap_or_else(|e| panic!("{e}")).seeds.expect("repeated");
-        let answer = Verdict::over(&seeds).answer.join(" ");
+        let answer = over(&seeds).answer.join(" ");
         assert!(!answer.contains("energy") && !answer.contains("endurance"), "200 requests: {answer}");
         seeds.bear();
         for scheme in [1, 2] {
@@ -264,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_scheme_is_dominated_only_where_intervals_show_it() {
-        let dominated = |seeds: &Seeds| Verdict::over(seeds).schemes[1].dominated_by.clone();
+        let dominated = |seeds: &Seeds| over(seeds).schemes[1].dominated_by.clone();
         let mut seeds = repeated();
         assert_eq!(dominated(&seeds), None, "equal under every seed");
         // Sooner under every seed, by much the same: the pairs show it, although the two samples overlap.
@@ -290,7 +269,7 @@ mod tests {
         seeds.set(2, "latency_us_mean", &[350.0, 364.0, 390.0]);
         seeds.set(2, "tbw_tb", &[4.9, 5.3, 5.2]);
         seeds.set(2, "energy_j", &[1.05, 1.155, 1.27]);
-        let verdict = Verdict::over(&seeds);
+        let verdict = over(&seeds);
         let answer = &verdict.answer;
         assert!(
             answer[0].contains("`ds-raid` is best in mean latency (") && answer[0].contains("`raid5` is best in energy ("),
@@ -305,7 +284,7 @@ mod tests {
         // Nothing to choose by.
         seeds.set(2, "latency_us_mean", &[350.0, 564.0, 600.0]);
         seeds.set(2, "energy_j", &[1.0, 1.1, 1.3]);
-        let verdict = Verdict::over(&seeds);
+        let verdict = over(&seeds);
         assert!(verdict.answer[0].ends_with("none is shown to be best in mean latency, endurance or energy."));
         assert!(
             verdict.answer[1].starts_with("No difference between `ds-raid` and `raid5` is shown at 3 seeds in mean latency (")

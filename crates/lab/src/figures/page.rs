@@ -1,10 +1,10 @@
 //! The page of a paper's figures: its curves with what the paper states, tables, what was left out.
 
-use super::format::escape;
-use super::study::{SCRIPT, render, render_as};
-use super::{Page, bullets, description, page, palette};
 use crate::figures::{Curve, Drawing, FigureResult, Golden, HEADS, PaperResult};
-use crate::reliability::{Cell, Part};
+use crate::report::escape;
+use crate::report::{Page, bullets, description, page, palette};
+use crate::report::{STUDY_SCRIPT, render, render_as};
+use crate::study::{Cell, Part};
 use serde_json::{Value, json};
 
 /// Points up to which a curve shows each of them.
@@ -29,7 +29,7 @@ pub fn figures(paper: &PaperResult, command: &str) -> String {
         command,
         experiment: "",
         data: &data(paper, command),
-        script: SCRIPT,
+        script: STUDY_SCRIPT,
     })
 }
 
