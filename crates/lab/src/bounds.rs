@@ -5,11 +5,9 @@
 //! a die takes in or gives out while its cells rest), the channels, the controller, the host link.
 
 use crate::compare::{Bench, compare};
-use crate::drives::DRIVES;
-use crate::experiment::{Experiment, Overrides};
-use crate::problem::Problem;
-use crate::threads::in_parallel;
 use crate::waits::longest;
+use common::{Problem, in_parallel};
+use experiment::{DRIVES, Experiment, Overrides};
 use ssd::Drive;
 use ssd::nand::{Latencies, ProgramUnit};
 use std::fmt::Write as _;

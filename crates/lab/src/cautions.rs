@@ -1,8 +1,8 @@
-//! What a reader must know before believing a number: one sentence for the terminal, HTML, JSON and Python alike.
+//! Cautions that follow from the result of one run.
 
-use crate::caution::{Caution, Level};
-use crate::quantity::{percent, seconds, short};
-use crate::table::grouped;
+use common::quantity::{percent, seconds, short};
+use common::table::grouped;
+use experiment::{Caution, Level};
 use ssd::RunResult;
 
 /// Share of their time below which dies that the host waits for are called idle.

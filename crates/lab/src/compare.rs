@@ -2,24 +2,21 @@
 
 mod said;
 
-use crate::capacity::{Plan, PlannedDrive, plan, refused};
 use crate::clock::{Clock, clock, needs_demand};
 use crate::comparison::Comparison;
-use crate::experiment::Experiment;
 use crate::flows;
 use crate::flows::Playing;
 use crate::forks::Drives;
 use crate::outcome::FlowOutcome;
 use crate::outcome::Outcome;
-use crate::problem::Problem;
 use crate::request_log::RequestLog;
 use crate::seeds;
 use crate::series::aligned;
-use crate::textual::Arrival;
-use crate::threads::in_parallel;
 use crate::verdict::Verdict;
 use crate::warm_up;
-use crate::workload::{self, TraceFacts, Workload};
+use common::{Problem, in_parallel};
+use experiment::capacity::refused;
+use experiment::{Arrival, Experiment, Plan, PlannedDrive, TraceFacts, Workload, plan, workload};
 pub(crate) use said::buffer_words;
 use said::{cautions, fairness, notes, touched_share};
 use ssd::protect::SchemeChoice;
@@ -266,7 +263,7 @@ impl Runs<'_> {
 
     fn prepare(&self, index: usize) -> Result<Prepared, Problem> {
         let (bench, planned) = (self.bench, &self.plan.drives[index]);
-        let label = crate::label::shown(&self.experiment.schemes[index]).to_owned();
+        let label = experiment::label::shown(&self.experiment.schemes[index]).to_owned();
         let setup = self.setup_of(index);
         let (choice, ecc_policy) = (setup.scheme.clone(), setup.ecc.policy.clone());
         let mut hear = |history| (bench.progress)(Progress::Preparing { run: self.before + index, history });

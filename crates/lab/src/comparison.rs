@@ -1,13 +1,11 @@
 //! A finished comparison, and its repetitions under several seeds.
 
-use crate::caution::Caution;
 use crate::clock::Clock;
-use crate::columns::Row;
-use crate::experiment::Experiment;
 use crate::interval::{Interval, Paired};
 use crate::outcome::Outcome;
 use crate::verdict::Verdict;
-use crate::workload::TraceFacts;
+use common::Row;
+use experiment::{Caution, Experiment, TraceFacts};
 use serde_json::Value;
 use ssd::SeriesResult;
 

@@ -4,10 +4,9 @@ use crate::comparison::Comparison;
 use crate::figure::{self, Figure, Labels, Run, Section, inside, nothing};
 use crate::interval::show_runs;
 use crate::outcome::Outcome;
-use crate::quantity::Quantity;
-use crate::table::grouped;
-use crate::table::{Row, aligned, wrapped};
 use crate::verdict::{MEASURES, OverSeeds, SchemeVerdict};
+use common::Quantity;
+use common::table::{Row, aligned, grouped, wrapped};
 use serde_json::{Value, json};
 use ssd::{AroundResult, SlcResult};
 
@@ -197,7 +196,7 @@ impl Comparison {
         for answer in &verdict.answer {
             out.push_str(&wrapped(answer));
         }
-        if let Some(warnings) = crate::caution::how_many(&self.cautions) {
+        if let Some(warnings) = experiment::caution::how_many(&self.cautions) {
             out.push_str(&format!("{warnings} at the end, to read before any figure is believed.\n"));
         }
         out.push_str(&format!("\n{}\n", aligned(&rows)));

@@ -1,13 +1,13 @@
 //! What is in a trace, and which formats it may have: tables, curves and notes, as a study.
 
-use crate::doubt::{self, Found};
-use crate::experiment::Experiment;
-use crate::problem::Problem;
-use crate::quantity::{bytes, percent, seconds, short};
-use crate::source::trace_problem;
 use crate::study::{Axis, Cell, Column, Layout, Mark, Plot, Series, Study, Table};
-use crate::table::grouped;
-use crate::workload::{left_out, tape};
+use common::Problem;
+use common::quantity::{bytes, percent, seconds, short};
+use common::table::grouped;
+use experiment::doubt::Found;
+use experiment::source::trace_problem;
+use experiment::workload::{left_out, tape};
+use experiment::{Experiment, doubt};
 use trace::{Met, Profile, REUSE_BUCKETS, Tape, TraceSource};
 use vocab::Bytes;
 
@@ -377,7 +377,7 @@ fn plots(profile: &Profile) -> Vec<Plot> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Overrides;
+    use experiment::Overrides;
 
     fn inspected(trace: &str, options: &[(&str, &str)]) -> Study {
         let options = options.iter().map(|(path, value)| ("--x".into(), (*path).into(), (*value).into())).collect();

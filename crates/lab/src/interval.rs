@@ -5,7 +5,8 @@
 //! logarithms: the mean of the logarithms of the ratios with its interval, then back. So a ratio is that of the geometric
 //! means, what all seeds do to both schemes alike cancels, and no interval reaches below zero.
 
-use crate::quantity::{Quantity, span};
+use common::Quantity;
+use common::quantity::span;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// How often an interval covers the true mean.

@@ -1,11 +1,9 @@
-//! What a scheme gave: figures of its run, and of each flow with its loss to the others.
+//! Outcome of a scheme: figures of its run, and of each flow with its loss to the others.
 
-use crate::capacity::PlannedDrive;
-use crate::flow::{Flow, clock_words, host_clock};
-use crate::textual::Arrival;
-use ssd::Standing;
+use experiment::flow::{clock_words, host_clock};
+use experiment::{Arrival, Flow, PlannedDrive};
 use ssd::protect::SchemeChoice;
-use ssd::{FlowResult, RunResult};
+use ssd::{FlowResult, RunResult, Standing};
 
 /// Figures of a flow on a drive.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,12 +1,11 @@
 //! Writes what a comparison leaves behind: the report, the results, the effective experiment.
 
-use crate::columns::Columns;
 use crate::comparison::Comparison;
-use crate::over_provisioning::of_user;
 use crate::parquet_file::parquet_bytes;
-use crate::problem::Problem;
-use crate::quantity::mib;
 use crate::report::{self, ReportInput, RunSpeed, TraceSummary};
+use common::quantity::mib;
+use common::{Columns, Problem};
+use experiment::over_provisioning::of_user;
 use std::path::{Path, PathBuf};
 use vocab::Bytes;
 
@@ -69,7 +68,7 @@ fn check_writable(option: &str, file: &Path) -> Result<(), Problem> {
 
 /// Whether the report in `directory` is that of another experiment.
 #[must_use]
-pub fn replaces_another(experiment: &crate::Experiment, directory: &Path) -> bool {
+pub fn replaces_another(experiment: &experiment::Experiment, directory: &Path) -> bool {
     std::fs::read_to_string(directory.join("experiment.toml")).is_ok_and(|text| text != experiment.to_toml())
 }
 

@@ -6,7 +6,7 @@ use crate::figure::mib;
 use crate::figure::{self, Run};
 use crate::outcome::Outcome;
 use crate::verdict::{MEASURES, SchemeVerdict};
-use crate::version::VERSION;
+use common::VERSION;
 use serde_json::{Map, Value, json};
 use ssd::Pace;
 use vocab::SECTOR_BYTES;

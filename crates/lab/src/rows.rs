@@ -1,11 +1,10 @@
 //! A comparison as flat rows, one a scheme: what sweeps and frames are made of.
 
-use crate::caution::Caution;
-use crate::columns::Row;
 use crate::comparison::Comparison;
-use crate::experiment::Experiment;
 use crate::figure::{self, column, inside, nothing};
 use crate::outcome::Outcome;
+use common::Row;
+use experiment::{Caution, Experiment};
 use serde_json::{Value, json};
 use ssd::SeriesResult;
 use std::path::Path;

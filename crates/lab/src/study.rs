@@ -1,8 +1,7 @@
 //! What a study found: tables of numbers, how to lay them out, and curves.
 
-use crate::columns::Columns;
-use crate::columns::Row;
-use crate::table::{Row as Line, aligned, grouped};
+use common::table::{Row as Line, aligned, grouped};
+use common::{Columns, Row};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -318,10 +317,10 @@ impl Study {
     #[must_use]
     pub fn command(&self) -> String {
         let given = |settings: &[(&str, String)]| -> String {
-            settings.iter().map(|(name, value)| format!(" --{name} {}", crate::problem::quoted(value))).collect()
+            settings.iter().map(|(name, value)| format!(" --{name} {}", common::quoted(value))).collect()
         };
         if let (INSPECT, Some(((_, trace), options))) = (self.name, self.settings.split_first()) {
-            return format!("flashkeep inspect {}{}", crate::problem::quoted(trace), given(options));
+            return format!("flashkeep inspect {}{}", common::quoted(trace), given(options));
         }
         if let (LIFE | ADVISE, Some((_, command))) = (self.name, self.settings.first()) {
             return command.clone();
@@ -371,7 +370,7 @@ impl Study {
         };
         let settings = self.settings.iter().map(|(name, value)| ((*name).to_owned(), json!(value)));
         json!({
-            "version": crate::VERSION,
+            "version": common::VERSION,
             "study": self.name,
             "title": self.title,
             "command": self.command(),
@@ -399,7 +398,7 @@ impl Study {
     /// The same as text.
     #[must_use]
     pub fn to_csv(&self) -> String {
-        crate::table::csv(&self.csv_rows())
+        common::table::csv(&self.csv_rows())
     }
 }
 

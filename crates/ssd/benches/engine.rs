@@ -9,9 +9,9 @@
 
 use flashkeep_ssd as ssd;
 use ssd::{
-    Age, Buffer, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Precondition, Refresh, RunResult, Scheduler, Session, Setup,
+    Age, Buffer, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Precondition, Refresh, RunResult, Scheduler, Session, Setup, ftl,
+    nand, protect,
 };
-use ssd::{ftl, nand, protect};
 use std::time::Instant;
 use vocab::{
     BusRate, Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, StreamId, Streams,

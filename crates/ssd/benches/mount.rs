@@ -7,8 +7,8 @@
 use flashkeep_ssd as ssd;
 use ssd::{
     Age, Buffer, Drive, Ecc, Errors, Faults, Mounted, Pace, PayloadKind, Power, Precondition, Refresh, Scheduler, Session, Setup,
+    ftl, nand, protect,
 };
-use ssd::{ftl, nand, protect};
 use std::time::Instant;
 use vocab::{
     BusRate, Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, StreamId, Streams,

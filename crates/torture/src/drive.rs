@@ -5,8 +5,7 @@ use crate::{Draws, FaultKind, Scope, gathered, ladder, slc, together, wide};
 use ssd::ecc::{CodeKind, ECC_POLICIES};
 use ssd::ftl::victim::POLICIES;
 use ssd::nand::{Energy, PageKind, Pairing, Timing, Transfer};
-use ssd::protect::registry;
-use ssd::protect::{Protection, SchemeChoice};
+use ssd::protect::{Protection, SchemeChoice, registry};
 use ssd::{
     Age, Buffer, BufferKind, CodecTiming, Drive, Ecc, Errors, Faults, PayloadKind, Power, Precondition, Refresh, RefreshPolicy,
     Scheduler, Session, Setup,

@@ -4,7 +4,7 @@ use super::Kind::{Cost, Fact};
 use super::{Figure, Group, Section, figure, shown_alone};
 use crate::bearing;
 use crate::figure::mib;
-use crate::over_provisioning::of_user;
+use experiment::over_provisioning::of_user;
 use serde_json::json;
 
 pub(super) const FIGURES: &[Figure] = &[

@@ -95,7 +95,7 @@ mod spec;
 mod validation;
 mod values;
 
-use crate::problem::Problem;
+use common::Problem;
 pub use output::{FigureResult, Golden, PaperResult};
 pub(crate) use plot::{Curve, Drawing};
 pub(crate) use reproduction::HEADS;

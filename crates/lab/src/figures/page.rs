@@ -93,7 +93,7 @@ fn data(paper: &PaperResult, command: &str) -> Value {
         csv.extend(figure.csv_rows());
     }
     json!({
-        "version": crate::VERSION,
+        "version": common::VERSION,
         "paper": paper.name,
         "command": command,
         "plots": plots.collect::<Vec<_>>(),

@@ -3,8 +3,8 @@
 use super::sheet::Sheet;
 use super::spec::{Place, PlotSpec, Published, Spec};
 use crate::interval::{Interval, Paired};
-use crate::problem::Problem;
 use crate::study::span;
+use common::Problem;
 
 /// A plot: its axes, curves and what the paper states.
 #[derive(Debug)]

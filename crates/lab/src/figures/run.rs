@@ -6,11 +6,9 @@ use super::spec::{Figure, Job, StudySpec};
 use super::values::{VALUES, Value};
 use crate::compare::{Bench, Observe, compare_on};
 use crate::comparison::Comparison;
-use crate::experiment::Experiment;
 use crate::forks::{Grouped, grouped};
-use crate::problem::Problem;
-use crate::textual::Arrival;
-use crate::threads::in_parallel;
+use common::{Problem, in_parallel};
+use experiment::{Arrival, Experiment};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

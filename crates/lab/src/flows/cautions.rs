@@ -1,9 +1,8 @@
 //! Cautions about flows.
 
-use crate::caution::{Caution, Level};
 use crate::outcome::{FlowOutcome, Outcome};
-use crate::table::grouped;
-use crate::workload::Workload;
+use common::table::grouped;
+use experiment::{Caution, Level, Workload};
 use ssd::RunResult;
 
 /// Cautions about the flows of a scheme.

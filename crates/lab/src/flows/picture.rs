@@ -2,7 +2,7 @@
 
 use crate::comparison::Comparison;
 use crate::outcome::{FlowOutcome, fairness};
-use crate::quantity::{micros, short};
+use common::quantity::{micros, short};
 use std::fmt::Write as _;
 
 /// Height of a bar, of a flow's pair of bars with what is around it, of a scheme's heading, in pixels.

@@ -4,8 +4,8 @@ use crate::comparison::Comparison;
 use crate::interval::show_runs;
 use crate::outcome::Outcome;
 use crate::outcome::{FlowOutcome, fairness};
-use crate::quantity::Quantity;
-use crate::table::grouped;
+use common::Quantity;
+use common::table::grouped;
 use serde_json::{Map, Value, json};
 use ssd::{FlowResult, Latency};
 

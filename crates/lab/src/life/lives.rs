@@ -7,12 +7,9 @@ use super::tornado::{self, Change, Outcome, Swing};
 use super::{End, HearLife, Life, LifeSettings, SchemeLife, Verified};
 use crate::clock::Clock;
 use crate::compare::{Bench, Observe, Runs};
-use crate::experiment::Experiment;
-use crate::experiment::seed_of;
-use crate::problem::Problem;
 use crate::seeds::experiment_of;
-use crate::threads::in_parallel;
-use crate::workload::{self, Workload};
+use common::{Problem, in_parallel};
+use experiment::{Experiment, Workload, seed_of, workload};
 use ssd::PayloadKind;
 
 /// A life to be lived.
@@ -68,7 +65,7 @@ pub fn life_until(
     let workload = Workload::open(&experiment, &|_| {})?;
     check_workload(&workload, settings)?;
     workload.check_space(&experiment)?;
-    let plan = crate::capacity::plan(&experiment, workload.touched())?;
+    let plan = experiment::plan(&experiment, workload.touched())?;
     let map = workload.map(&experiment, plan.user_slots)?;
     let observe = Observe::Nothing;
     let runs =

@@ -3,8 +3,9 @@
 use super::seeds::geometric;
 use super::{End, Epoch, Life, Outcome, SchemeLife, Timed, Verified};
 use crate::interval::Interval;
-use crate::quantity::{Quantity, micros, percent, short};
-use crate::table::{Row, aligned, wrapped};
+use common::Quantity;
+use common::quantity::{micros, percent, short};
+use common::table::{Row, aligned, wrapped};
 use std::fmt::Write as _;
 
 impl SchemeLife {
@@ -77,7 +78,7 @@ impl Life {
     pub fn to_screen(&self) -> String {
         let (experiment, settings) = (&self.experiment, &self.settings);
         let (class, rated) = (&settings.class, experiment.drive.endurance.0);
-        let user = crate::quantity::bytes(self.user_bytes as f64);
+        let user = common::quantity::bytes(self.user_bytes as f64);
         let mut out = String::new();
         let years = settings.years.map_or(String::new(), |years| format!(" for {} years", short(years)));
         let refresh =

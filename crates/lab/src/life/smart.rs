@@ -151,15 +151,15 @@ impl Life {
             let rows = self.smart_of(one);
             let picked = picked(rows.len(), most);
             let cells = |at: usize| picked.iter().map(|&row| rows[row][at].text()).collect();
-            let mut lines = vec![crate::table::Row { label: one.label.clone(), cells: Vec::new() }];
-            lines.push(crate::table::Row {
+            let mut lines = vec![common::table::Row { label: one.label.clone(), cells: Vec::new() }];
+            lines.push(common::table::Row {
                 label: "  years".into(),
-                cells: picked.iter().map(|&row| crate::quantity::short(one.epochs[row].years)).collect(),
+                cells: picked.iter().map(|&row| common::quantity::short(one.epochs[row].years)).collect(),
             });
             for (number, (column, _)) in FIELDS.iter().enumerate() {
-                lines.push(crate::table::Row { label: format!("  {}", column.label()), cells: cells(number + 2) });
+                lines.push(common::table::Row { label: format!("  {}", column.label()), cells: cells(number + 2) });
             }
-            out.push_str(&crate::table::aligned(&lines));
+            out.push_str(&common::table::aligned(&lines));
             out.push('\n');
         }
         out

@@ -6,8 +6,8 @@
 
 use super::settings::{Ageing, Settings};
 use super::{PE, cycles, model_notes};
-use crate::problem::Problem;
 use crate::study::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use common::Problem;
 use ssd::ecc::{CellModel, Decoded, EccPolicy, EccShape, Flares, FlaresSettings, Profile};
 use std::sync::Arc;
 use vocab::{PeCycles, Ppn, Stream, Streams};

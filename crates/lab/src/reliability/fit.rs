@@ -6,8 +6,8 @@
 
 use super::WEAR;
 use super::settings::Settings;
-use crate::problem::Problem;
 use crate::study::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use common::Problem;
 use ssd::nand::rber::Flares;
 use vocab::Streams;
 

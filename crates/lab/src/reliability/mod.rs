@@ -16,8 +16,8 @@ mod stripe_loss;
 mod thresholds;
 mod uper;
 
-use crate::problem::Problem;
 use crate::study::{Axis, Cell, Column, Study, YEAR};
+use common::Problem;
 use settings::Settings;
 pub use settings::{OPTIONS, StudyOption};
 

@@ -6,9 +6,9 @@
 
 use super::settings::{Ageing, Settings};
 use super::{PE, RBER, RETENTION, WEAR, cycles, model_notes, wear_axis};
-use crate::problem::Problem;
 use crate::study::span;
 use crate::study::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use common::Problem;
 use ssd::coding::odds::{BchSize, Per};
 
 const AGES: &str = "0,10,100,1000,3000,5000,10000";

@@ -5,9 +5,9 @@
 
 use super::settings::{Ageing, Settings};
 use super::{Extent, FOREVER, PE, RBER, WEAR, cycles, extent, model_notes, wear_axis};
-use crate::problem::Problem;
 use crate::study::DAY;
 use crate::study::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use common::Problem;
 
 pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("model", "flares"),

@@ -5,8 +5,8 @@
 
 use super::settings::Settings;
 use super::{PE, RBER, cycles};
-use crate::problem::Problem;
 use crate::study::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use common::Problem;
 use ssd::nand::rber::{PageSite, RberModel, Stages, Stress, TlcSet};
 
 pub(super) const OPTIONS: &[(&str, &str)] = &[("pe", "700,3000,7000"), ("rber", "6.5e-3")];

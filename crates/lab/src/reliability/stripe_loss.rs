@@ -7,9 +7,9 @@
 use super::schemes::{Page, Scheme};
 use super::settings::{Ageing, Hours, Settings};
 use super::{PE, RBER, RETENTION, WEAR, cycles, model_notes, ratios, wear_axis};
-use crate::problem::Problem;
 use crate::study::span;
 use crate::study::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use common::Problem;
 
 pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("model", "flares-disturb"),

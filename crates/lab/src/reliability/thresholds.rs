@@ -8,9 +8,9 @@
 
 use super::settings::{Ageing, Settings};
 use super::{ENDLESS, Extent, FOREVER, PE, WEAR, cycles, extent, model_notes, wear_axis};
-use crate::problem::Problem;
 use crate::study::DAY;
 use crate::study::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use common::Problem;
 use ssd::coding::odds::Per;
 use ssd::nand::rber::Stress;
 

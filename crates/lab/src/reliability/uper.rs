@@ -10,8 +10,8 @@
 use super::schemes::{Page, Scheme};
 use super::settings::Settings;
 use super::{RBER, ratios};
-use crate::problem::Problem;
 use crate::study::{Axis, Cell, Column, Layout, Mark, Plot, Series, Study, Table};
+use common::Problem;
 use ssd::coding::odds::BchSize;
 
 pub(super) const OPTIONS: &[(&str, &str)] = &[

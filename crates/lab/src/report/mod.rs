@@ -15,13 +15,13 @@ mod table;
 mod tests;
 mod verdict;
 
-use crate::caution::{Caution, Level};
 use crate::comparison::Seeds;
 pub use crate::figure::RunSpeed;
 use crate::interval::t_quantile;
 use crate::outcome::Outcome;
 use crate::verdict::{SchemeVerdict, Verdict};
 pub use drawn::headline;
+use experiment::{Caution, Level};
 pub(crate) use format::escape;
 use format::{count, fill, percent, script_safe, seconds, signs};
 use serde_json::{Value, json};
@@ -207,7 +207,7 @@ fn summary(comparison: &ReportInput, labels: &[(String, &'static str)]) -> Strin
         escape(&schemes.join(", ")),
         count(trace.requests),
         percent(trace.reads as f64 / trace.requests as f64),
-        crate::quantity::mib(trace.footprint),
+        common::quantity::mib(trace.footprint),
     )
 }
 
@@ -230,7 +230,7 @@ fn trace(trace: &TraceSummary) -> String {
         format!("Requests: {}", count(trace.requests)),
         format!("Reads: {}", share(trace.reads)),
         format!("Writes: {}", share(trace.writes)),
-        format!("Footprint: {}", crate::quantity::mib(trace.footprint)),
+        format!("Footprint: {}", common::quantity::mib(trace.footprint)),
         format!("Duration: {}", seconds(trace.duration_s)),
     ];
     description(facts.iter().chain(trace.lines).map(String::as_str))

@@ -4,7 +4,7 @@ use super::format::{escape, real, signs};
 use super::table::{Group, Row, Table, Value};
 use crate::comparison::Seeds;
 use crate::interval::{Interval, Ratio};
-use crate::quantity::Quantity;
+use common::Quantity;
 
 /// What a mean is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,7 @@
 //! What is said of all repetitions together beside the verdict: cautions, what was held equal, notes.
 
-use crate::caution::Caution;
 use crate::comparison::Comparison;
-use crate::experiment::{Experiment, seed_of};
-use crate::workload;
+use experiment::{Caution, Experiment, seed_of, workload};
 
 /// Seeds as text: `1 to 5`.
 pub(crate) fn range(experiment: &Experiment) -> String {

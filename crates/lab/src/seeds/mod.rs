@@ -14,8 +14,7 @@ mod verdict;
 
 use crate::clock::{Clock, needs_demand};
 use crate::comparison::{Comparison, Seeds};
-use crate::experiment::{Experiment, seed_of};
-use crate::textual::Arrival;
+use experiment::{Arrival, Experiment, seed_of};
 pub(crate) use joined::{cautions, fairness, notes, range};
 use ssd::Pace;
 

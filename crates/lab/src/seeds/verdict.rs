@@ -3,10 +3,10 @@
 use crate::comparison::Seeds;
 use crate::interval::{Paired, Ratio};
 use crate::outcome::Outcome;
-use crate::quantity::{ratio_span, span};
 use crate::verdict::{
     Better, Costs, MEASURES, Measure, OverSeeds, SchemeVerdict, Seeded, Survives, Verdict, baseline, measure, words,
 };
+use common::quantity::{ratio_span, span};
 
 /// What intervals show of a cost of one scheme against that of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,7 +225,7 @@ mod tests {
     fn repeated() -> Seeds {
         let text = "seeds = 3\nwarmup = \"none\"\nschemes = [\"none\", \"raid5\", \"ds-raid\"]\n[trace]\nsource = \"uniform\"\n[generate]\n\
                     requests = 200\nrange = \"8MiB\"\nread_fraction = 0.5\n";
-        let experiment = crate::Experiment::parse("test.toml", text).unwrap_or_else(|e| panic!("{e}"));
+        let experiment = experiment::Experiment::parse("test.toml", text).unwrap_or_else(|e| panic!("{e}"));
         let bench = crate::Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} };
         let mut seeds = crate::compare(&experiment, &bench).unwrap_or_else(|e| panic!("{e}")).seeds.expect("repeated");
         let answer = over(&seeds).answer.join(" ");

@@ -1,7 +1,7 @@
 //! What a sweep gave as CSV, and as a page of plots over its axes.
 
-use crate::columns::Row;
 use crate::study::{Axis, Plot, Series, Study};
+use common::Row;
 use serde_json::Value;
 
 /// Figures that are drawn, where the rows have them: column, headline, axis.
@@ -31,7 +31,7 @@ pub(super) fn csv(rows: &[Row]) -> String {
     };
     let mut all = vec![names.iter().map(ToString::to_string).collect::<Vec<_>>()];
     all.extend(rows.iter().map(|row| names.iter().map(|name| cell(row.get(*name))).collect()));
-    crate::table::csv(&all)
+    common::table::csv(&all)
 }
 
 /// A page with a plot for each figure: over the last axis of numbers, a curve for each scheme and value of the other axes. Of runs

@@ -1,10 +1,10 @@
 //! What a scheme costs, as figures that can be compared with those of another.
 
-use crate::experiment::Experiment;
 use crate::interval::Interval;
 use crate::outcome::Outcome;
-use crate::quantity::mib;
-use crate::quantity::{Quantity, YEAR_S};
+use common::Quantity;
+use common::quantity::{YEAR_S, mib};
+use experiment::Experiment;
 use vocab::{Bytes, Cause};
 
 /// Days that DWPD is over: five years.

@@ -7,13 +7,12 @@ mod standing;
 mod tests;
 pub(crate) mod words;
 
-use crate::caution::Caution;
 use crate::cautions::late_share;
-use crate::experiment::Experiment;
 use crate::interval::{Interval, Ratio};
 use crate::outcome::Outcome;
 pub(crate) use costs::measure;
 pub use costs::{Better, Costs, MEASURES, Measure};
+use experiment::{Caution, Experiment};
 pub use standing::{PowerCuts, Survives};
 pub(crate) use words::programs_for;
 
@@ -69,8 +68,8 @@ impl SchemeVerdict {
     #[must_use]
     pub fn times(&self, index: usize) -> Option<String> {
         match self.over.as_ref().and_then(|over| over.ratios[index]) {
-            Some(ratio) => Some(format!("{} x", crate::quantity::ratio_span(ratio.low, ratio.high))),
-            None => self.ratios[index].map(crate::quantity::times),
+            Some(ratio) => Some(format!("{} x", common::quantity::ratio_span(ratio.low, ratio.high))),
+            None => self.ratios[index].map(common::quantity::times),
         }
     }
 

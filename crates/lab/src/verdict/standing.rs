@@ -1,9 +1,9 @@
 //! The failures that a scheme survives at the end of its run: its promise, checked against where each page lies.
 
-use crate::experiment::Experiment;
 use crate::outcome::Outcome;
-use crate::quantity::percent;
-use crate::table::grouped;
+use common::quantity::percent;
+use common::table::grouped;
+use experiment::Experiment;
 use ssd::protect::registry::{SCHEMES, scheme_of};
 use ssd::{BufferKind, Life};
 

@@ -2,9 +2,9 @@
 
 use super::costs::measure;
 use super::{Measure, SchemeVerdict, Seeded};
-use crate::caution::Caution;
-use crate::quantity::{percent, seconds, times};
-use crate::table::grouped;
+use common::quantity::{percent, seconds, times};
+use common::table::grouped;
+use experiment::Caution;
 
 /// What is said of costs in a sentence: the key of the measure, and its words.
 const TOLD: [(&str, &str); 4] =
@@ -104,7 +104,7 @@ fn told(verdict: &SchemeVerdict, key: &str, name: &str, is_baseline: bool) -> Op
             value.push_str(&format!(" or {} at this load", verdict.shown(super::costs::measure("endurance_years").1)));
         }
         if is_baseline && verdict.costs.flash_bytes > 0 {
-            value.push_str(&format!(", of {} of flash", crate::quantity::mib(vocab::Bytes(verdict.costs.flash_bytes))));
+            value.push_str(&format!(", of {} of flash", common::quantity::mib(vocab::Bytes(verdict.costs.flash_bytes))));
         }
     }
     match verdict.times(index).filter(|_| !is_baseline) {

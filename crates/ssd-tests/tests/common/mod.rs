@@ -11,9 +11,8 @@ pub mod zones;
 pub use flashkeep_ssd as ssd;
 use ssd::{
     Age, Buffer, BufferKind, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Precondition, Refresh, RunResult, Scheduler, Session,
-    Setup,
+    Setup, ftl, nand, protect,
 };
-use ssd::{ftl, nand, protect};
 use vocab::{
     BusRate, Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, StreamId, Streams,
 };
