@@ -34,7 +34,7 @@ fn table(document: &str) -> Table {
 
 /// The room of a package of ours; `None` for anyone else's.
 fn room(package: &str) -> Option<String> {
-    if package == "flashkeep" { Some("cli".into()) } else { package.strip_prefix("flashkeep-").map(str::to_owned) }
+    if package == "flashkeep" { Some(package.into()) } else { package.strip_prefix("flashkeep-").map(str::to_owned) }
 }
 
 /// Our crates, and the edges among them, from the document `cargo metadata` prints.
