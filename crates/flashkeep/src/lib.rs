@@ -32,7 +32,7 @@ use flashkeep::serve::{DiskRequest, Fua, Pace, Server};
 let disk = flashkeep::drive("mlc-2014").scheme("raid5").capacity("32MiB").disk()?;
 let server = Server::new(disk, Pace::Still, false);
 let data = vec![7; 4096].into();
-server.call(DiskRequest::Write { sector: 8, data, fua: Fua(true) }).expect("written");
+server.call(DiskRequest::Write { sector: 8, data, fua: Fua::Yes }).expect("written");
 let read = server.call(DiskRequest::Read { sector: 8, sectors: 8 }).expect("read");
 assert_eq!(read, vec![7; 4096]);
 server.stop()?;
