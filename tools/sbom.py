@@ -17,7 +17,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 
 #: What is shipped.
-SHIPPED = ("flashkeep", "flashkeep-nbd", "flashkeep-py")
+SHIPPED = ("flashkeep-cli", "flashkeep-nbd", "flashkeep-py")
 
 
 def metadata() -> dict[str, Any]:

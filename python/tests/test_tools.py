@@ -20,7 +20,7 @@ def test_the_bill_of_materials_names_what_cargo_builds_and_its_check_sums():
     ours = {
         (part["name"], part["version"]): part for part in bill["components"] if part["purl"].startswith("pkg:cargo/")
     }
-    shipped = [word for name in ("flashkeep", "flashkeep-nbd", "flashkeep-py") for word in ("-p", name)]
+    shipped = [word for name in ("flashkeep-cli", "flashkeep-nbd", "flashkeep-py") for word in ("-p", name)]
     tree = [cargo, "tree", "--locked", "-e", "normal,build", "--target", "all", "--prefix", "none", *shipped]
     printed = subprocess.run(tree, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert set(ours) == set(re.findall(r"^(\S+) v(\S+)", printed, re.MULTILINE)) and len(ours) > 100

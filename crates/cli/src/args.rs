@@ -278,7 +278,7 @@ impl PickOptions {
         ];
         let lists = [("--then", "trace.then", &self.then), ("--beside", "trace.beside", &self.beside)];
         let joined =
-            lists.into_iter().flat_map(|(option, path, list)| list.iter().map(move |one| (option, path, lab::path_text(one))));
+            lists.into_iter().flat_map(|(option, path, list)| list.iter().map(move |one| (option, path, common::path_text(one))));
         given(named).chain(joined.map(|(option, path, value)| (option.into(), path.into(), value)))
     }
 }
@@ -293,21 +293,21 @@ pub fn given<'a>(
 /// Options of fio as the name of a workload.
 pub fn fio_source(words: &[OsString]) -> Option<OsString> {
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    (!words.is_empty()).then(|| lab::fio_command(words.iter().map(String::as_str)).into())
+    (!words.is_empty()).then(|| experiment::fio_command(words.iter().map(String::as_str)).into())
 }
 
 impl WorkloadOptions {
     /// The settings these options stand for.
     #[must_use]
-    pub fn overrides(&self) -> lab::Overrides {
+    pub fn overrides(&self) -> experiment::Overrides {
         let named = [
             ("--format", "trace.format", &self.format),
             ("--columns", "trace.columns", &self.columns),
             ("--capacity", "capacity.size", &self.capacity),
         ];
         let fio = fio_source(&self.fio);
-        lab::Overrides {
-            trace: self.trace.as_ref().or(self.trace_option.as_ref()).or(fio.as_ref()).map(lab::path_text),
+        experiment::Overrides {
+            trace: self.trace.as_ref().or(self.trace_option.as_ref()).or(fio.as_ref()).map(common::path_text),
             options: given(named).chain(self.pick.settings()).collect(),
             schemes: None,
             set: self.set.clone(),
@@ -421,8 +421,8 @@ pub struct Options {
 impl Options {
     /// The settings these options stand for.
     #[must_use]
-    pub fn overrides(&self, trace: Option<&OsStr>) -> lab::Overrides {
-        let drive = self.drive.as_ref().map(lab::path_text);
+    pub fn overrides(&self, trace: Option<&OsStr>) -> experiment::Overrides {
+        let drive = self.drive.as_ref().map(common::path_text);
         let alone = self.alone.then(|| "true".to_owned());
         let named = [
             ("--drive", "drive.preset", &drive),
@@ -441,8 +441,8 @@ impl Options {
             ("--format", "trace.format", &self.format),
             ("--columns", "trace.columns", &self.columns),
         ];
-        lab::Overrides {
-            trace: trace.map(lab::path_text),
+        experiment::Overrides {
+            trace: trace.map(common::path_text),
             options: given(named).chain(self.pick.settings()).collect(),
             schemes: self.schemes.clone(),
             set: self.set.clone(),

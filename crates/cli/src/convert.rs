@@ -2,7 +2,8 @@
 
 use crate::args::ConvertOptions;
 use crate::{progress, say};
-use lab::{Experiment, Problem};
+use common::Problem;
+use experiment::Experiment;
 use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
@@ -33,7 +34,7 @@ fn end_if_gone(error: &std::io::Error) {
 pub fn run(options: &ConvertOptions) -> Result<ExitCode, Problem> {
     let experiment = Experiment::with(&options.workload.overrides())?;
     if options.workload.pick.strict {
-        lab::refuse_unknown(&experiment)?;
+        experiment::refuse_unknown(&experiment)?;
     }
     let line = progress::Ticker::new("requests written");
     let mut out: Box<dyn Write> = match &options.out {

@@ -5,7 +5,8 @@ use crate::progress::Count;
 use crate::serve::problem;
 use crate::{CHECK_FAILED, NO_CONCLUSION, interrupt, print, say, threads};
 use clap::Args;
-use lab::{Experiment, Problem, quoted};
+use common::{Problem, quoted};
+use experiment::Experiment;
 use serve::{
     Crash, DriveDirectory, DriveKind, FileSystem, LeftOut, MADE, Program, Ready, Recording, Shrunk, Smaller, Tried, usual_work,
 };
@@ -197,11 +198,11 @@ fn drive(options: &CrashOptions) -> Result<DriveKind, Problem> {
     }
     let is_named = scheme.is_some() || model.is_some() || ecc.is_some() || errors.is_some() || !set.is_empty();
     if is_named {
-        let one = lab::one_drive(&Experiment::with(&options.new.overrides())?, false)?;
-        return Ok(DriveKind::Of(Box::new(lab::disk_setup(&one)?)));
+        let one = experiment::one_drive(&Experiment::with(&options.new.overrides())?, false)?;
+        return Ok(DriveKind::Of(Box::new(experiment::disk_setup(&one)?)));
     }
     let bytes = |text: &String| -> Result<u64, Problem> {
-        let lab::Size::User(bytes) = text.parse().map_err(|error: String| Problem::new("--size", error))? else {
+        let experiment::Size::User(bytes) = text.parse().map_err(|error: String| Problem::new("--size", error))? else {
             return Err(Problem::new("--size", format!("found `{text}`, the strict drive has a size such as 64MiB")));
         };
         if !bytes.0.is_multiple_of(serve::SECTOR_BYTES) {
@@ -257,7 +258,7 @@ fn left_out(options: &CrashOptions, drive: &DriveKind, tried: &Tried) {
     let mut left = Vec::new();
     if tried.failures.len() >= options.failures.max(1) {
         let count = tried.failures.len();
-        left.push(format!("instants after {count} failure{}", lab::plural(count as u64)));
+        left.push(format!("instants after {count} failure{}", common::plural(count as u64)));
     }
     if tried.images_left_out > 0 {
         left.push(format!("{} other images, past --images {}", tried.images_left_out, options.images));
@@ -298,12 +299,12 @@ fn typed(options: &CrashOptions, recording: &Path) -> String {
         if skips || is_value {
             continue;
         }
-        let is_recording = options.recording.as_ref().is_some_and(|named| lab::path_of(word) == *named);
+        let is_recording = options.recording.as_ref().is_some_and(|named| common::path_of(word) == *named);
         if !is_recording {
             words.push(quoted(word));
         }
         if at == 0 {
-            words.push(quoted(&lab::path_text(recording)));
+            words.push(quoted(&common::path_text(recording)));
         }
     }
     words.join(" ")

@@ -2,7 +2,7 @@
 
 use crate::serve::problem;
 use crate::{print, say};
-use lab::Problem;
+use common::Problem;
 use serde_json::Value;
 use serve::DriveDirectory;
 use std::io::IsTerminal;

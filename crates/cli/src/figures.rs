@@ -1,7 +1,7 @@
 //! `flashkeep figures`.
 
 use crate::{CHECK_FAILED, print, progress, say, threads};
-use lab::Problem;
+use common::Problem;
 use lab::bounds::{Bounds, bounds, markdown};
 use lab::figures::{self, PaperResult, Run};
 use std::num::NonZeroUsize;

@@ -236,13 +236,13 @@ mod tests {
     #[test]
     fn defaults_in_help_are_those_of_settings() {
         for (option, path, shown) in DEFAULTS {
-            let default = lab::settings_at(path).expect("a setting")[0].default_text();
+            let default = experiment::settings_at(path).expect("a setting")[0].default_text();
             let default = default.replace(['"', '[', ']', ' '], "");
             // A drive has its own codes and errors; the preset is called `default` there.
             let is_of_drive = ["drive", "ecc", "errors"].contains(&option);
             assert!(is_of_drive || default == shown, "{option}: {default}");
         }
-        assert_eq!(lab::Experiment::with(&lab::Overrides::default()).expect("the default").drive.name, "tlc");
+        assert_eq!(experiment::Experiment::with(&experiment::Overrides::default()).expect("the default").drive.name, "tlc");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use crate::args::InspectOptions;
 use crate::{pretty, print, progress, say};
-use lab::{Experiment, Problem};
+use common::Problem;
+use experiment::Experiment;
 use std::process::ExitCode;
 
 /// Says what is in a trace.
@@ -15,7 +16,7 @@ pub fn run(options: &InspectOptions) -> Result<ExitCode, Problem> {
     }
     let experiment = Experiment::with(&options.workload.overrides())?;
     if options.workload.pick.strict {
-        lab::refuse_unknown(&experiment)?;
+        experiment::refuse_unknown(&experiment)?;
     }
     let line = progress::Ticker::new("requests read");
     let study = lab::inspect(&experiment, &|count| line.set(count));

@@ -21,7 +21,9 @@ mod sweep;
 mod torture;
 
 use args::{Cli, Command, Options};
-use lab::{Comparison, Experiment, Problem};
+use common::Problem;
+use experiment::Experiment;
+use lab::Comparison;
 use std::ffi::OsString;
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -54,7 +56,7 @@ fn typed() -> &'static [String] {
 #[must_use]
 pub fn command_line(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
-    TYPED.get_or_init(|| words.iter().map(lab::path_text).collect());
+    TYPED.get_or_init(|| words.iter().map(common::path_text).collect());
     let cli = match args::parse(words) {
         Ok(cli) => cli,
         Err(said) => {
@@ -146,7 +148,7 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
 
 fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Problem> {
     if options.pick.strict {
-        lab::refuse_unknown(experiment)?;
+        experiment::refuse_unknown(experiment)?;
     }
     experiment.hints.iter().for_each(|hint| note(hint));
     if options.dry_run {
@@ -230,8 +232,8 @@ fn verdict(comparison: &Comparison, options: &Options) -> ExitCode {
 }
 
 fn settings(key: Option<&str>, json: bool, markdown: bool, schema: bool) -> Result<ExitCode, Problem> {
-    let found = key.map_or_else(lab::settings, lab::settings_at)?;
-    let entry = |one: &lab::Setting| {
+    let found = key.map_or_else(experiment::settings, experiment::settings_at)?;
+    let entry = |one: &experiment::Setting| {
         serde_json::json!({
             "key": one.key,
             "meaning": one.meaning,
@@ -243,9 +245,9 @@ fn settings(key: Option<&str>, json: bool, markdown: bool, schema: bool) -> Resu
     };
     print(&match (json, markdown, schema) {
         (true, ..) => pretty(&found.iter().map(entry).collect()),
-        (_, true, _) => lab::settings_page(&found),
-        (.., true) => pretty(&lab::settings_schema(&found)),
-        _ => lab::settings_text(&found),
+        (_, true, _) => experiment::settings_page(&found),
+        (.., true) => pretty(&experiment::settings_schema(&found)),
+        _ => experiment::settings_text(&found),
     });
     Ok(ExitCode::SUCCESS)
 }

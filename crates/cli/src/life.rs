@@ -4,8 +4,9 @@ use crate::args::threads as threads_of;
 use crate::model::{BenchOptions, ModelOptions};
 use crate::{CHECK_FAILED, interrupt, pretty, print, progress, say, threads, typed, warn_of_canaries};
 use clap::Args;
+use common::Problem;
+use experiment::Experiment;
 use lab::life::{CELSIUS, CLASSES, Class, LifeSettings, bytes_of, days_of, life_until, lives, micros_of};
-use lab::{Experiment, Problem};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -156,7 +157,7 @@ impl LifeOptions {
     fn experiment(&self) -> Result<Experiment, Problem> {
         let ComparedOptions { schemes, ecc, seeds } = &self.compared;
         let beside = [("--seeds", "seeds", seeds), ("--ecc", "ecc.policy", ecc)];
-        Experiment::with(&lab::Overrides { schemes: schemes.clone(), ..self.bench.overrides(beside) })
+        Experiment::with(&experiment::Overrides { schemes: schemes.clone(), ..self.bench.overrides(beside) })
     }
 
     fn settings(&self) -> Result<LifeSettings, Problem> {

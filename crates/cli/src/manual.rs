@@ -1,7 +1,7 @@
 //! Completions of shells and man pages, from the one definition of commands and options.
 
 use crate::{help, print};
-use lab::Problem;
+use common::Problem;
 use std::path::Path;
 use std::process::ExitCode;
 

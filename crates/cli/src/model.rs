@@ -2,7 +2,7 @@
 
 use crate::args::{PickOptions, fio_source, given};
 use clap::Args;
-use lab::Overrides;
+use experiment::Overrides;
 use lab::life::{CELSIUS, LifeSettings, Rates, SIGMA};
 use std::ffi::OsString;
 
@@ -48,7 +48,7 @@ pub struct BenchOptions {
 impl BenchOptions {
     /// Overrides of the default experiment, with these options beside: name, setting and value.
     pub fn overrides<'a>(&'a self, beside: impl IntoIterator<Item = (&'a str, &'a str, &'a Option<String>)>) -> Overrides {
-        let drive = self.drive.as_ref().map(lab::path_text);
+        let drive = self.drive.as_ref().map(common::path_text);
         let named = [
             ("--drive", "drive.preset", &drive),
             ("--seed", "seed", &self.seed),
@@ -60,7 +60,7 @@ impl BenchOptions {
         ];
         let source = self.trace.clone().or_else(|| fio_source(&self.fio));
         Overrides {
-            trace: source.as_deref().map(lab::path_text),
+            trace: source.as_deref().map(common::path_text),
             options: given(named).chain(given(beside)).chain(self.pick.settings()).collect(),
             schemes: None,
             set: self.set.clone(),

@@ -1,7 +1,8 @@
 //! Progress bars on stderr, one for each scheme, or one for all runs under several seeds; nothing where stderr is no terminal.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lab::{HistoryProgress, Progress};
+use lab::Progress;
+use ssd::HistoryProgress;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

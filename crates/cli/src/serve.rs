@@ -2,7 +2,8 @@
 
 use crate::args::{NewDrive, ServeOptions};
 use crate::say;
-use lab::{Experiment, Overrides, Problem};
+use common::Problem;
+use experiment::{Experiment, Overrides};
 use serve::{DASHBOARD_PORT, DriveDirectory, Kept, Launch, ServeError};
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
@@ -103,7 +104,7 @@ fn new_drive(options: &ServeOptions) -> Result<Experiment, Problem> {
 impl NewDrive {
     /// Settings of a new drive.
     pub fn overrides(&self) -> Overrides {
-        let model = self.model.as_ref().map(lab::path_text);
+        let model = self.model.as_ref().map(common::path_text);
         let named = [
             ("--drive", "drive.preset", &model),
             ("--size", "capacity.size", &self.size),

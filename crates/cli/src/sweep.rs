@@ -1,8 +1,8 @@
 //! `flashkeep sweep`.
 
 use crate::{CHECK_FAILED, interrupt, note, print, progress, say, threads, warn_of_canaries};
-use lab::Problem;
-use lab::parts::{Directory, SWEEP};
+use common::Problem;
+use common::parts::{Directory, SWEEP};
 use lab::sweep::{Beside, Grid, Summary, Sweeper, grid_text, sweep};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;

@@ -2,7 +2,7 @@
 
 use crate::args::TortureOptions;
 use crate::{CHECK_FAILED, interrupt, print, progress, say, threads, warn_of_canaries};
-use lab::Problem;
+use common::Problem;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::process::ExitCode;
@@ -137,7 +137,7 @@ fn kept(campaign: Campaign, into: &Path, options: &TortureOptions) -> Result<Exi
         done.store(now, Relaxed);
         bar.show(now, total);
     };
-    let crew = Crew { threads: threads(options.threads), turn, progress: &note };
+    let crew = Crew { threads: threads(options.threads), turn, progress: &note, encode: lab::parquet_bytes };
     let kept = campaign.run_into(&directory, &crew);
     let seconds = elapsed().as_secs_f64();
     bar.clear();
@@ -184,7 +184,7 @@ fn totals(summary: &Summary) -> String {
 
 /// A number of things.
 fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", lab::plural(count))
+    format!("{count} {noun}{}", common::plural(count))
 }
 
 fn replay(scope: &Scope, number: u64) -> ExitCode {

@@ -1,5 +1,5 @@
-//! Who may import whom inside the engine: the table of components in `ARCHITECTURE.md` against what its files
-//! say. Arrows point down, so nothing goes round in circles.
+//! Who may import whom inside a crate: for the engine the table of components in `ARCHITECTURE.md` against what its files
+//! say, whose arrows point down, and for every crate that its rooms (files and folders beside `lib.rs`) import each other in no circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -122,4 +122,125 @@ fn an_arrow_that_points_up_is_caught() {
 fn comments_and_tests_do_not_count() {
     let source = "use crate::core::Core;\n// crate::engine::x\nfn f() -> crate::write::W {}\n#[cfg(test)]\nuse crate::engine;";
     assert_eq!(named(source), BTreeSet::from(["core".to_owned(), "write".to_owned()]));
+}
+
+/// Crates that still have circles of rooms, each with the rooms that are in one. A number here may only fall.
+const CIRCLES: [(&str, usize); 8] =
+    [("cli", 8), ("device", 7), ("ftl", 6), ("nand", 4), ("protect", 2), ("serve", 6), ("torture", 14), ("trace", 3)];
+
+/// The paths that a group such as `{a, b::{c, d}}` lists, `prefix` being in front of each.
+fn paths(group: &str, prefix: &str, found: &mut Vec<String>) {
+    let (mut depth, mut start, mut parts) = (0, 0, Vec::new());
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(&group[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&group[start..]);
+    for part in parts.into_iter().map(str::trim).filter(|part| !part.is_empty()) {
+        let path = format!("{prefix}{part}");
+        match path.split_once('{') {
+            Some((stem, rest)) => paths(rest.trim_end().strip_suffix('}').unwrap_or(rest), stem, found),
+            None => found.push(path),
+        }
+    }
+}
+
+/// Paths behind `use` in a text, comments and tests left out.
+fn used(source: &str) -> Vec<String> {
+    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let code: Vec<&str> = source.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
+    let code = code.join(" ");
+    let mut found = Vec::new();
+    for statement in code.split(';').filter_map(|part| part.rsplit_once("use ").map(|(_, path)| path)) {
+        paths(statement.trim(), "", &mut found);
+    }
+    found
+}
+
+/// The name by which a path is known where it is used.
+fn name_of(path: &str) -> &str {
+    path.rsplit("::").next().unwrap_or_default().rsplit(" as ").next().unwrap_or_default().trim()
+}
+
+/// Rooms of a crate, each with those it names.
+fn rooms(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let lib = fs::read_to_string(source.join("lib.rs")).unwrap_or_default();
+    let passed_on: BTreeMap<String, String> = used(&lib)
+        .iter()
+        .map(|path| {
+            (name_of(path).to_owned(), path.trim_start_matches("crate::").split("::").next().unwrap_or_default().to_owned())
+        })
+        .collect();
+    let mut rooms: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for file in rust_files(source).iter().filter(|file| !file.ends_with("tests.rs") && !file.ends_with("lib.rs")) {
+        let inside = file.strip_prefix(source).expect("a file below its root");
+        let room = inside.components().next().expect("a name").as_os_str().to_string_lossy().replace(".rs", "");
+        let text = fs::read_to_string(file).expect("source is text");
+        let mut names = named(&text);
+        let of_crate = |path: &String| path.strip_prefix("crate::")?.split("::").next().map(|name| name_of(name).to_owned());
+        names.extend(used(&text).iter().filter_map(of_crate));
+        // A name that `lib.rs` passes on belongs to the room it is from.
+        let rooms_of = names.iter().map(|name| passed_on.get(name).unwrap_or(name).clone());
+        rooms.entry(room).or_default().extend(rooms_of);
+    }
+    let known: BTreeSet<String> = rooms.keys().cloned().collect();
+    rooms.iter_mut().for_each(|(room, named)| named.retain(|name| name != room && known.contains(name)));
+    rooms
+}
+
+/// Rooms that are in a circle: each reaches itself.
+fn in_circles(rooms: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
+    let reaches_itself = |start: &String| {
+        let (mut left, mut seen) = (vec![start], BTreeSet::new());
+        while let Some(room) = left.pop() {
+            for next in rooms.get(room).into_iter().flatten() {
+                if next == start {
+                    return true;
+                }
+                if seen.insert(next) {
+                    left.push(next);
+                }
+            }
+        }
+        false
+    };
+    rooms.keys().filter(|room| reaches_itself(room)).cloned().collect()
+}
+
+#[test]
+fn rooms_of_a_crate_import_each_other_in_no_circle() {
+    let mut wrong = Vec::new();
+    for entry in fs::read_dir(Path::new(ROOT).join("crates")).expect("crates") {
+        let folder = entry.expect("a folder").path();
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !folder.join("src/lib.rs").exists() {
+            continue;
+        }
+        let found = in_circles(&rooms(&folder.join("src")));
+        let known = CIRCLES.iter().find(|(of, _)| *of == name).map_or(0, |(_, rooms)| *rooms);
+        if found.len() != known {
+            wrong.push(format!("{name}: {} rooms are in circles, {known} were known: {found:?}", found.len()));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_circle_of_rooms_is_caught() {
+    let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
+    let mut rooms = BTreeMap::from([("a".to_owned(), of(&["b"])), ("b".to_owned(), of(&["c"])), ("c".to_owned(), of(&[]))]);
+    assert_eq!(in_circles(&rooms), Vec::<String>::new());
+    rooms.insert("c".to_owned(), of(&["a"]));
+    assert_eq!(in_circles(&rooms), ["a", "b", "c"]);
+    let mut found = Vec::new();
+    paths("crate::{a::{B, c::{D, E as F}}, g}", "", &mut found);
+    assert_eq!(found, ["crate::a::B", "crate::a::c::D", "crate::a::c::E as F", "crate::g"]);
+    assert_eq!(found.iter().map(|path| name_of(path)).collect::<Vec<_>>(), ["B", "D", "F", "g"]);
 }

@@ -146,7 +146,7 @@ fn what_is_typed_is_bounded_too() {
 #[test]
 fn a_drive_file_is_blamed_with_its_line() {
     let here = directory("drive");
-    let preset = include_str!("../../lab/drives/mlc-2014.toml");
+    let preset = include_str!("../../experiment/drives/mlc-2014.toml");
     let line = 1 + preset.lines().position(|line| line.starts_with("erase = \"") && line.contains('s')).expect("an erase time");
     let time = "\"18446744073709551615ns\"";
     let changed = |(number, text): (usize, &str)| if number + 1 == line { format!("erase = {time}") } else { text.to_owned() };

@@ -1,7 +1,7 @@
 //! Who may import whom: the import table of `ARCHITECTURE.md` against what cargo says.
 
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -34,7 +34,7 @@ fn table(document: &str) -> Table {
 
 /// The room of a package of ours; `None` for anyone else's.
 fn room(package: &str) -> Option<String> {
-    if package == "flashkeep" { Some("cli".into()) } else { package.strip_prefix("flashkeep-").map(str::to_owned) }
+    if package == "flashkeep" { Some(package.into()) } else { package.strip_prefix("flashkeep-").map(str::to_owned) }
 }
 
 /// Our crates, and the edges among them, from the document `cargo metadata` prints.
@@ -69,7 +69,11 @@ fn forbidden(table: &Table, crates: &[String], edges: &[Edge]) -> Vec<String> {
 }
 
 fn metadata() -> Value {
-    let output = Command::new(env!("CARGO")).args(["metadata", "--format-version", "1", "--no-deps"]).current_dir(ROOT).output();
+    metadata_with(&["--no-deps"])
+}
+
+fn metadata_with(options: &[&str]) -> Value {
+    let output = Command::new(env!("CARGO")).args(["metadata", "--format-version", "1"]).args(options).current_dir(ROOT).output();
     let output = output.expect("cargo runs");
     assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
@@ -118,4 +122,43 @@ fn a_crate_without_a_row_and_a_row_without_a_crate_are_caught() {
     assert_eq!(table, BTreeMap::from([("a".into(), vec![]), ("b".into(), vec!["a".into(), "c".into()])]));
     let found = forbidden(&table, &["a".into(), "d".into()], &[]);
     assert_eq!(found, ["d is not in the table", "b is in the table and no crate"]);
+}
+
+/// Names of all packages that are in a program with one of ours, from what cargo resolved: those of tests and build scripts are left out.
+fn linked(metadata: &Value, package: &str) -> BTreeSet<String> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let names: BTreeMap<String, String> =
+        list(&metadata["packages"]).iter().map(|one| (text(&one["id"]), text(&one["name"]))).collect();
+    let is_linked = |dependency: &Value| list(&dependency["dep_kinds"]).iter().any(|kind| kind["kind"].is_null());
+    let needs: BTreeMap<String, Vec<String>> = list(&metadata["resolve"]["nodes"])
+        .iter()
+        .map(|node| {
+            (text(&node["id"]), list(&node["deps"]).iter().filter(|one| is_linked(one)).map(|one| text(&one["pkg"])).collect())
+        })
+        .collect();
+    let mut left: Vec<&String> = names.iter().filter(|(_, name)| *name == package).map(|(id, _)| id).collect();
+    let mut found = BTreeSet::new();
+    while let Some(id) = left.pop() {
+        if found.insert(names[id].clone()) {
+            left.extend(&needs[id]);
+        }
+    }
+    found
+}
+
+/// Catches a served drive, a plugin or a campaign that is built with formats of results or statistics, which it has no use for.
+#[test]
+fn what_serves_and_tortures_links_neither_formats_of_results_nor_statistics() {
+    const HEAVY: [&str; 3] = ["csv", "parquet", "statrs"];
+    let metadata = metadata_with(&["--locked"]);
+    let heavy = |package: &str| {
+        let linked = linked(&metadata, package);
+        HEAVY.into_iter().filter(|name| linked.contains(*name)).collect::<Vec<_>>()
+    };
+    assert_eq!(heavy("flashkeep-lab"), HEAVY, "the bench has them");
+    for package in ["flashkeep-serve", "flashkeep-nbd", "flashkeep-torture"] {
+        assert!(linked(&metadata, package).contains("flashkeep-ssd"), "{package} has the engine");
+        assert_eq!(heavy(package), Vec::<&str>::new(), "{package}");
+    }
 }

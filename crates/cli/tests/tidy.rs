@@ -419,7 +419,7 @@ const CLAUSES: usize = 961;
 #[test]
 fn pages_comments_and_messages_are_in_plain_words() {
     // Names of the past: what former files say, and what papers call a write pointer.
-    let apart = ["CHANGELOG.md", "GLOSSARY.md", "crates/lab/src/renamed.rs", "crates/cli/tests/tidy.rs"];
+    let apart = ["CHANGELOG.md", "GLOSSARY.md", "crates/experiment/src/renamed.rs", "crates/cli/tests/tidy.rs"];
     let mut found = Vec::new();
     for text in texts().iter().filter(|text| !apart.contains(&text.name.as_str())) {
         // A former name of an option is one of its aliases.

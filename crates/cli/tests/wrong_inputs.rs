@@ -20,7 +20,7 @@ fn flashkeep(here: &Path, arguments: &str) -> Output {
 fn write_files(here: &Path) {
     let mut tar = vec![b'x'; 1024];
     tar[257..262].copy_from_slice(b"ustar");
-    let mlc = include_str!("../../lab/drives/mlc-2014.toml");
+    let mlc = include_str!("../../experiment/drives/mlc-2014.toml");
     let drive = |from: &str, to: &str| {
         assert!(mlc.contains(from), "{from}");
         mlc.replacen(from, to, 1).into_bytes()
@@ -442,7 +442,7 @@ fn paths_that_are_no_utf_8_are_paths_like_any_other() {
     std::fs::create_dir_all(&here).expect("made");
     let name = |bytes: &'static [u8]| OsStr::from_bytes(bytes);
     std::fs::write(here.join(name(b"t\xff.csv")), "0,R,0,4096\n1000,W,4096,4096\n").expect("written");
-    std::fs::write(here.join(name(b"d\xff.toml")), include_str!("../../lab/drives/mlc-2014.toml")).expect("written");
+    std::fs::write(here.join(name(b"d\xff.toml")), include_str!("../../experiment/drives/mlc-2014.toml")).expect("written");
     let columns = ["--columns", "time=us,op,lba=bytes,size=bytes"].map(OsStr::new);
     let run = |arguments: &[&OsStr]| {
         let output =

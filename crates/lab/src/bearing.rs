@@ -1,12 +1,12 @@
 //! Whether a run is long enough for what is said of flash: write amplification, and with it life and energy, come from GC, which takes
 //! whole blocks and needs many of them before it is a mean.
 
-use crate::caution::{Caution, Level};
-use crate::compare::Outcome;
-use crate::quantity::percent;
-use crate::seeds::Interval;
-use crate::seeds::t_quantile;
-use crate::table::grouped;
+use crate::interval::Interval;
+use crate::interval::t_quantile;
+use crate::outcome::Outcome;
+use common::quantity::percent;
+use common::table::grouped;
+use experiment::{Caution, Level};
 use ssd::{Mark, RunResult};
 use vocab::Cause;
 

@@ -4,11 +4,10 @@
 //! GC. A bound is the rate at which one resource alone would serve the load without redundancy: the dies (cells, and the data that
 //! a die takes in or gives out while its cells rest), the channels, the controller, the host link.
 
-use crate::compare::{Bench, compare, in_parallel};
-use crate::drives::DRIVES;
-use crate::experiment::{Experiment, Overrides};
-use crate::problem::Problem;
+use crate::compare::{Bench, compare};
 use crate::waits::longest;
+use common::{Problem, in_parallel};
+use experiment::{DRIVES, Experiment, Overrides};
 use ssd::Drive;
 use ssd::nand::{Latencies, ProgramUnit};
 use std::fmt::Write as _;

@@ -1,13 +1,10 @@
 //! When host requests arrive: one clock for all schemes.
 
-use crate::caution::{Caution, Level, late_share};
-use crate::compare::Outcome;
-use crate::experiment::Experiment;
-use crate::flows;
-use crate::problem::Problem;
-use crate::quantity::{percent, seconds};
-use crate::textual::Arrival;
-use crate::workload::{TraceFacts, Workload};
+use crate::cautions::late_share;
+use crate::outcome::Outcome;
+use common::Problem;
+use common::quantity::{percent, seconds};
+use experiment::{Arrival, Caution, Experiment, Level, TraceFacts, Workload};
 use ssd::{Demand, Pace};
 
 /// Share of time in which `none` keeps its dies (or channels) busy at most, under
@@ -168,7 +165,7 @@ pub(crate) fn of_flows(workload: &Workload, arrival: Arrival, one: Clock) -> Clo
         _ if workload.has_queue() => (Pace::Closed { depth: workload.depth().unwrap_or(1) }, 1.0),
         _ => (one.pace, one.factor),
     };
-    Clock { pace, factor, said: flows::said(workload.flows(), arrival, factor), is_each: true }
+    Clock { pace, factor, said: experiment::flow::said(workload.flows(), arrival, factor), is_each: true }
 }
 
 fn half_busy(factor: f64) -> String {
@@ -229,7 +226,7 @@ pub(crate) fn rescaled(experiment: &Experiment, clock: &Clock) -> Option<Caution
     // Whoever asks for a load knows that the clock follows it.
     let is_asked = matches!(experiment.trace.arrival, Arrival::Load(_));
     if is_asked
-        || !crate::workload::is_generated(experiment)
+        || !experiment::generated::is_generated(experiment)
         || !needs_demand(experiment.trace.arrival, 1.0)
         || clock.factor == 1.0
     {

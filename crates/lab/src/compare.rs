@@ -2,26 +2,26 @@
 
 mod said;
 
-use crate::capacity::{Plan, PlannedDrive, plan, refused};
-use crate::caution::Caution;
 use crate::clock::{Clock, clock, needs_demand};
-use crate::experiment::Experiment;
-use crate::flows::{self, FlowOutcome, Playing};
+use crate::comparison::Comparison;
+use crate::flows;
+use crate::flows::Playing;
 use crate::forks::Drives;
-use crate::problem::Problem;
+use crate::outcome::FlowOutcome;
+use crate::outcome::Outcome;
 use crate::request_log::RequestLog;
-use crate::seeds::{self, Seeds};
+use crate::seeds;
 use crate::series::aligned;
-use crate::textual::Arrival;
 use crate::verdict::Verdict;
 use crate::warm_up;
-use crate::workload::{self, TraceFacts, Workload};
-pub(crate) use said::{buffer_words, mib};
+use common::{Problem, in_parallel};
+use experiment::capacity::refused;
+use experiment::{Arrival, Experiment, Plan, PlannedDrive, TraceFacts, Workload, plan, workload};
+pub(crate) use said::buffer_words;
 use said::{cautions, fairness, notes, touched_share};
 use ssd::protect::SchemeChoice;
-use ssd::{AnsweredRequest, Demand, HistoryProgress, RunResult, RunSeries, SeriesResult, Session, Setup, Standing};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use ssd::{AnsweredRequest, Demand, HistoryProgress, RunResult, RunSeries, Session, Setup};
+use std::sync::Arc;
 use trace::AddressMap;
 
 /// What the caller provides: the results do not depend on it.
@@ -58,96 +58,6 @@ pub enum Progress {
     },
     /// A run is done.
     Finished(usize),
-}
-
-/// What one scheme gave.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// Its ECC policy.
-    pub ecc_policy: String,
-    /// The scheme as the experiment names it, its own ECC policy included.
-    pub label: String,
-    /// The scheme and its options.
-    pub choice: SchemeChoice,
-    /// Its drive.
-    pub planned: PlannedDrive,
-    /// What the run gave.
-    pub result: RunResult,
-    /// Figures of each flow of the workload; nothing where there is one.
-    pub flows: Vec<FlowOutcome>,
-    /// What the drive would survive at the end of the run.
-    pub standing: Standing,
-    /// Wall-clock seconds of preconditioning and ageing.
-    pub prepare_wall_s: f64,
-    /// Wall-clock seconds of the run.
-    pub wall_s: f64,
-    /// Peak resident memory of the whole process when the scheme was done, in MiB.
-    pub peak_rss_mib: Option<f64>,
-}
-
-/// A finished comparison.
-#[derive(Clone, Debug)]
-pub struct Comparison {
-    /// The effective experiment.
-    pub experiment: Experiment,
-    /// The workload.
-    pub trace: TraceFacts,
-    /// The clock.
-    pub clock: Clock,
-    /// Logical pages the host may use.
-    pub user_slots: u32,
-    /// Share of them that the workload may touch.
-    pub touched_share: f64,
-    /// What each scheme gave, in the experiment's order.
-    pub outcomes: Vec<Outcome>,
-    /// How the comparison was made fair.
-    pub fairness: Vec<String>,
-    /// What was adapted or left out.
-    pub notes: Vec<String>,
-    /// What makes some of the numbers worth less than they seem to be, gravest first.
-    pub cautions: Vec<Caution>,
-    /// What each scheme survives and costs, and which to take.
-    pub verdict: Verdict,
-    /// What it was under each seed, where it was repeated. Fairness, notes, cautions and verdict above are then about all
-    /// repetitions, the rest about the first.
-    pub seeds: Option<Seeds>,
-    /// What happened when, for each outcome in order; nothing where that was not recorded, as in sweeps.
-    pub series: Vec<SeriesResult>,
-}
-
-impl Comparison {
-    /// The cautions as sentences.
-    #[must_use]
-    pub fn warnings(&self) -> Vec<String> {
-        self.cautions.iter().map(|caution| caution.text.clone()).collect()
-    }
-
-    /// Whether every check of every scheme held.
-    #[must_use]
-    pub fn passed(&self) -> bool {
-        self.repetitions().iter().all(|one| one.outcomes.iter().all(|o| o.result.oracle.mismatches == 0))
-    }
-
-    /// The repetitions; without any, this comparison alone.
-    #[must_use]
-    pub fn repetitions(&self) -> &[Self] {
-        self.seeds.as_ref().map_or(std::slice::from_ref(self), Seeds::repetitions)
-    }
-
-    /// What each run of a scheme gave, by index of the scheme: one for each seed.
-    pub(crate) fn runs_of(&self, scheme: usize) -> Vec<&Outcome> {
-        self.repetitions().iter().map(|one| &one.outcomes[scheme]).collect()
-    }
-
-    /// The comparison over all these repetitions.
-    fn over(experiment: &Experiment, repetitions: Vec<Self>) -> Self {
-        let first = repetitions[0].clone();
-        let (fairness, notes) = (seeds::fairness(experiment, &first.fairness), seeds::notes(experiment, &first.notes));
-        let cautions = seeds::cautions(&repetitions);
-        let seeds = Seeds::new(repetitions);
-        let verdict = Verdict::over(&seeds);
-        Self { experiment: experiment.clone(), fairness, notes, cautions, verdict, seeds: Some(seeds), ..first }
-    }
 }
 
 /// Runs an experiment.
@@ -222,7 +132,7 @@ pub(crate) fn compare_on(
     }
     match repetitions.len() {
         1 => Ok(repetitions.remove(0)),
-        _ => Ok(Comparison::over(experiment, repetitions)),
+        _ => Ok(seeds::over(experiment, repetitions)),
     }
 }
 
@@ -353,7 +263,7 @@ impl Runs<'_> {
 
     fn prepare(&self, index: usize) -> Result<Prepared, Problem> {
         let (bench, planned) = (self.bench, &self.plan.drives[index]);
-        let label = crate::label::shown(&self.experiment.schemes[index]).to_owned();
+        let label = experiment::label::shown(&self.experiment.schemes[index]).to_owned();
         let setup = self.setup_of(index);
         let (choice, ecc_policy) = (setup.scheme.clone(), setup.ecc.policy.clone());
         let mut hear = |history| (bench.progress)(Progress::Preparing { run: self.before + index, history });
@@ -512,34 +422,6 @@ impl Runs<'_> {
         commands.finish()?;
         Ok(result)
     }
-}
-
-/// Does every piece of work on as many threads as are allowed; results in the order of the work.
-///
-/// # Errors
-/// The first in that order.
-pub fn in_parallel<W: Send, R: Send>(
-    threads: usize,
-    work: Vec<W>,
-    each: impl Fn(W) -> Result<R, Problem> + Sync,
-) -> Result<Vec<R>, Problem> {
-    let next = AtomicUsize::new(0);
-    let pieces: Vec<_> = work.into_iter().map(|piece| Mutex::new((Some(piece), None))).collect();
-    let work = || {
-        while let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let work = piece.lock().expect("one thread a piece").0.take().expect("taken once");
-            let result = each(work);
-            piece.lock().expect("one thread a piece").1 = Some(result);
-        }
-    };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads.clamp(1, pieces.len().max(1))).map(|_| scope.spawn(work)).collect();
-        let ended: Vec<_> = threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
-        // What a thread panicked with stays what it was: a caller may have stopped it so.
-        ended.into_iter().for_each(|end| end.unwrap_or_else(|payload| std::panic::resume_unwind(payload)));
-    });
-    let results = pieces.into_iter().map(|piece| piece.into_inner().expect("one thread a piece").1);
-    results.map(|result| result.expect("every piece was done")).collect()
 }
 
 /// Peak resident memory of this process; Linux only.

@@ -1,9 +1,9 @@
 //! A workload as a recording that other programs read.
 
-use crate::experiment::{Addresses, Experiment};
-use crate::problem::Problem;
-use crate::textual::Size;
-use crate::workload::{left_out, tape, trace_problem};
+use common::Problem;
+use experiment::source::trace_problem;
+use experiment::workload::{left_out, tape};
+use experiment::{Addresses, Experiment, Size};
 use std::collections::BTreeSet;
 use std::io::Write;
 use trace::{AddressMap, Footprint, Record, TapeWriter};
@@ -195,7 +195,7 @@ fn letters(op: HostOp, flush: &'static str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Overrides;
+    use experiment::Overrides;
     use trace::{ReadOptions, TraceSource};
 
     fn experiment(trace: &str, set: &[&str]) -> Experiment {

@@ -1,13 +1,11 @@
 //! The plan of a comparison, without its simulation: workload, drives, work and memory.
 
-use crate::capacity::plan;
-use crate::compare::mib;
-use crate::experiment::Experiment;
-use crate::over_provisioning::of_user;
-use crate::problem::Problem;
-use crate::quantity::{percent, plural};
-use crate::table::{Row, aligned, grouped, wrapped};
-use crate::workload::{Workload, is_drawn};
+use common::quantity::{mib, percent};
+use common::table::{Row, aligned, grouped, wrapped};
+use common::{Problem, plural};
+use experiment::over_provisioning::of_user;
+use experiment::workload::is_drawn;
+use experiment::{Experiment, Workload, plan};
 use ssd::PayloadKind;
 use vocab::Bytes;
 
@@ -56,13 +54,13 @@ fn plan_of_first(experiment: &Experiment, most: u64, threads: usize, progress: &
     out.push_str(&format!("user capacity {}\n\n", mib(Bytes(u64::from(plan.user_slots) * slot.0))));
     let mut rows = vec![Row {
         label: "scheme".into(),
-        cells: experiment.schemes.iter().map(|label| crate::label::shown(label).to_owned()).collect(),
+        cells: experiment.schemes.iter().map(|label| experiment::label::shown(label).to_owned()).collect(),
     }];
-    let mut each = |label: &str, cell: &dyn Fn(&crate::capacity::PlannedDrive) -> String| {
+    let mut each = |label: &str, cell: &dyn Fn(&experiment::PlannedDrive) -> String| {
         rows.push(Row { label: label.into(), cells: plan.drives.iter().map(cell).collect() });
     };
     each("raw flash", &|one| mib(one.drive.geometry.raw_size()));
-    each("capacity overhead", &|one| crate::quantity::tenths(one.capacity_overhead));
+    each("capacity overhead", &|one| common::quantity::tenths(one.capacity_overhead));
     each("over-provisioning after parity", &|one| percent(of_user(one.op_after_parity_of_raw)));
     out.push_str(&aligned(&rows));
     let slots: f64 = plan.drives.iter().map(|one| f64::from(one.drive.geometry.slots())).sum();

@@ -3,8 +3,7 @@
 //! Runs of a sweep or of a figure often differ only in what the host asks. Their drives are the same until the first
 //! request, so each is built, preconditioned and aged once, and every run works on a fork of it.
 
-use crate::experiment::Experiment;
-use crate::workload;
+use experiment::Experiment;
 use ssd::{HistoryProgress, Session, Setup, SetupError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -100,13 +99,13 @@ pub(crate) fn groups<T>(work: Vec<T>, experiment_of: impl Fn(&T) -> &Experiment)
 /// The experiment without what the host asks. A recorded trace stays: the size of the drive may follow from it.
 fn without_requests(experiment: &Experiment) -> Experiment {
     let mut drive = experiment.clone();
-    if workload::is_generated(experiment) {
-        drive.trace = crate::experiment::TraceSpec::default();
+    if experiment::generated::is_generated(experiment) {
+        drive.trace = experiment::TraceSpec::default();
     }
-    drive.trace.arrival = crate::textual::Arrival::Auto;
+    drive.trace.arrival = experiment::Arrival::Auto;
     drive.trace.loops = 1;
     drive.generate = None;
-    drive.warmup = crate::textual::Warmup::Auto;
+    drive.warmup = experiment::textual::Warmup::Auto;
     drive
 }
 

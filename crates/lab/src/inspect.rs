@@ -1,17 +1,15 @@
 //! What is in a trace, and which formats it may have: tables, curves and notes, as a study.
 
-use crate::doubt::{self, Found};
-use crate::experiment::Experiment;
-use crate::problem::Problem;
-use crate::quantity::{bytes, percent, seconds, short};
-use crate::reliability::{Axis, Cell, Column, Layout, Mark, Plot, Series, Study, Table};
-use crate::table::grouped;
-use crate::workload::{left_out, tape, trace_problem};
+use crate::study::{Axis, Cell, Column, Layout, Mark, Plot, Series, Study, Table};
+use common::Problem;
+use common::quantity::{bytes, percent, seconds, short};
+use common::table::grouped;
+use experiment::doubt::Found;
+use experiment::source::trace_problem;
+use experiment::workload::{left_out, tape};
+use experiment::{Experiment, doubt};
 use trace::{Met, Profile, REUSE_BUCKETS, Tape, TraceSource};
 use vocab::Bytes;
-
-/// Name of the study.
-pub(crate) const NAME: &str = "inspect";
 
 /// What hot shares, reuse and footprint are counted in.
 const SLOT: Bytes = Bytes(4096);
@@ -90,7 +88,7 @@ fn several(source: &TraceSource, settings: Vec<(&'static str, String)>) -> Study
     ];
     let rows = source.fitting().unwrap_or_default().into_iter().map(|format| candidate(source, format)).collect();
     Study {
-        name: NAME,
+        name: crate::study::INSPECT,
         title: format!("{}: several formats fit", source.name()),
         settings,
         facts: vec!["Formats: the columns alone do not tell the units".into()],
@@ -98,7 +96,7 @@ fn several(source: &TraceSource, settings: Vec<(&'static str, String)>) -> Study
         plots: Vec::new(),
         notes: vec![
             "name the format whose duration, rate and addresses are those of the recording: \
-             `flashkeep inspect TRACE --format NAME`"
+             `flashkeep inspect TRACE --format crate::study::INSPECT`"
                 .into(),
             format!("at most {} requests of each are read", grouped(CANDIDATE_REQUESTS as u64)),
         ],
@@ -136,7 +134,7 @@ fn candidate(source: &TraceSource, format: &'static trace::Format) -> Vec<Cell> 
 
 fn study(name: &str, format: &str, profile: &Profile, settings: Vec<(&'static str, String)>) -> Study {
     Study {
-        name: NAME,
+        name: crate::study::INSPECT,
         title: format!("{name}: what is in it"),
         settings,
         facts: facts(format, profile),
@@ -379,7 +377,7 @@ fn plots(profile: &Profile) -> Vec<Plot> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Overrides;
+    use experiment::Overrides;
 
     fn inspected(trace: &str, options: &[(&str, &str)]) -> Study {
         let options = options.iter().map(|(path, value)| ("--x".into(), (*path).into(), (*value).into())).collect();

@@ -1,8 +1,7 @@
 //! What is known: every list comes from the registry that also decides.
 
-use crate::drives::DRIVES;
-use crate::experiment::{Experiment, Overrides};
-use crate::problem::Problem;
+use common::Problem;
+use experiment::{DRIVES, Experiment, Overrides};
 
 /// One entry of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +81,7 @@ fn canaries() -> Vec<Listed> {
 #[must_use]
 pub fn canaries_among<'a>(schemes: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let is_canary = |label: &&str| {
-        let (scheme, policy) = crate::label::scheme_and_policy(label);
+        let (scheme, policy) = experiment::label::scheme_and_policy(label);
         let scheme = ssd::protect::registry::scheme_of(scheme);
         ssd::protect::registry::SCHEMES.iter().any(|entry| entry.canary && entry.name == scheme)
             || ssd::ecc::ECC_POLICIES.iter().any(|entry| entry.canary && Some(entry.name) == policy)
@@ -107,7 +106,7 @@ pub fn schemes_on(drive: &str) -> Result<Vec<Listed>, Problem> {
         let choice = ssd::protect::SchemeChoice::named(&entry.name);
         let share = ssd::user_slots_max(&drive, &choice, &experiment.gc).and_then(|_| ssd::capacity_overhead(&drive, &choice));
         let runs = match share {
-            Ok(share) => format!("runs on {name}: redundancy takes {} of its flash", crate::quantity::percent(share)),
+            Ok(share) => format!("runs on {name}: redundancy takes {} of its flash", common::quantity::percent(share)),
             Err(reason) => format!("does not run on {name}: {reason}"),
         };
         Listed { details: vec![runs], ..entry }
@@ -130,7 +129,7 @@ fn generators() -> Vec<Listed> {
 
 fn formats() -> Vec<Listed> {
     let source = |f: &trace::Format| format!("{}, {}", f.time, f.ranges);
-    let described = crate::described::DESCRIPTIONS.iter().map(|known| entry(known.name, known.about, ""));
+    let described = experiment::described::DESCRIPTIONS.iter().map(|known| entry(known.name, known.about, ""));
     trace::FORMATS.iter().map(|f| entry(f.name, f.about, &source(f))).chain(described).collect()
 }
 

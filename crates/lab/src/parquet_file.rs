@@ -1,8 +1,7 @@
 //! Columns as a Parquet file: one row group, every column optional, no compression, so that equal
 //! columns are equal bytes.
 
-use crate::columns::{Column, Columns, Values};
-use crate::results::VERSION;
+use common::{Column, Columns, VERSION, Values};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -64,7 +63,7 @@ fn put<T: DataType, V>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::Row;
+    use common::Row;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use serde_json::{Value, json};
 

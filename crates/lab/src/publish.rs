@@ -1,9 +1,11 @@
 //! Writes what a comparison leaves behind: the report, the results, the effective experiment.
 
-use crate::compare::{Comparison, mib};
-use crate::over_provisioning::of_user;
-use crate::problem::Problem;
+use crate::comparison::Comparison;
+use crate::parquet_file::parquet_bytes;
 use crate::report::{self, ReportInput, RunSpeed, TraceSummary};
+use common::quantity::mib;
+use common::{Columns, Problem};
+use experiment::over_provisioning::of_user;
 use std::path::{Path, PathBuf};
 use vocab::Bytes;
 
@@ -66,7 +68,7 @@ fn check_writable(option: &str, file: &Path) -> Result<(), Problem> {
 
 /// Whether the report in `directory` is that of another experiment.
 #[must_use]
-pub fn replaces_another(experiment: &crate::Experiment, directory: &Path) -> bool {
+pub fn replaces_another(experiment: &experiment::Experiment, directory: &Path) -> bool {
     std::fs::read_to_string(directory.join("experiment.toml")).is_ok_and(|text| text != experiment.to_toml())
 }
 
@@ -109,7 +111,7 @@ fn write_to(directory: &Path, name: &str, text: &str) -> Result<PathBuf, Problem
 ///
 /// # Errors
 /// A file that cannot be written.
-pub fn write_life(life: &crate::life::Life, study: &crate::reliability::Study, directory: &Path) -> Result<PathBuf, Problem> {
+pub fn write_life(life: &crate::life::Life, study: &crate::study::Study, directory: &Path) -> Result<PathBuf, Problem> {
     report_directory(directory, true)?;
     let results = serde_json::to_string_pretty(&study.to_json()).expect("a JSON document prints");
     let files = [
@@ -136,7 +138,7 @@ pub fn write_life(life: &crate::life::Life, study: &crate::reliability::Study, d
 /// A file that cannot be written.
 pub fn write_advice(
     advice: &crate::advise::Advice,
-    study: &crate::reliability::Study,
+    study: &crate::study::Study,
     results: &serde_json::Value,
     directory: &Path,
 ) -> Result<PathBuf, Problem> {
@@ -164,7 +166,7 @@ pub fn write_headline(comparison: &Comparison, command: &str, file: &Path) -> Re
 ///
 /// # Errors
 /// A file that cannot be written.
-pub fn write_study(study: &crate::reliability::Study, file: &Path) -> Result<(), Problem> {
+pub fn write_study(study: &crate::study::Study, file: &Path) -> Result<(), Problem> {
     std::fs::write(file, report::study(study))
         .map_err(|e| Problem::new("--plot", format!("{} cannot be written: {e}", file.display())))
 }
@@ -248,4 +250,13 @@ fn drive_lines(comparison: &Comparison) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// Writes the time series of all schemes as one Parquet file.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_series(comparison: &Comparison, file: &Path) -> Result<(), Problem> {
+    let bytes = parquet_bytes(&Columns::of(&comparison.series_rows()));
+    std::fs::write(file, bytes).map_err(|e| Problem::new("--series", format!("{} cannot be written: {e}", file.display())))
 }

@@ -4,8 +4,7 @@
 //! do not wait for each other. In the end the row groups are copied together in the order of the runs: the file does not
 //! depend on the number of threads.
 
-use crate::problem::Problem;
-use crate::results::VERSION;
+use common::{Problem, VERSION};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int64Type};

@@ -1,19 +1,15 @@
 //! A comparison as one JSON document. `docs/spec/results.md` says what each key means.
 
-use crate::compare::{Comparison, Outcome};
+use crate::comparison::Comparison;
+use crate::comparison::Seeds;
+use crate::figure::mib;
 use crate::figure::{self, Run};
-use crate::seeds::Seeds;
+use crate::outcome::Outcome;
 use crate::verdict::{MEASURES, SchemeVerdict};
+use common::VERSION;
 use serde_json::{Map, Value, json};
 use ssd::Pace;
 use vocab::SECTOR_BYTES;
-
-/// Version of the program, as results state it.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-pub(crate) fn mib(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
-}
 
 impl Comparison {
     /// The comparison as one JSON document.

@@ -1,14 +1,13 @@
 //! A comparison as flat rows, one a scheme: what sweeps and frames are made of.
 
-use crate::caution::Caution;
-use crate::compare::{Comparison, Outcome};
-use crate::experiment::Experiment;
+use crate::comparison::Comparison;
 use crate::figure::{self, column, inside, nothing};
-use serde_json::{Map, Value, json};
+use crate::outcome::Outcome;
+use common::Row;
+use experiment::{Caution, Experiment};
+use serde_json::{Value, json};
+use ssd::SeriesResult;
 use std::path::Path;
-
-/// Values by column name, in column order.
-pub type Row = Map<String, Value>;
 
 /// Columns of the whole comparison, behind those of the scheme.
 const COMMON: [&str; 7] =
@@ -78,6 +77,22 @@ impl Comparison {
             row
         };
         self.outcomes.iter().zip(self.schemes_json(slot)).map(row).collect()
+    }
+
+    /// A row for each bin of each scheme: the scheme, when the bin begins and how wide it is, then the columns of
+    /// `docs/spec/results.md`. No rows where the comparison has no time series.
+    #[must_use]
+    pub fn series_rows(&self) -> Vec<Row> {
+        let rows = |(outcome, series): (&crate::Outcome, &SeriesResult)| {
+            let row = |bin: usize| {
+                let head =
+                    [("scheme", json!(outcome.label)), ("time_s", json!(series.time_s[bin])), ("bin_s", json!(series.bin_s))];
+                let head = head.into_iter().map(|(name, value)| (name.to_owned(), value));
+                head.chain(series.columns.iter().map(|column| (column.name.clone(), json!(column.values[bin])))).collect()
+            };
+            (0..series.time_s.len()).map(row).collect::<Vec<Row>>()
+        };
+        self.outcomes.iter().zip(&self.series).flat_map(rows).collect()
     }
 }
 

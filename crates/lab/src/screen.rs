@@ -1,10 +1,13 @@
 //! The first screen of a comparison: what was run, the answer, one table, what was verified and held equal, how to see more.
 
-use crate::compare::{Comparison, Outcome, mib};
-use crate::quantity::{Quantity, percent, times};
-use crate::table::{Row, aligned, grouped, wrapped};
-use crate::textual::Arrival;
+use crate::comparison::Comparison;
+use crate::interval::show_runs;
+use crate::outcome::Outcome;
 use crate::verdict::SchemeVerdict;
+use common::Quantity;
+use common::quantity::{mib, percent, times};
+use common::table::{Row, aligned, grouped, wrapped};
+use experiment::Arrival;
 use ssd::{Latency, Pace};
 use vocab::Bytes;
 
@@ -68,7 +71,7 @@ impl<'a> Screen<'a> {
         let base = self.baseline.and_then(|baseline| self.values(baseline, &of)).as_ref().map(mean);
         let cell = |scheme: usize| {
             let Some(values) = self.values(scheme, &of) else { return "-".to_owned() };
-            let shown = quantity.show_runs(&values);
+            let shown = show_runs(quantity, &values);
             let verdict = self.comparison.verdict.schemes.get(scheme);
             let is_comparable = verdict.is_some_and(SchemeVerdict::is_comparable);
             let is_judged = verdict.is_none_or(&may_judge);
@@ -206,7 +209,7 @@ impl Comparison {
         let kinds: Vec<String> =
             kinds.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{} {name}", of_all(*count))).collect();
         let planned = &self.outcomes[0].planned;
-        let op = |of_raw: f64| percent(crate::over_provisioning::of_user(of_raw));
+        let op = |of_raw: f64| percent(experiment::over_provisioning::of_user(of_raw));
         let over_provisioning = match planned.capacity_overhead > 0.0 {
             true => format!("{} ({} after parity)", op(planned.op_of_raw), op(planned.op_after_parity_of_raw)),
             false => op(planned.op_of_raw),
@@ -240,12 +243,12 @@ impl Comparison {
     /// How requests come, in words.
     fn pace(&self) -> String {
         let (is_generated, seconds) =
-            (crate::workload::is_generated(&self.experiment), self.trace.duration_s * self.clock.factor);
+            (experiment::generated::is_generated(&self.experiment), self.trace.duration_s * self.clock.factor);
         match self.clock.pace {
             _ if self.clock.is_each => "each flow by its own clock".into(),
             Pace::Closed { depth } => format!("queue depth {depth}"),
             Pace::Open if is_generated => format!("{} requests/s", Quantity::Plain.show(self.trace.requests as f64 / seconds)),
-            Pace::Open if crate::described::is_described(&self.experiment) => "the pace of its description".into(),
+            Pace::Open if experiment::described::is_described(&self.experiment) => "the pace of its description".into(),
             _ if self.clock.factor > 1.0 => format!("{} slower than recorded", times(self.clock.factor)),
             _ if self.clock.factor < 1.0 => format!("{} faster than recorded", times(1.0 / self.clock.factor)),
             _ => "recorded pace".into(),
@@ -257,8 +260,8 @@ impl Comparison {
         let sum = |of: fn(&Outcome) -> u64| self.repetitions().iter().flat_map(|one| &one.outcomes).map(of).sum::<u64>();
         let (reads, wrong) = (sum(|o| o.result.oracle.checked_reads), sum(|o| o.result.oracle.mismatches));
         let capacity = match self.experiment.capacity.fairness {
-            crate::Fairness::EqualRaw => "raw flash, user capacity",
-            crate::Fairness::EqualOp => "user capacity, over-provisioning after parity",
+            experiment::Fairness::EqualRaw => "raw flash, user capacity",
+            experiment::Fairness::EqualOp => "user capacity, over-provisioning after parity",
         };
         let verified = format!("verified: {} page reads, {} mismatches", grouped(reads), grouped(wrong));
         let seeds = match &self.seeds {
@@ -275,7 +278,8 @@ impl Comparison {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Bench, Experiment, compare};
+    use crate::{Bench, compare};
+    use experiment::Experiment;
 
     fn comparison(settings: &str) -> crate::Comparison {
         let text = format!("schemes = [\"none\", \"raid5\"]\nwarmup = \"none\"\n{settings}[trace]\nsource = \"uniform\"\n");
@@ -302,6 +306,6 @@ mod tests {
         let costs = &comparison.verdict.schemes[0].costs;
         let dwpd = costs.tbw_tb.expect("it writes") * 1e12 / f64::from(64 << 20) / 1825.0;
         let row = screen.lines().find(|line| line.contains("DWPD")).unwrap_or_else(|| panic!("{screen}"));
-        assert!(row.contains(&crate::quantity::Quantity::Plain.show(dwpd)), "{dwpd}: {row}");
+        assert!(row.contains(&common::Quantity::Plain.show(dwpd)), "{dwpd}: {row}");
     }
 }

@@ -1,8 +1,8 @@
 //! Where the time of latencies went, in words and in a table.
 
-use crate::compare::Outcome;
-use crate::quantity::{micros, percent};
-use crate::table::Row;
+use crate::outcome::Outcome;
+use common::quantity::{micros, percent};
+use common::table::Row;
 use serde_json::{Value, json};
 use ssd::{ExplainedResult, WaitsResult};
 

@@ -2,10 +2,9 @@
 
 use crate::bearing::HALVES_APART;
 use crate::clock::DEPTH_WITHOUT_TIMES;
-use crate::experiment::Experiment;
-use crate::problem::Problem;
-use crate::textual::{Arrival, Warmup};
-use crate::workload::{CommandStream, Workload};
+use common::Problem;
+use experiment::textual::Warmup;
+use experiment::{Arrival, CommandStream, Experiment, Workload};
 use ssd::WarmUp;
 use trace::{AddressMap, Tape};
 use vocab::{HostCommand, HostOp, SimTime};

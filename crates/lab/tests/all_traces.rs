@@ -2,7 +2,8 @@
 //! beside the workspace or where `FLASHKEEP_TRACES` says, and where they are absent a test says
 //! so and checks nothing.
 
-use flashkeep_lab::{Bench, Comparison, Experiment, compare};
+use experiment::Experiment;
+use flashkeep_lab::{Bench, Comparison, compare};
 use ssd::protect::registry::SCHEMES;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

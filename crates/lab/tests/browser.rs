@@ -3,7 +3,8 @@
 
 mod small;
 
-use flashkeep_lab::{Bench, Experiment, compare, write_report};
+use experiment::Experiment;
+use flashkeep_lab::{Bench, compare, write_report};
 use small::SMALL;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! Workloads and drives that files of other tools describe: fio's jobs, MQSim's devices and flows.
 
-use flashkeep_lab::{Bench, Experiment, Overrides, Workload, compare};
+use experiment::{Experiment, Overrides, Workload};
+use flashkeep_lab::{Bench, compare};
 use std::path::{Path, PathBuf};
 
 fn directory(test: &str) -> PathBuf {
@@ -243,13 +244,13 @@ fn fields_of_forks_are_noted_and_missing_ones_are_mqsims() {
     let fork = with("M05-field-of-a-fork.xml");
     let notes = fork.left_out.join("\n");
     assert!(notes.contains("MQSim does not know, and neither do we: Support_Zone"), "{notes}");
-    let problem = flashkeep_lab::refuse_unknown(&fork).expect_err("strict").to_string();
+    let problem = experiment::refuse_unknown(&fork).expect_err("strict").to_string();
     assert!(problem.contains("Support_Zone") && problem.contains("--strict"), "{problem}");
     let lacking = with("M06-missing-field.xml");
     assert_eq!(lacking.drive.endurance.0, 10_000);
     let notes = lacking.left_out.join("\n");
     assert!(notes.contains("not in the file, as MQSim has it: Block_PE_Cycles_Limit 10000"), "{notes}");
-    flashkeep_lab::refuse_unknown(&lacking).unwrap_or_else(|e| panic!("{e}"));
+    experiment::refuse_unknown(&lacking).unwrap_or_else(|e| panic!("{e}"));
     let here = written(
         "bare",
         &[(
@@ -273,7 +274,7 @@ fn a_large_file_that_is_hardly_touched_asks_for_a_capacity() {
     let read = experiment(&here, "mlc-2014", "job.fio").unwrap_or_else(|e| panic!("{e}"));
     let problem = compare(&read, &bench).expect_err("a TiB").to_string();
     assert!(problem.contains("the host's space is 1TiB") && problem.contains("--capacity 1GiB"), "{problem}");
-    let capacity = flashkeep_lab::CapacitySpec { size: flashkeep_lab::Size::User(vocab::Bytes(64 << 20)), ..read.capacity };
+    let capacity = experiment::CapacitySpec { size: experiment::Size::User(vocab::Bytes(64 << 20)), ..read.capacity };
     let compared = compare(&Experiment { capacity, ..read }, &bench).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(compared.trace.reads, 256);
 }

@@ -1,6 +1,7 @@
 //! Those who share a drive: each with a clock and figures of its own, beside the others and alone.
 
-use flashkeep_lab::{Bench, Comparison, Experiment, RequestLog, Workload, compare, compare_logged, fairness};
+use experiment::{Experiment, Workload};
+use flashkeep_lab::{Bench, Comparison, RequestLog, compare, compare_logged, fairness};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! How long a page of a block group takes to rebuild on the drive of Greenan et al., idle.
 
-use flashkeep_lab::Experiment;
+use experiment::Experiment;
 use serde_json::Value;
 use ssd::ftl::Place;
 use ssd::protect::SchemeChoice;

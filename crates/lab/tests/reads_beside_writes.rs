@@ -1,6 +1,7 @@
 //! Reads that come while a die takes in a program, or works on it, on the preset `tlc`.
 
-use flashkeep_lab::{Bench, Comparison, Experiment, RequestLog, compare, compare_logged};
+use experiment::Experiment;
+use flashkeep_lab::{Bench, Comparison, RequestLog, compare, compare_logged};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use std::fmt::Write as _;

@@ -1,6 +1,7 @@
 //! Several recordings as a workload, and recordings whose times go back.
 
-use flashkeep_lab::{Experiment, Overrides, Workload, inspect};
+use experiment::{Experiment, Overrides, Workload};
+use flashkeep_lab::inspect;
 use std::path::{Path, PathBuf};
 
 fn folder(test: &str) -> PathBuf {

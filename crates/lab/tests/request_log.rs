@@ -2,7 +2,8 @@
 
 mod small;
 
-use flashkeep_lab::{Bench, Comparison, Experiment, RequestLog, compare_logged};
+use experiment::Experiment;
+use flashkeep_lab::{Bench, Comparison, RequestLog, compare_logged};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 use small::SMALL;

@@ -2,9 +2,11 @@
 
 mod small;
 
-use flashkeep_lab::{Bench, Comparison, Experiment, HistoryProgress, Progress, compare};
+use experiment::Experiment;
+use flashkeep_lab::{Bench, Comparison, Progress, compare};
 use serde_json::Value;
 use small::SMALL;
+use ssd::HistoryProgress;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 

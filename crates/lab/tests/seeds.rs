@@ -3,7 +3,9 @@
 
 mod small;
 
-use flashkeep_lab::{Bench, Comparison, Experiment, MEASURES, Progress, Row, Seeds, compare, t_quantile, write_report};
+use common::Row;
+use experiment::Experiment;
+use flashkeep_lab::{Bench, Comparison, MEASURES, Progress, Seeds, compare, t_quantile, write_report};
 use serde_json::Value;
 use small::SMALL;
 use std::path::PathBuf;
@@ -212,7 +214,7 @@ fn the_answer_says_by_how_much_with_the_ends_of_the_interval() {
     assert!(page.contains("class=\"whisker\"") && page.contains("data-half-width=") && page.contains("class=\"pairs\""));
     assert!(text.contains(" +- ") && page.contains(" \u{b1} ") && !page.contains(" +- "));
     // What is written beside the report repeats it.
-    let again = Experiment::load(&directory.join("experiment.toml"), &flashkeep_lab::Overrides::default()).expect("valid");
+    let again = Experiment::load(&directory.join("experiment.toml"), &experiment::Overrides::default()).expect("valid");
     assert_eq!(portable(&on(&again, 2)), portable(&comparison));
 }
 

@@ -2,7 +2,8 @@
 
 mod small;
 
-use flashkeep_lab::{Bench, Comparison, Experiment, Overrides, compare, write_report, write_series};
+use experiment::{Experiment, Overrides};
+use flashkeep_lab::{Bench, Comparison, compare, write_report, write_series};
 use small::SMALL;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -1,6 +1,6 @@
 //! Parameters of other simulators as drives: small files in their formats; the numbers are worked out by hand beside them.
 
-use flashkeep_lab::{Experiment, Overrides};
+use experiment::{Experiment, Overrides};
 use std::path::{Path, PathBuf};
 
 fn written(test: &str, name: &str, text: &str) -> PathBuf {
@@ -120,7 +120,7 @@ fn what_is_wrong_in_a_configuration_of_simplessd_has_its_place() {
     }
     assert!(changed("[ftl]", "[ftl]\nMappingMode = 4").contains("MappingMode"));
     let unknown = written("simplessd-wrong", "b.cfg", &SIMPLESSD.replace("[ftl]", "[ftl]\nZones = 4"));
-    let problem = flashkeep_lab::refuse_unknown(&read(&unknown)).expect_err("strict").to_string();
+    let problem = experiment::refuse_unknown(&read(&unknown)).expect_err("strict").to_string();
     assert!(problem.contains("ftl: SimpleSSD does not know, and neither do we: Zones"), "{problem}");
 }
 

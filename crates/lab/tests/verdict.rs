@@ -2,7 +2,8 @@
 
 mod small;
 
-use flashkeep_lab::{Bench, Comparison, Experiment, Overrides, SchemeVerdict, compare, write_report};
+use experiment::{Experiment, Overrides};
+use flashkeep_lab::{Bench, Comparison, SchemeVerdict, compare, write_report};
 use small::SMALL;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -149,7 +150,7 @@ fn more_bad_blocks_than_the_spare_are_refused_before_the_run() {
         .and_then(|rest| rest.split(' ').next()?.parse().ok())
         .expect("a number");
     let valid = Experiment::parse("test.toml", &format!("capacity.over_provisioning = {spare}\n{settings}")).expect("valid");
-    flashkeep_lab::plan(&valid, 65_536).unwrap_or_else(|e| panic!("{e}"));
+    experiment::plan(&valid, 65_536).unwrap_or_else(|e| panic!("{e}"));
 }
 
 /// Random writes of a page fill program units under every scheme, on the drive that is the default: what parity costs is its share,

@@ -4,8 +4,9 @@ use crate::errors::bad_input;
 use crate::experiment::experiment_of;
 use crate::frame::Frame;
 use crate::interrupt::interruptible;
+use experiment::Own;
+use lab::Bench;
 use lab::advise::{Heard, Needs, Question, advise as answer};
-use lab::{Bench, Own};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -15,7 +16,7 @@ use std::time::Instant;
 #[pyclass(frozen, module = "flashkeep._native")]
 pub struct Advice {
     advice: lab::advise::Advice,
-    study: lab::reliability::Study,
+    study: lab::study::Study,
 }
 
 /// The words in place of the command line in the answer's documents.

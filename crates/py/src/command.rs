@@ -18,9 +18,9 @@ type Told = (String, String, String, String, String);
 /// Settings at a path and below it, all of them where it is empty.
 #[pyfunction]
 pub fn settings(path: &str) -> PyResult<Vec<Told>> {
-    let found = if path.is_empty() { lab::settings() } else { lab::settings_at(path) };
+    let found = if path.is_empty() { experiment::settings() } else { experiment::settings_at(path) };
     let found = found.map_err(|problem| bad_input(&problem))?;
-    let told = |one: lab::Setting| {
+    let told = |one: experiment::Setting| {
         let (valid, default) = (one.valid_text(), one.default_text());
         (one.key, one.meaning, one.kind.to_owned(), valid, default)
     };

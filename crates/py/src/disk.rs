@@ -2,11 +2,11 @@
 
 use crate::errors::bad_input;
 use crate::experiment::experiment_of;
-use lab::Own;
-use lab::served::{Disk as Engine, DiskAnswer, DiskError, DiskRequest, Happened, Part, Planned, SECTOR, Snapshot as Kept};
+use experiment::Own;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use ssd::disk::{Disk as Engine, DiskAnswer, DiskError, DiskRequest, Happened, Part, Planned, SECTOR, Snapshot as Kept};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use vocab::{DieId, Fua, Geometry, Nanos};
@@ -75,8 +75,8 @@ impl Disk {
     fn new(py: Python<'_>, name: String, text: Option<String>, path: Option<PathBuf>, filled: bool) -> PyResult<Self> {
         py.detach(|| {
             let experiment = experiment_of(&name, text.as_deref(), Own::default())?;
-            let one = lab::one_drive(&experiment, filled).map_err(|problem| bad_input(&problem))?;
-            let setup = lab::disk_setup(&one).map_err(|problem| bad_input(&problem))?;
+            let one = experiment::one_drive(&experiment, filled).map_err(|problem| bad_input(&problem))?;
+            let setup = experiment::disk_setup(&one).map_err(|problem| bad_input(&problem))?;
             let disk = match &path {
                 None => Engine::in_memory(&setup),
                 Some(path) if path.exists() => Engine::open(&setup, path),
@@ -208,7 +208,7 @@ impl Disk {
 
     /// Plans what a schedule of this name and text says.
     fn schedule(&self, name: &str, text: &str) -> PyResult<()> {
-        let planned = lab::schedule(name, text, &self.geometry).map_err(|problem| bad_input(&problem))?;
+        let planned = experiment::schedule(name, text, &self.geometry).map_err(|problem| bad_input(&problem))?;
         if let Some(Planned { control, .. }) = planned.iter().find(|planned| planned.control.is_of_the_server()) {
             return Err(PyValueError::new_err(format!("{name}: {control}: that is only for drives that are served")));
         }

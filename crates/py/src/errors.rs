@@ -1,6 +1,6 @@
 //! Bad input as the exception of `flashkeep.errors`.
 
-use lab::Problem;
+use common::Problem;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -1,7 +1,7 @@
 //! The experiment that Python asks for.
 
 use crate::errors::bad_input;
-use lab::{Experiment, Overrides, Own};
+use experiment::{Experiment, Overrides, Own};
 use pyo3::PyResult;
 
 /// The experiment of a TOML text called `name`, with policies that this program brings; that of the file `name` where `text` is nothing.

@@ -45,6 +45,6 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", lab::VERSION)
+        module.add("__version__", common::VERSION)
     }
 }

@@ -1,11 +1,11 @@
 //! Policies written in Python. What a drive asks of one, it asks with the lock of Python held.
 
-use lab::ecc::{Advice, Decoded, EccPolicy, Profile};
-use lab::ftl::victim::{self, VictimPolicy};
-use lab::ftl::{Unit, UnitState};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
+use ssd::ecc::{Advice, Decoded, EccPolicy, Profile};
+use ssd::ftl::victim::VictimPolicy;
+use ssd::ftl::{Unit, UnitState, victim};
 use std::sync::{Arc, Mutex, PoisonError};
 use vocab::{Capability, PeCycles, Ppn, Streams};
 

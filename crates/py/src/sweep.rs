@@ -4,9 +4,9 @@ use crate::errors::bad_input;
 use crate::frame::Frame;
 use crate::policy::Raised;
 use crate::run::{EccCallables, own_ecc, own_gc};
-use lab::parts::{Part, SWEEP};
+use common::parts::{Part, SWEEP};
+use common::{Columns, Problem};
 use lab::sweep::{Beside, GridRun, Policies};
-use lab::{Columns, Problem};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -112,7 +112,7 @@ impl Group {
 /// The directory of a sweep, the same that `flashkeep sweep` uses.
 #[pyclass(frozen, module = "flashkeep._native")]
 pub struct Directory {
-    directory: lab::parts::Directory,
+    directory: common::parts::Directory,
     runs: Vec<GridRun>,
 }
 
@@ -122,7 +122,7 @@ impl Directory {
     fn new(py: Python<'_>, path: PathBuf, grid: &Grid) -> PyResult<Self> {
         py.detach(|| {
             let runs = raised(grid.grid.runs())?;
-            Ok(Self { directory: raised(lab::parts::Directory::open(&path, &SWEEP))?, runs })
+            Ok(Self { directory: raised(common::parts::Directory::open(&path, &SWEEP))?, runs })
         })
     }
 

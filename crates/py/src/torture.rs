@@ -2,8 +2,8 @@
 
 use crate::errors::bad_input;
 use crate::frame::Frame;
-use lab::Problem;
-use lab::parts::{CAMPAIGN, Part};
+use common::Problem;
+use common::parts::{CAMPAIGN, Part};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -91,7 +91,7 @@ impl Campaign {
 /// The directory of a campaign, the same that `flashkeep torture --into` uses.
 #[pyclass(frozen, module = "flashkeep._native")]
 pub struct CampaignDirectory {
-    directory: lab::parts::Directory,
+    directory: common::parts::Directory,
     campaign: torture::Campaign,
 }
 
@@ -116,7 +116,7 @@ impl CampaignDirectory {
 
     /// Merges all parts into the two tables, and returns what they say.
     fn merge(&self, py: Python<'_>) -> PyResult<Tortured> {
-        let summary = py.detach(|| raised(self.campaign.merge(&self.directory)))?;
+        let summary = py.detach(|| raised(self.campaign.merge(&self.directory, lab::parquet_bytes)))?;
         Ok(Tortured { summary, scope: self.campaign.scope().clone() })
     }
 }

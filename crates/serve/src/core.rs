@@ -6,7 +6,7 @@ use crate::history::History;
 use crate::pace::Pace;
 use crate::record::{Recorder, held_by};
 use crate::recording::Step;
-use lab::served::{Control, Disk, DiskAnswer, DiskRequest, Failed, Happened, Snapshot};
+use ssd::disk::{Control, Disk, DiskAnswer, DiskRequest, Failed, Happened, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};

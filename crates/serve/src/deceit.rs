@@ -2,8 +2,8 @@
 //! drops, fails in windows of time, and gives back other bytes than it has. The drive below never hears of what is dropped, so what is
 //! lost by that is no loss of its own: its checks of what was written stay true.
 
-use lab::served::{Control, DiskRequest, Lie, SECTOR, Windows};
 use serde_json::{Value, json};
+use ssd::disk::{Control, DiskRequest, Lie, SECTOR, Windows};
 use std::collections::BTreeSet;
 use vocab::{Fua, SimTime};
 

@@ -1,8 +1,10 @@
 //! A drive in a directory: `drive.toml` has its settings, `flash` its image and `flash.memory` its PLP memory.
 
 use crate::core::nanos;
-use lab::served::{Disk, DiskError, Planned};
-use lab::{Experiment, Overrides, Problem, Setup};
+use common::Problem;
+use experiment::{Experiment, Overrides};
+use ssd::Setup;
+use ssd::disk::{Disk, DiskError, Planned};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use vocab::Nanos;
@@ -87,7 +89,7 @@ impl DriveDirectory {
     /// # Errors
     /// If the settings are of no drive.
     pub fn setup_of(experiment: &Experiment, filled: bool) -> Result<Setup, ServeError> {
-        Ok(lab::disk_setup(&lab::one_drive(experiment, filled)?)?)
+        Ok(experiment::disk_setup(&experiment::one_drive(experiment, filled)?)?)
     }
 
     /// Makes the directory with a new drive. Its settings are written last: without them there is none.
@@ -95,8 +97,8 @@ impl DriveDirectory {
     /// # Errors
     /// If there is a drive, or the directory cannot be written, or the settings are of no drive.
     pub fn create(&self, experiment: &Experiment, filled: bool, kept: Kept) -> Result<(), ServeError> {
-        let one = lab::one_drive(experiment, filled)?;
-        let setup = lab::disk_setup(&one)?;
+        let one = experiment::one_drive(experiment, filled)?;
+        let setup = experiment::disk_setup(&one)?;
         if self.is_there() {
             return Err(ServeError::Other(format!("{}: there is a drive already", self.path.display())));
         }
@@ -128,7 +130,7 @@ impl DriveDirectory {
             )));
         }
         let experiment = Experiment::load(&self.settings_file(), &Overrides::default())?;
-        Ok(lab::disk_setup(&experiment)?)
+        Ok(experiment::disk_setup(&experiment)?)
     }
 
     /// What a schedule file plans for the drive.
@@ -146,7 +148,7 @@ impl DriveDirectory {
     pub fn planned(setup: &Setup, file: &Path) -> Result<Vec<Planned>, ServeError> {
         let geometry = setup.drive.geometry;
         let text = std::fs::read_to_string(file).map_err(|error| ServeError::File(file.to_owned(), "read", error))?;
-        Ok(lab::schedule(&file.display().to_string(), &text, &geometry)?)
+        Ok(experiment::schedule(&file.display().to_string(), &text, &geometry)?)
     }
 
     /// How long no one has written to the files of the drive, on the wall clock: since they were closed, or since the last

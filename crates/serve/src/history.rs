@@ -1,8 +1,8 @@
 //! How a served drive was over the last minutes, in samples: for the dashboard.
 
 use crate::core::{Core, now};
-use lab::served::{DiskAnswer, DiskStatus};
 use serde_json::{Value, json};
+use ssd::disk::{DiskAnswer, DiskStatus};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 

@@ -4,7 +4,7 @@ use crate::control::clear;
 use crate::dashboard::Dashboard;
 use crate::directory::{DriveDirectory, Kept, ServeError};
 use crate::pace::Pace;
-use lab::Setup;
+use ssd::Setup;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

@@ -30,7 +30,6 @@ pub use core::Core;
 pub use crash::{Crash, Cut, DriveKind, Failure, Instant, Loss, Ready, Shrunk, Smaller, Tried, usual_work};
 pub use dashboard::{DASHBOARD_PORT, Dashboard, page};
 pub use directory::{DriveDirectory, Kept, ServeError};
-pub use lab::served::{Disk, DiskError, DiskRequest, Failed};
 pub use launch::Launch;
 pub use log_writes::LeftOut;
 pub use pace::Pace;
@@ -38,12 +37,13 @@ pub use plugin::PLUGIN;
 pub use program::{FileSystem, MADE, Program};
 pub use recording::{Held, Recording, Step};
 pub use server::{Clients, Server};
+pub use ssd::disk::{Disk, DiskError, DiskRequest, Failed};
 pub use vocab::{Fua, Nanos, SECTOR_BYTES, SharedBytes};
 
 /// The experiment of a file.
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn experiment(file: &std::path::Path) -> Result<lab::Experiment, ServeError> {
-    Ok(lab::Experiment::load(file, &lab::Overrides::default())?)
+pub fn experiment(file: &std::path::Path) -> Result<experiment::Experiment, ServeError> {
+    Ok(experiment::Experiment::load(file, &experiment::Overrides::default())?)
 }

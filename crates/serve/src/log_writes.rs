@@ -7,7 +7,7 @@
 
 use crate::directory::ServeError;
 use crate::recording::{MARK_MAX, Recording, Step};
-use lab::served::{DiskRequest, SECTOR};
+use ssd::disk::{DiskRequest, SECTOR};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;

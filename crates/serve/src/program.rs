@@ -3,7 +3,8 @@
 use crate::control::ask;
 use crate::directory::{DriveDirectory, Kept, ServeError};
 use crate::launch::Launch;
-use lab::{Experiment, quoted};
+use common::quoted;
+use experiment::Experiment;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -10,7 +10,7 @@
 
 use crate::core::now;
 use crate::recording::{Held, Step};
-use lab::served::{Disk, DiskError, DiskRequest, SECTOR};
+use ssd::disk::{Disk, DiskError, DiskRequest, SECTOR};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};

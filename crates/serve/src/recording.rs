@@ -3,7 +3,7 @@
 use crate::directory::ServeError;
 use crate::log_writes::{self, LeftOut};
 use crate::record::{Recorder, data_of};
-use lab::served::{DiskRequest, SECTOR};
+use ssd::disk::{DiskRequest, SECTOR};
 use std::fmt;
 use std::fs;
 use std::path::Path;

@@ -7,7 +7,7 @@
 
 use crate::core::{Answer, Core, Item, Slot, Woken, now};
 use crate::pace::Pace;
-use lab::served::{Disk, DiskRequest};
+use ssd::disk::{Disk, DiskRequest};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
@@ -82,8 +82,8 @@ impl Server {
     /// Serves the drive. `syncs`: flushes make files durable against a failure of the machine, too.
     #[must_use]
     pub fn new(disk: Disk, pace: Pace, syncs: bool) -> Arc<Self> {
-        let size = disk.sectors() * lab::served::SECTOR as u64;
-        let page = disk.sectors_per_page() * lab::served::SECTOR as u32;
+        let size = disk.sectors() * ssd::disk::SECTOR as u64;
+        let page = disk.sectors_per_page() * ssd::disk::SECTOR as u32;
         let core = Mutex::new(Core::new(disk, pace, syncs));
         let (queue, arrived) = (Mutex::default(), Condvar::new());
         let has_clock = matches!(pace, Pace::Times(_));

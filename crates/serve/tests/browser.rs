@@ -93,7 +93,7 @@ fn it_fits_draws_and_sends_what_its_buttons_say() {
         let sent: Vec<&str> = said["sent"].as_array().expect("commands").iter().filter_map(Value::as_str).collect();
         assert_eq!(sent.first(), Some(&"kill die 3"));
         for command in sent.iter().filter(|command| !command.starts_with("snapshot") && !command.starts_with("restore")) {
-            command.parse::<lab::served::Control>().unwrap_or_else(|error| panic!("{command}: {error}"));
+            command.parse::<ssd::disk::Control>().unwrap_or_else(|error| panic!("{command}: {error}"));
         }
         assert_eq!(sent.len(), 13, "{sent:?}");
     }

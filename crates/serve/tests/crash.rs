@@ -1,8 +1,8 @@
 //! Crash points on a drive of ours find a store that forgets a flush, and none in one that does not.
 #![cfg(unix)]
 
+use experiment::Experiment;
 use flashkeep_serve::{Crash, DiskRequest, DriveKind, Fua, Instant, Recording, Shrunk, Step, Tried};
-use lab::Experiment;
 use std::path::PathBuf;
 
 const PAGE: usize = 4096;
@@ -50,7 +50,7 @@ fn drive() -> DriveKind {
     // A drive without capacitors: pages of one flush reach flash one after the other.
     let settings = "drive.preset = \"mlc-2014\"\nschemes = [\"none\"]\ncapacity.size = \"1MiB\"\nbuffer.kind = \"volatile\"\n";
     let experiment = Experiment::parse("test.toml", settings).expect("valid");
-    let setup = lab::disk_setup(&lab::one_drive(&experiment, false).expect("one scheme")).expect("a drive");
+    let setup = experiment::disk_setup(&experiment::one_drive(&experiment, false).expect("one scheme")).expect("a drive");
     DriveKind::Of(Box::new(setup))
 }
 

@@ -232,9 +232,9 @@ fn what_ctl_did_during_a_recording_is_replayed() {
 }
 
 fn disk_setup(settings: &str) -> DriveKind {
-    let experiment = lab::Experiment::parse("test.toml", settings).unwrap_or_else(|error| panic!("{error}"));
-    let one = lab::one_drive(&experiment, false).unwrap_or_else(|error| panic!("{error}"));
-    DriveKind::Of(Box::new(lab::disk_setup(&one).unwrap_or_else(|error| panic!("{error}"))))
+    let experiment = experiment::Experiment::parse("test.toml", settings).unwrap_or_else(|error| panic!("{error}"));
+    let one = experiment::one_drive(&experiment, false).unwrap_or_else(|error| panic!("{error}"));
+    DriveKind::Of(Box::new(experiment::disk_setup(&one).unwrap_or_else(|error| panic!("{error}"))))
 }
 
 /// A flush promises nothing of a write that was not answered when it was asked: in the recording that write is behind it.

@@ -9,9 +9,9 @@
 
 use flashkeep_ssd as ssd;
 use ssd::{
-    Age, Buffer, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Precondition, Refresh, RunResult, Scheduler, Session, Setup,
+    Age, Buffer, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Precondition, Refresh, RunResult, Scheduler, Session, Setup, ftl,
+    nand, protect,
 };
-use ssd::{ftl, nand, protect};
 use std::time::Instant;
 use vocab::{
     BusRate, Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, StreamId, Streams,
@@ -34,12 +34,7 @@ fn setup(scheme: &str, payload: PayloadKind, blocks_per_plane: u32) -> Setup {
         erase: Nanos(3_800_000),
         transfer: nand::Transfer::MtPerS(BusRate(333)),
         page: vec![nand::PageKind { name: "mlc".into(), read: Nanos(75_000), program: Nanos(750_000) }],
-        worn: None,
-        program_growth: Nanos(0),
-        unit: None,
-        suspend: None,
-        cache_read: None,
-        independent_planes: false,
+        ..nand::Timing::default()
     };
     let energy = nand::Energy { read: Nanojoules(6_200), program: Nanojoules(107_000), erase: Nanojoules(289_000) };
     Setup {

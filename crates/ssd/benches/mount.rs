@@ -7,8 +7,8 @@
 use flashkeep_ssd as ssd;
 use ssd::{
     Age, Buffer, Drive, Ecc, Errors, Faults, Mounted, Pace, PayloadKind, Power, Precondition, Refresh, Scheduler, Session, Setup,
+    ftl, nand, protect,
 };
-use ssd::{ftl, nand, protect};
 use std::time::Instant;
 use vocab::{
     BusRate, Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, StreamId, Streams,
@@ -34,12 +34,7 @@ fn setup(scheme: &str, checkpoint: bool) -> Setup {
         erase: Nanos(3_500_000),
         transfer: nand::Transfer::MtPerS(BusRate(1200)),
         page: vec![nand::PageKind { name: "tlc".into(), read: Nanos(60_000), program: Nanos(700_000) }],
-        worn: None,
-        program_growth: Nanos(0),
-        unit: None,
-        suspend: None,
-        cache_read: None,
-        independent_planes: false,
+        ..nand::Timing::default()
     };
     let energy = nand::Energy { read: Nanojoules(6_200), program: Nanojoules(107_000), erase: Nanojoules(289_000) };
     let drive = Drive {

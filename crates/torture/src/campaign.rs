@@ -4,7 +4,7 @@ use crate::Scope;
 use crate::drive::{SCENARIOS_OF_A_DRIVE, ready};
 use crate::run::{Outcome, Violation, guarded};
 use crate::scenario::Scenario;
-use lab::table::{Row, aligned, grouped};
+use common::table::{Row, aligned, grouped};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use vocab::Nanos;

@@ -5,8 +5,7 @@ use crate::{Draws, FaultKind, Scope, gathered, ladder, slc, together, wide};
 use ssd::ecc::{CodeKind, ECC_POLICIES};
 use ssd::ftl::victim::POLICIES;
 use ssd::nand::{Energy, PageKind, Pairing, Timing, Transfer};
-use ssd::protect::registry;
-use ssd::protect::{Protection, SchemeChoice};
+use ssd::protect::{Protection, SchemeChoice, registry};
 use ssd::{
     Age, Buffer, BufferKind, CodecTiming, Drive, Ecc, Errors, Faults, PayloadKind, Power, Precondition, Refresh, RefreshPolicy,
     Scheduler, Session, Setup,
@@ -155,12 +154,7 @@ pub(super) fn shaped(dies: u32, channels: u32, blocks: u32, pages: u32, slots: u
             erase: Nanos(3_000_000),
             transfer: Transfer::DataMtPerS(BusRate(400)),
             page: vec![page("lsb", 40_000, 500_000), page("msb", 65_000, 1_300_000)],
-            worn: None,
-            program_growth: Nanos(0),
-            unit: None,
-            suspend: None,
-            cache_read: None,
-            independent_planes: false,
+            ..Timing::default()
         },
         energy: Energy { read: Nanojoules(3_000), program: Nanojoules(131_000), erase: Nanojoules(289_000) },
         endurance: PeCycles(3000),

@@ -11,8 +11,8 @@ use crate::promise::{Befalls, Losses, Promise, promise};
 use crate::run::{Violation, cut, guarded, rest, verify};
 use crate::scenario::{Fates, Round, Scenario, Stop, Strike, When, die_of, is_ended, is_not_begun, workload};
 use crate::{FaultKind, Scope, text};
-use lab::in_parallel;
-use lab::table::{Row, aligned, grouped};
+use common::in_parallel;
+use common::table::{Row, aligned, grouped};
 use ssd::ecc::{CodeKind, ECC_POLICIES};
 use ssd::protect::{SchemeChoice, registry};
 use ssd::{

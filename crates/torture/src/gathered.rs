@@ -1,9 +1,8 @@
 //! Drives that program several pages together, gathered in PLP memory (decision 13): a word line has all pages of a program.
 
 use crate::drive::{pick, shaped};
-use ssd::Drive;
 use ssd::nand::{Pairing, ProgramUnit};
-use ssd::{Power, Setup};
+use ssd::{Drive, Power, Setup};
 use vocab::{Nanos, Stream};
 
 /// A small drive whose programs store 2 to 8 pages.

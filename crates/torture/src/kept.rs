@@ -3,17 +3,16 @@
 
 use crate::campaign::Summary;
 use crate::pieces::Campaign;
-use lab::Row;
-use lab::in_parallel;
-use lab::parquet_bytes;
-use lab::parts::{CAMPAIGN, Directory};
-use lab::{Problem, printable};
-use lab::{SETTINGS_MAX, read_text};
+use common::parts::{CAMPAIGN, Directory};
+use common::{Columns, Problem, Row, SETTINGS_MAX, in_parallel, printable, read_text};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use vocab::Streams;
+
+/// Makes the bytes of a file of a table: which format it is, is the business of the program.
+pub type Encode = fn(&Columns) -> Vec<u8>;
 
 /// How a campaign is run; it changes no number.
 pub struct Crew<'a> {
@@ -23,6 +22,8 @@ pub struct Crew<'a> {
     pub turn: u64,
     /// Is called with the number of scenarios done and of all; first with those that the directory had.
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
+    /// Makes the files of the two tables.
+    pub encode: Encode,
 }
 
 /// A campaign that is done.
@@ -74,14 +75,14 @@ impl Campaign {
         (0..self.pieces()).map(|piece| self.key(piece)).collect()
     }
 
-    /// Merges the parts of all pieces into the two tables.
+    /// Merges the parts of all pieces into the two tables, whose files `encode` makes.
     ///
     /// # Errors
     /// A part that is not there or is damaged, or a file that cannot be written.
-    pub fn merge(&self, directory: &Directory) -> Result<Summary, Problem> {
+    pub fn merge(&self, directory: &Directory, encode: Encode) -> Result<Summary, Problem> {
         let summary = self.merged(|piece| directory.part(self.key(piece)))?;
-        directory.write(&directory.file("violations.parquet"), &parquet_bytes(&summary.violations()))?;
-        directory.write(&directory.results(), &parquet_bytes(&summary.columns(self.scope().seed)))?;
+        directory.write(&directory.file("violations.parquet"), &encode(&summary.violations()))?;
+        directory.write(&directory.results(), &encode(&summary.columns(self.scope().seed)))?;
         directory.tidy(&self.keys())?;
         Ok(summary)
     }
@@ -112,7 +113,7 @@ impl Campaign {
             Ok(())
         };
         in_parallel(with.threads, in_turn(missing, with.turn), keep)?;
-        Ok(Kept { summary: self.merge(directory)?, found, run: run.into_inner(), others })
+        Ok(Kept { summary: self.merge(directory, with.encode)?, found, run: run.into_inner(), others })
     }
 }
 

@@ -32,7 +32,7 @@ mod wide;
 pub use apart::{Apart, TakenApart};
 pub use campaign::{Found, KEPT_OF_A_KIND, Runner, Summary, Tally, campaign};
 pub use drive::SCENARIOS_OF_A_DRIVE;
-pub use kept::{Crew, Kept};
+pub use kept::{Crew, Encode, Kept};
 pub use lived::{Lived, Stretch};
 pub use pieces::{Campaign, PIECE, PIECE_MAX, PIECES_MAX};
 pub use promise::{Befalls, Losses, Promise, promise};
@@ -40,7 +40,7 @@ pub use run::{Happened, Outcome, RULES, Rule, Violation, quiet_panics};
 pub use scenario::{Fates, Round, Scenario, Stop, Strike, When};
 pub use shrink::shrink;
 
-use lab::Problem;
+use common::Problem;
 use ssd::protect::registry::{JOINED, SCHEMES, SchemeEntry};
 use ssd::{SAFETY_RULES, SafetyRule};
 

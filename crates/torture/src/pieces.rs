@@ -1,15 +1,12 @@
 //! A campaign cut into pieces. What a piece gives depends on the campaign and the numbers of its scenarios, on nothing
-//! else, and goes from process to process as a [part](lab::parts); the pieces together give what one run gives.
+//! else, and goes from process to process as a [part](common::parts); the pieces together give what one run gives.
 
 use crate::campaign::{Found, KEPT_OF_A_KIND, Runner, Summary, Tally, of_drive};
 use crate::drive::SCENARIOS_OF_A_DRIVE;
 use crate::run::{RULES, Violation, quiet_panics};
 use crate::{DRAWS, SAFETY_RULES, Scope, name_of};
-use lab::Problem;
-use lab::Row;
-use lab::VERSION;
-use lab::parts::Part;
-use lab::{Columns, Values};
+use common::parts::Part;
+use common::{Columns, Problem, Row, VERSION, Values};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::ops::Range;

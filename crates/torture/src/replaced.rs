@@ -3,7 +3,7 @@
 
 use crate::scenario::{Round, Scenario, Stop, Strike, When};
 use crate::{FaultKind, Scope};
-use lab::Problem;
+use common::Problem;
 use vocab::{Stream, Streams};
 
 /// The schemes that take spare dies.

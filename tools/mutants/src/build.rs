@@ -79,7 +79,7 @@ fn programs(copy: &Path, target: &Path, arguments: &[&str]) -> Vec<Program> {
 
 /// Builds `flashkeep` as it ships.
 pub fn product(copy: &Path, target: &Path) -> Program {
-    let passed = cargo(copy, target, &["build", "--release", "-p", "flashkeep", "--bin", "flashkeep"], |_| ());
+    let passed = cargo(copy, target, &["build", "--release", "-p", "flashkeep-cli", "--bin", "flashkeep"], |_| ());
     assert!(passed, "flashkeep does not build from the copy: run `cargo build --release` there");
     let path = target.join("release").join("flashkeep");
     Program::new(path, copy.to_owned(), "cli".into(), "flashkeep".into())

@@ -3,8 +3,8 @@
 use super::needs::{Limit, Need, Values};
 use super::{Advice, Corner, Design, Key, Level, Out, Space};
 use crate::life::probability;
-use crate::quantity::{micros, percent, short};
-use crate::table::{Row, aligned, wrapped};
+use common::quantity::{micros, percent, short};
+use common::table::{Row, aligned, wrapped};
 use std::collections::BTreeMap;
 
 /// Cheaper designs and dearer ones that are shown.
@@ -339,7 +339,7 @@ impl Advice {
 pub(super) fn reasons(space: &Space, out: &[Out]) -> Vec<(String, usize, String)> {
     let mut reasons: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for out in out {
-        let scheme = crate::label::shown(space.value(&out.at, &Key::Scheme)).to_owned();
+        let scheme = experiment::label::shown(space.value(&out.at, &Key::Scheme)).to_owned();
         let reason = match &out.need {
             Some((limit, _)) => format!("{scheme}: {}", limit.need.words()),
             None => format!("{scheme}: {}", out.reason.split(". Valid").next().unwrap_or_default()),

@@ -7,11 +7,9 @@
 
 use super::code::PageCode;
 use super::needs::{BAD_BLOCKS, Need, Needs, Values};
-use crate::capacity::{Plan, plan};
-use crate::experiment::Experiment;
 use crate::life::{LifeSettings, Rates};
-use crate::problem::Problem;
-use crate::workload::Workload;
+use common::Problem;
+use experiment::{Experiment, Plan, Workload, plan};
 use ssd::nand::rber::{acceleration, aged};
 use ssd::protect::registry::additions;
 use ssd::protect::{Protection, SchemeChoice};
@@ -206,10 +204,10 @@ impl<'a> Formulas<'a> {
         let plan = plan(experiment, self.workload.touched())?;
         let planned = &plan.drives[0];
         let choice = experiment.choice(&experiment.schemes[0]);
-        let most =
-            ssd::user_slots_max(&planned.drive, &choice, &experiment.gc).map_err(|e| crate::capacity::refused(&choice, &e))?;
-        let protection =
-            ssd::protect::registry::build(&choice, shape(&planned.drive)).map_err(|e| crate::capacity::refused(&choice, &e))?;
+        let most = ssd::user_slots_max(&planned.drive, &choice, &experiment.gc)
+            .map_err(|e| experiment::capacity::refused(&choice, &e))?;
+        let protection = ssd::protect::registry::build(&choice, shape(&planned.drive))
+            .map_err(|e| experiment::capacity::refused(&choice, &e))?;
         let (user, raw) = (f64::from(plan.user_slots), f64::from(planned.drive.geometry.slots()));
         let traffic = self.traffic(experiment, &plan)?;
         let waf = traffic.to_flash * parity(&choice, &protection, planned.drive.geometry.dies());

@@ -1,7 +1,7 @@
 //! Odds of a page code by formula, over the pages of a block.
 
-use crate::experiment::Experiment;
-use crate::problem::Problem;
+use common::Problem;
+use experiment::Experiment;
 use ssd::coding::odds::binomial::ln_mixed;
 use ssd::coding::odds::stripes::ln_page_loss;
 use ssd::ecc::ldpc::{LdpcCurves, Stage};

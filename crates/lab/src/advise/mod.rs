@@ -24,15 +24,12 @@ pub use bounds::{Bound, Formulas, Traffic};
 pub use needs::{BAD_BLOCKS, Given, Limit, Need, Needs, Values};
 pub use options::Question;
 pub use space::{Axis, Key, OVER_PROVISIONING, POINTS_MAX, Point, REFRESH, SCHEMES, Space};
-pub(crate) use study::NAME;
 
 use crate::clock::needs_demand;
-use crate::compare::{Bench, Observe, Runs, in_parallel};
-use crate::experiment::Experiment;
+use crate::compare::{Bench, Observe, Runs};
 use crate::life::{LifeSettings, Rates, SchemeLife, check_count};
-use crate::problem::Problem;
-use crate::textual::Arrival;
-use crate::workload::Workload;
+use common::{Problem, in_parallel};
+use experiment::{Arrival, Experiment, Workload};
 use search::{Open, Search};
 use ssd::PayloadKind;
 
@@ -187,10 +184,10 @@ impl Corner {
         match self {
             Corner::LessVaried | Corner::MoreVaried => format!("sigma {:.2}", own.sigma.0.hypot(own.sigma.1)),
             Corner::FewerDies | Corner::MoreDies => {
-                format!("a die rate of {} a year", crate::quantity::percent(own.rates.dies))
+                format!("a die rate of {} a year", common::quantity::percent(own.rates.dies))
             }
             Corner::Hotter => format!("{} C", own.celsius.0),
-            Corner::WeakBlocks => format!("{} of blocks worn out at the rated cycles", crate::quantity::percent(own.worn.0)),
+            Corner::WeakBlocks => format!("{} of blocks worn out at the rated cycles", common::quantity::percent(own.worn.0)),
         }
     }
 
@@ -382,7 +379,7 @@ pub fn dry_run(
     }
     text.push_str(&format!("formulas let {} pass; {} are out:\n", open.len(), out.len()));
     for (reason, count, example) in answer::reasons(&space, &out) {
-        text.push_str(&crate::table::wrapped(&format!("  {count} by {reason}, such as {example}")));
+        text.push_str(&common::table::wrapped(&format!("  {count} by {reason}, such as {example}")));
     }
     Ok(text)
 }
@@ -416,7 +413,7 @@ fn prepared(
     (base.errors.page_sigma, base.errors.block_sigma) = settings.sigma;
     (base.errors.celsius, base.errors.reference_celsius) = settings.celsius;
     // A generator of another capacity would draw from another range.
-    let workload = if crate::workload::is_drawn(&base) { Workload::open(&base, &|_| {})? } else { workload };
+    let workload = if experiment::workload::is_drawn(&base) { Workload::open(&base, &|_| {})? } else { workload };
     Ok((workload, base, settings))
 }
 
@@ -487,7 +484,7 @@ fn pace(base: &Experiment, workload: &Workload, bench: &Bench<'_>) -> Result<Arr
     if !needs_demand(arrival, workload.duration_s()) || workload.has_queue() {
         return Ok(arrival);
     }
-    let plan = crate::capacity::plan(base, workload.touched())?;
+    let plan = experiment::plan(base, workload.touched())?;
     let map = workload.map(base, plan.user_slots)?;
     let runs =
         Runs { experiment: base, bench, drives: None, observe: Observe::Nothing, workload, plan: &plan, map: &map, before: 0 };

@@ -1,10 +1,10 @@
 //! Needs: limits on figures of its life, each hard or soft.
 
-use crate::document::Document;
-use crate::input_file::read_settings;
 use crate::life::{Class, micros_of, probability};
-use crate::problem::Problem;
-use crate::quantity::{micros, percent, plural, short};
+use common::input_file::read_settings;
+use common::quantity::{micros, percent, short};
+use common::{Problem, plural};
+use experiment::Document;
 use serde::Deserialize;
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 
 use super::{Budget, Given};
 use crate::life::{LifeSettings, number_of};
-use crate::problem::Problem;
+use common::Problem;
 
 /// Questions beside the experiment and the space.
 #[derive(Clone, Debug)]

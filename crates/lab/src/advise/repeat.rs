@@ -2,9 +2,9 @@
 
 use super::search::life_settings;
 use super::{Advice, Key, Stage};
-use crate::experiment::{EccSpec, Experiment, Overrides};
 use crate::life::{Class, LifeSettings};
-use crate::problem::{Problem, quoted};
+use common::{Problem, quoted};
+use experiment::{EccSpec, Experiment, Overrides};
 use serde_json::{Value, json};
 
 /// Settings that advice decides itself.
@@ -33,7 +33,7 @@ impl Advice {
         options.push(("--arrival".into(), "trace.arrival".into(), self.arrival.to_string()));
         let path = |set: &String| set.split('=').next().unwrap_or_default().trim().to_owned();
         let mut set: Vec<String> = asked.set.iter().filter(|one| !OWN.contains(&path(one).as_str())).cloned().collect();
-        if experiment.trace.addresses == crate::experiment::Addresses::Compact {
+        if experiment.trace.addresses == experiment::Addresses::Compact {
             set.push("trace.addresses=compact".into());
         }
         set.push(format!("capacity.over_provisioning={}", experiment.capacity.over_provisioning));

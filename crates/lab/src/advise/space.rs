@@ -1,13 +1,8 @@
 //! The space of designs: axes with their values, and the experiment of each point.
 
-use crate::document::Document;
-use crate::experiment::{Experiment, Overrides};
-use crate::label::scheme_and_policy;
-use crate::over_provisioning::OverProvisioning;
-use crate::problem::{Problem, printable};
-use crate::textual::{OptionText, Size};
-use crate::workload::Workload;
-use crate::{capacity, check};
+use common::{Problem, printable};
+use experiment::label::scheme_and_policy;
+use experiment::{Document, Experiment, OptionText, OverProvisioning, Overrides, Size, Workload, check};
 use ssd::protect::registry::{additions, scheme_of};
 use std::collections::BTreeSet;
 use vocab::Bytes;
@@ -315,7 +310,7 @@ impl Space {
     #[must_use]
     pub fn name(&self, at: &[usize]) -> String {
         let label = self.value(at, &Key::Scheme);
-        let mut words = vec![crate::label::shown(label).to_owned()];
+        let mut words = vec![experiment::label::shown(label).to_owned()];
         for (axis, &value) in self.axes.iter().zip(at).filter(|(axis, _)| axis.values.len() > 1 && self.matters(axis, label)) {
             let value = &axis.values[value];
             match &axis.key {
@@ -387,13 +382,13 @@ fn days_of(text: &str) -> Result<Option<f64>, Problem> {
 /// design, and a recording keeps the addresses that it has there.
 ///
 /// # Errors
-/// As [`crate::plan`].
+/// As [`experiment::plan`].
 pub(super) fn settled(experiment: &Experiment, workload: &Workload) -> Result<Experiment, Problem> {
     let mut base = experiment.clone();
     base.schemes = vec!["none".into()];
-    let plan = capacity::plan(&base, workload.touched())?;
-    if base.capacity.size == Size::Auto && !crate::workload::is_drawn(&base) {
-        base.trace.addresses = crate::experiment::Addresses::Compact;
+    let plan = experiment::plan(&base, workload.touched())?;
+    if base.capacity.size == Size::Auto && !experiment::workload::is_drawn(&base) {
+        base.trace.addresses = experiment::Addresses::Compact;
     }
     base.capacity.size = Size::User(Bytes(u64::from(plan.user_slots) * base.drive.geometry.slot_size.0));
     base.seeds = 1;

@@ -4,11 +4,8 @@ use super::answer::{failures, reasons};
 use super::needs::Need;
 use super::{Advice, Design, Key, Level};
 use crate::life::Epoch;
-use crate::reliability::{Axis, Cell, Column, Layout, Mark, Plot, Series, Study, Table};
+use crate::study::{Axis, Cell, Column, Layout, Mark, Plot, Series, Study, Table};
 use serde_json::{Value, json};
-
-/// Name of the study.
-pub(crate) const NAME: &str = "advise";
 
 /// Figures of a design in the table of designs: column and need.
 const FIGURES: [(&str, &str, Need); 10] = [
@@ -46,7 +43,7 @@ impl Advice {
         let mut notes = base.left_out.clone();
         notes.push("Not in the model: controller, firmware and PLP capacitors, scrub".into());
         Study {
-            name: NAME,
+            name: crate::study::ADVISE,
             title: format!("Advice for {} on {}", self.workload, base.drive.name),
             settings: vec![("command", command.to_owned())],
             facts,

@@ -3,8 +3,8 @@
 use super::answer::wilson;
 use super::measured::measured;
 use super::*;
-use crate::experiment::Overrides;
 use crate::life::life;
+use experiment::Overrides;
 use std::collections::BTreeSet;
 use vocab::Streams;
 
@@ -162,7 +162,7 @@ fn bounds_are_optimistic() {
     let asked = std::env::var("FLASHKEEP_BOUNDS").ok().map(|text| text.parse().expect("a number of designs"));
     let workloads: Vec<u64> = (0..asked.unwrap_or(BOUNDS).div_ceil(OF_A_WORKLOAD)).collect();
     let each = |number| Ok(bounds_that_held(number, OF_A_WORKLOAD));
-    let of_workloads = crate::compare::in_parallel(2, workloads, each).unwrap_or_else(|e| panic!("{e}"));
+    let of_workloads = common::in_parallel(2, workloads, each).unwrap_or_else(|e| panic!("{e}"));
     let held = |at: usize| of_workloads.iter().map(|held| held[at]).sum::<u64>();
     for need in [Need::Pe, Need::Uber, Need::Retention, Need::Loss, Need::ReadP99] {
         assert!(held(need as usize) > 0, "none of {} designs had a bound on {}", held(Need::ALL.len()), need.key());

@@ -1,13 +1,11 @@
 //! Sentences about a comparison: what was held equal, notes, and cautions.
 
 use super::Outcome;
-use crate::capacity::{Plan, PlannedDrive};
-use crate::caution::Caution;
 use crate::clock::Clock;
-use crate::experiment::{Experiment, Fairness};
 use crate::flows;
-use crate::textual::BufferSize;
-use crate::workload::{TraceFacts, Workload};
+use common::quantity::mib;
+use experiment::textual::BufferSize;
+use experiment::{Caution, Experiment, Fairness, Plan, PlannedDrive, TraceFacts, Workload};
 use ssd::{Buffer, BufferKind, Pace};
 use vocab::Bytes;
 
@@ -22,7 +20,7 @@ fn folded(experiment: &Experiment, workload: &Workload, user_slots: u32) -> Opti
          `--capacity auto` gives it a drive that holds it",
         user_capacity(experiment, user_slots)
     );
-    let level = crate::caution::Level::Warning;
+    let level = experiment::Level::Warning;
     let caution = Caution { level, scheme: None, not_comparable: None, kind: "folded", text };
     workload.folds(experiment, user_slots).then_some(caution)
 }
@@ -96,14 +94,14 @@ pub(super) fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan, o
         "life: of the flash of each scheme as replayed ({} for `{}`), {} rated P/E cycles, wear even over blocks; \
          N times the flash lasts N times as long",
         mib(plan.drives[0].drive.geometry.raw_size()),
-        crate::label::shown(&experiment.schemes[0]),
+        experiment::label::shown(&experiment.schemes[0]),
         experiment.drive.endurance.0
     ));
     let touched = touched_share(workload, plan);
     if touched < ALL_TOUCHED {
         notes.push(format!(
             "workload: it touches {} of the {} that the host may use; the rest is cold data, which preconditioning wrote",
-            crate::quantity::percent(touched),
+            common::quantity::percent(touched),
             user_capacity(experiment, plan.user_slots)
         ));
     }
@@ -127,7 +125,7 @@ pub(super) fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan, o
         };
         notes.push(format!(
             "trace: {gaps} clipped to trace.max_gap; {} in all left out",
-            crate::quantity::seconds(facts.clipped_s)
+            common::quantity::seconds(facts.clipped_s)
         ));
     }
     if facts.loops > 1 {
@@ -141,8 +139,8 @@ fn warmed(outcomes: &[Outcome]) -> Option<String> {
     let of = |outcome: &Outcome| {
         let (warm_up, measured) = (&outcome.result.warm_up, outcome.result.host.requests.values().sum::<u64>());
         let waf = warm_up.waf.filter(|_| warm_up.pages > 0)?;
-        let pages = crate::table::grouped(warm_up.pages);
-        let share = crate::quantity::percent(measured as f64 / (measured + warm_up.requests).max(1) as f64);
+        let pages = common::table::grouped(warm_up.pages);
+        let share = common::quantity::percent(measured as f64 / (measured + warm_up.requests).max(1) as f64);
         Some(format!(
             "{pages} pages under `{}` (then write amplification was {waf:.2}, and {share} of all requests are measured)",
             outcome.label
@@ -150,11 +148,6 @@ fn warmed(outcomes: &[Outcome]) -> Option<String> {
     };
     let told: Vec<String> = outcomes.iter().filter_map(of).collect();
     (!told.is_empty()).then(|| format!("warm-up: before it is measured the workload wrote {}", told.join(", ")))
-}
-
-/// A size in whole MiB.
-pub(crate) fn mib(size: Bytes) -> String {
-    format!("{:.0} MiB", size.0 as f64 / f64::from(1 << 20))
 }
 
 /// What makes numbers worth less than they seem to be: of each run, then of the workload.
@@ -166,20 +159,20 @@ pub(super) fn cautions(
     outcomes: &[Outcome],
 ) -> Vec<Caution> {
     let mut cautions: Vec<Caution> =
-        outcomes.iter().flat_map(|outcome| crate::caution::implied(&outcome.label, &outcome.result)).collect();
+        outcomes.iter().flat_map(|outcome| crate::cautions::implied(&outcome.label, &outcome.result)).collect();
     if matches!(clock.pace, Pace::Closed { .. }) {
-        cautions.extend(outcomes.iter().filter_map(|outcome| crate::caution::idle_dies(&outcome.label, &outcome.result)));
+        cautions.extend(outcomes.iter().filter_map(|outcome| crate::cautions::idle_dies(&outcome.label, &outcome.result)));
     }
     cautions.extend(outcomes.iter().flat_map(|outcome| flows::cautions(&outcome.label, &outcome.result, &outcome.flows)));
-    let is_generated = crate::workload::is_generated(experiment);
+    let is_generated = experiment::generated::is_generated(experiment);
     cautions.extend(outcomes.iter().filter_map(|outcome| crate::bearing::caution(outcome, user_slots, is_generated)));
     let planned: Vec<&PlannedDrive> = outcomes.iter().map(|outcome| &outcome.planned).collect();
-    cautions.extend(crate::capacity::caution(experiment, &planned));
+    cautions.extend(experiment::capacity::caution(experiment, &planned));
     cautions.extend(crate::clock::rescaled(experiment, clock));
     cautions.extend(crate::clock::gap(experiment, facts));
     cautions.extend(folded(experiment, workload, user_slots));
     cautions.extend(facts.doubts.iter().map(|text| Caution {
-        level: crate::caution::Level::Warning,
+        level: experiment::Level::Warning,
         scheme: None,
         not_comparable: None,
         kind: "units",

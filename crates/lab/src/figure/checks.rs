@@ -263,7 +263,7 @@ pub(super) const FIGURES: &[Figure] = &[
         "completed_late_share",
         "share",
         "of reads and writes answered more than a second after they came",
-        |r| json!(crate::caution::late_share(r)),
+        |r| json!(crate::cautions::late_share(r)),
     ),
     figure(
         "tbw_tb",

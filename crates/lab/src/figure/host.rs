@@ -3,8 +3,8 @@
 use super::Kind::{Cost, Fact};
 use super::{Figure, Group, Section, figure, shown_alone};
 use crate::bearing;
-use crate::over_provisioning::of_user;
-use crate::results::mib;
+use crate::figure::mib;
+use experiment::over_provisioning::of_user;
 use serde_json::json;
 
 pub(super) const FIGURES: &[Figure] = &[

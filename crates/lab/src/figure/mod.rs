@@ -297,6 +297,11 @@ pub(crate) fn named(key: &str) -> &'static Figure {
 }
 
 /// The table of `docs/spec/results.md` on the keys of a scheme.
+/// An amount given in bytes, in MiB.
+pub(crate) fn mib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
 #[cfg(test)]
 fn page() -> String {
     let rows =

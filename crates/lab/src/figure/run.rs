@@ -1,8 +1,9 @@
 //! A run as figures are read from it.
 
-use crate::capacity::PlannedDrive;
-use crate::compare::{Comparison, Outcome};
+use crate::comparison::Comparison;
+use crate::outcome::Outcome;
 use crate::verdict::SchemeVerdict;
+use experiment::PlannedDrive;
 use serde_json::{Map, Value};
 use ssd::{Life, RunResult, StreamResult};
 use std::ops::Deref;

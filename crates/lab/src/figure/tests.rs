@@ -2,7 +2,8 @@
 
 use super::Kind::Fact;
 use super::*;
-use crate::{Bench, Comparison, Experiment, compare};
+use crate::{Bench, Comparison, compare};
+use experiment::Experiment;
 use serde_json::json;
 
 pub(super) const TOYS: &[Figure] = &[figure("toy_pages", "pages", "pages of a toy", |r| json!(r.host.write_pages + 1_000_000))
@@ -27,12 +28,12 @@ fn a_toy_figure_is_in_every_output() {
     assert_eq!(json["schemes"][1]["toy_pages"], first);
     let rows = comparison.rows();
     assert_eq!(rows[1]["toy_pages"], first);
-    let columns = crate::Columns::of(&rows);
+    let columns = common::Columns::of(&rows);
     let column = columns.columns().iter().find(|column| column.name == "toy_pages").expect("a column");
-    assert!(matches!(&column.values, crate::Values::Whole(values) if values[1] == Some(first as i64)));
+    assert!(matches!(&column.values, common::Values::Whole(values) if values[1] == Some(first as i64)));
     let intervals = json["seeds"]["intervals"].as_array().expect("a list");
     assert!(intervals.iter().any(|one| one["column"] == "toy_pages"), "means over seeds");
-    let shown = crate::table::grouped(comparison.repetitions()[0].outcomes[1].result.host.write_pages + 1_000_000);
+    let shown = common::table::grouped(comparison.repetitions()[0].outcomes[1].result.host.write_pages + 1_000_000);
     let alone = &comparison.repetitions()[0];
     let line = alone.to_table().lines().find(|line| line.starts_with("pages of the toy")).map(str::to_owned);
     assert!(line.is_some_and(|line| line.contains(&shown)), "the terminal");

@@ -3,7 +3,7 @@
 use super::run::Ran;
 use super::sheet::Sheet;
 use super::spec::{CensusSpec, Figure};
-use crate::problem::Problem;
+use common::Problem;
 use std::collections::BTreeMap;
 use std::path::Path;
 use trace::{Record, TraceSource};

@@ -4,10 +4,10 @@ use super::run::{Ran, Run};
 use super::sheet::Sheet;
 use super::spec::{Figure, LifeSpec};
 use crate::compare::Bench;
-use crate::experiment::Experiment;
 use crate::life::{LifeSettings, life};
-use crate::problem::Problem;
-use crate::reliability::Cell;
+use crate::study::Cell;
+use common::Problem;
+use experiment::Experiment;
 use std::collections::BTreeSet;
 
 /// The table of the figure's lives, case by case.

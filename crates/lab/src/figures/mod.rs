@@ -86,6 +86,7 @@
 mod census;
 mod lives;
 mod output;
+mod page;
 mod plot;
 mod reproduction;
 mod run;
@@ -94,7 +95,7 @@ mod spec;
 mod validation;
 mod values;
 
-use crate::problem::Problem;
+use common::Problem;
 pub use output::{FigureResult, Golden, PaperResult};
 pub(crate) use plot::{Curve, Drawing};
 pub(crate) use reproduction::HEADS;

@@ -4,9 +4,9 @@ use super::plot::{self, Drawing};
 use super::reproduction::number;
 use super::sheet::Sheet;
 use super::spec::Figure;
-use crate::input_file::{RESULTS_MAX, read_text};
-use crate::problem::Problem;
-use crate::table::{Row, aligned};
+use common::input_file::RESULTS_MAX;
+use common::table::{Row, aligned};
+use common::{Problem, read_text};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -265,6 +265,6 @@ impl PaperResult {
         for figure in &self.figures {
             write(format!("{}.csv", figure.name()), figure.to_csv())?;
         }
-        write("index.html".into(), crate::report::figures(self, command))
+        write("index.html".into(), crate::figures::page::figures(self, command))
     }
 }

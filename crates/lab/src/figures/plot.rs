@@ -2,9 +2,9 @@
 
 use super::sheet::Sheet;
 use super::spec::{Place, PlotSpec, Published, Spec};
-use crate::problem::Problem;
-use crate::reliability::span;
-use crate::seeds::{Interval, Paired};
+use crate::interval::{Interval, Paired};
+use crate::study::span;
+use common::Problem;
 
 /// A plot: its axes, curves and what the paper states.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use super::output::PaperResult;
 use super::plot::Drawing;
 use super::spec::Published;
-use crate::table::grouped;
+use common::table::grouped;
 
 /// The columns of the table.
 pub(crate) const HEADS: [&str; 5] = ["figure", "what", "published", "ours", "why they differ"];

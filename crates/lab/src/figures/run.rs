@@ -4,11 +4,11 @@ use super::census::census;
 use super::sheet::Sheet;
 use super::spec::{Figure, Job, StudySpec};
 use super::values::{VALUES, Value};
-use crate::compare::{Bench, Comparison, Observe, compare_on, in_parallel};
-use crate::experiment::Experiment;
+use crate::compare::{Bench, Observe, compare_on};
+use crate::comparison::Comparison;
 use crate::forks::{Grouped, grouped};
-use crate::problem::Problem;
-use crate::textual::Arrival;
+use common::{Problem, in_parallel};
+use experiment::{Arrival, Experiment};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -84,13 +84,13 @@ fn studied(spec: &StudySpec) -> Result<Ran, Problem> {
     let wanted = spec.table.as_deref().unwrap_or(known[0]);
     let table = study.tables.iter().find(|table| table.key == wanted);
     let table = table.ok_or_else(|| Problem::unknown("figure.study.table", "table", wanted, &known))?;
-    let rows = table.rows.iter().map(|row| row.iter().map(crate::reliability::Cell::exact).collect());
+    let rows = table.rows.iter().map(|row| row.iter().map(crate::study::Cell::exact).collect());
     let heads = table.columns.iter().map(|column| column.key.into()).collect();
     Ok(Ran { sheet: Sheet { heads, rows: rows.collect() }, warnings: Vec::new() })
 }
 
 /// The curves of a study's plot as a table.
-fn curves(study: &crate::reliability::Study, wanted: &str) -> Result<Ran, Problem> {
+fn curves(study: &crate::study::Study, wanted: &str) -> Result<Ran, Problem> {
     let known: Vec<&str> = study.plots.iter().map(|plot| plot.id).collect();
     let plot = study.plots.iter().find(|plot| plot.id == wanted);
     let plot = plot.ok_or_else(|| Problem::unknown("figure.study.plot", "plot", wanted, &known))?;

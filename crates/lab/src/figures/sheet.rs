@@ -8,7 +8,7 @@ pub(crate) struct Sheet {
 }
 
 impl Sheet {
-    /// The sheet of CSV text as [`crate::table::csv`] writes it.
+    /// The sheet of CSV text as [`common::table::csv`] writes it.
     pub fn parse(text: &str) -> Self {
         let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
         let mut lines = reader.records().filter_map(Result::ok).map(|row| row.iter().map(str::to_owned).collect::<Vec<_>>());
@@ -22,7 +22,7 @@ impl Sheet {
     }
 
     pub fn to_csv(&self) -> String {
-        crate::table::csv(&self.all_rows())
+        common::table::csv(&self.all_rows())
     }
 
     pub fn column(&self, name: &str) -> Option<usize> {
@@ -49,7 +49,7 @@ mod tests {
     fn csv_read_again_is_what_was_written() {
         let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
         let rows = vec![row(["a", "b", "c"]), row(["1", "7+1, t 1", "say \"so\""]), row(["", "\"", "\"\",\""])];
-        let sheet = Sheet::parse(&crate::table::csv(&rows));
+        let sheet = Sheet::parse(&common::table::csv(&rows));
         assert_eq!(sheet.all_rows(), rows);
         assert_eq!(Sheet::parse(&sheet.to_csv()), sheet);
         assert_eq!((sheet.column("b"), sheet.column("d")), (Some(1), None));

@@ -1,10 +1,8 @@
 //! What a figure's file says, and the experiments that follow from it.
 
 use super::values::VALUES;
-use crate::document::Document;
-use crate::experiment::{self, Experiment};
-use crate::problem::Problem;
-use crate::seeds::seed_of;
+use common::Problem;
+use experiment::{Document, Experiment, seed_of};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
@@ -272,7 +270,7 @@ impl Figure {
     /// # Errors
     /// What is wrong with the file or with any experiment that follows from it, with its place.
     pub fn load(path: &Path, traces: &Path) -> Result<Self, Problem> {
-        let document = experiment::read(path)?;
+        let document = experiment::reading::read(path)?;
         let File { figure: mut spec } = document.read()?;
         if spec.x.is_none() && spec.has_runs() && spec.points.is_empty() {
             spec.points.push(PointSpec { x: 0.0, busy: None, _set: None });

@@ -296,11 +296,11 @@ fn both_sides_of_every_ratio_have_the_same_pages_for_the_host() {
     for name in papers(experiments).unwrap() {
         for figure in load(experiments, &name, None, experiments).unwrap_or_else(|e| panic!("{e}")).figures {
             let text = std::fs::read_to_string(&figure.path).expect("read before");
-            let document = crate::document::Document::parse(&figure.name, &text).expect("read before");
+            let document = experiment::Document::parse(&figure.name, &text).expect("read before");
             for point in 0..figure.spec.points.len() {
                 let pages = |arm: usize| {
                     let experiment = spec::job(&document, None, [0, point, arm]).unwrap_or_else(|e| panic!("{e}"));
-                    crate::plan(&experiment, 1 << 17).unwrap_or_else(|e| panic!("{e}")).user_slots
+                    experiment::plan(&experiment, 1 << 17).unwrap_or_else(|e| panic!("{e}")).user_slots
                 };
                 let is_ratio = figure.spec.plots.iter().any(|plot| plot.over.is_some());
                 assert!(!is_ratio || (1..figure.spec.arms.len()).all(|arm| pages(arm) == pages(0)), "{}, {point}", figure.name);

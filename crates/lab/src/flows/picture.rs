@@ -1,8 +1,8 @@
 //! Flows as a picture: the mean latency of each, alone and beside the others, under each scheme.
 
-use crate::compare::Comparison;
-use crate::flows::{FlowOutcome, fairness};
-use crate::quantity::{micros, short};
+use crate::comparison::Comparison;
+use crate::outcome::{FlowOutcome, fairness};
+use common::quantity::{micros, short};
 use std::fmt::Write as _;
 
 /// Height of a bar, of a flow's pair of bars with what is around it, of a scheme's heading, in pixels.

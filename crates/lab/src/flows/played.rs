@@ -1,9 +1,8 @@
 //! A run of several flows, and of each of them alone.
 
-use crate::flows::{Flow, host_clock};
-use crate::problem::Problem;
-use crate::textual::Arrival;
-use crate::workload::{CommandStream, Workload};
+use common::Problem;
+use experiment::flow::host_clock;
+use experiment::{Arrival, CommandStream, Flow, Workload};
 use ssd::{FlowResult, HostFlow, RequestLog, RunResult, Session};
 use std::cell::RefCell;
 use trace::AddressMap;

@@ -1,9 +1,11 @@
 //! Flows in results: JSON, rows of sweeps, and the table of the terminal and the report.
 
-use crate::compare::{Comparison, Outcome};
-use crate::flows::{FlowOutcome, fairness};
-use crate::quantity::Quantity;
-use crate::table::grouped;
+use crate::comparison::Comparison;
+use crate::interval::show_runs;
+use crate::outcome::Outcome;
+use crate::outcome::{FlowOutcome, fairness};
+use common::Quantity;
+use common::table::grouped;
 use serde_json::{Map, Value, json};
 use ssd::{FlowResult, Latency};
 
@@ -124,5 +126,5 @@ fn cell((_, _, quantity, of): &Figure, runs: &[&Outcome], flow: usize) -> String
     let values: Option<Vec<f64>> = runs.iter().map(|run| of(run.flows.get(flow)?)).collect();
     let mark =
         if runs.iter().any(|run| run.flows[flow].result.saturated) && matches!(quantity, Quantity::Micros) { " !" } else { "" };
-    values.map_or("-".into(), |values| quantity.show_runs(&values) + mark)
+    values.map_or("-".into(), |values| show_runs(*quantity, &values) + mark)
 }

@@ -6,11 +6,10 @@ use super::settings::check;
 use super::tornado::{self, Change, Outcome, Swing};
 use super::{End, HearLife, Life, LifeSettings, SchemeLife, Verified};
 use crate::clock::Clock;
-use crate::compare::{Bench, Observe, Runs, in_parallel};
-use crate::experiment::Experiment;
-use crate::problem::Problem;
-use crate::seeds::{experiment_of, seed_of};
-use crate::workload::{self, Workload};
+use crate::compare::{Bench, Observe, Runs};
+use crate::seeds::experiment_of;
+use common::{Problem, in_parallel};
+use experiment::{Experiment, Workload, seed_of, workload};
 use ssd::PayloadKind;
 
 /// A life to be lived.
@@ -66,7 +65,7 @@ pub fn life_until(
     let workload = Workload::open(&experiment, &|_| {})?;
     check_workload(&workload, settings)?;
     workload.check_space(&experiment)?;
-    let plan = crate::capacity::plan(&experiment, workload.touched())?;
+    let plan = experiment::plan(&experiment, workload.touched())?;
     let map = workload.map(&experiment, plan.user_slots)?;
     let observe = Observe::Nothing;
     let runs =

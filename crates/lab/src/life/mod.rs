@@ -19,9 +19,8 @@ mod study;
 mod tests;
 mod tornado;
 
-use crate::experiment::Experiment;
-use crate::workload::Workload;
 pub use endurance::Endurance;
+use experiment::{Experiment, Workload};
 pub use lives::{life, life_until, lives};
 pub use loss::{Hazard, Rates};
 pub(crate) use options::number_of;
@@ -30,7 +29,7 @@ pub use seeds::SeedLives;
 pub use settings::{CELSIUS, CLASSES, Class, LifeSettings, SIGMA, YEARS_MAX, bytes_of, days_of, micros_of};
 pub(crate) use settings::{check, check_count};
 use ssd::Latency;
-pub(crate) use study::{AGES, NAME};
+pub(crate) use study::AGES;
 pub use tornado::{Outcome, PARAMETERS, Parameter, Swing};
 use vocab::Cause;
 
@@ -240,7 +239,7 @@ fn notes(experiment: &Experiment, settings: &LifeSettings, workload: &Workload, 
     if touched < 0.99 {
         notes.push(format!(
             "workload: it touches {} of what the host may use; the rest is cold data that age with the drive",
-            crate::quantity::percent(touched)
+            common::quantity::percent(touched)
         ));
     }
     if experiment.errors.model == "none" {
@@ -259,7 +258,7 @@ fn notes(experiment: &Experiment, settings: &LifeSettings, workload: &Workload, 
         notes.push(format!(
             "loss is that of a drive of {}, of as many and larger dies: bit errors and what a die holds grow by its size; rates of dies and \
              blocks by drive, and the hours of a rebuild, are as given",
-            crate::quantity::bytes(bytes as f64)
+            common::quantity::bytes(bytes as f64)
         ));
     }
     notes.push(

@@ -1,21 +1,21 @@
 //! Settings of lives by the names of the options of `flashkeep life`, for programs that have them as texts.
 
 use super::settings::{Class, LifeSettings, bytes_of, days_of, micros_of};
-use crate::problem::Problem;
+use common::Problem;
 
 /// An option: its name, and how its text is read.
 type Read = (&'static str, fn(&mut LifeSettings, &str, &str) -> Result<(), Problem>);
 
 /// A number as an option says it.
 pub(crate) fn number_of<T: std::str::FromStr>(option: &str, text: &str) -> Result<T, Problem> {
-    text.parse().map_err(|_| Problem::new(option, format!("found `{}`, valid is a number", crate::problem::printable(text))))
+    text.parse().map_err(|_| Problem::new(option, format!("found `{}`, valid is a number", common::printable(text))))
 }
 
 fn truth(option: &str, text: &str) -> Result<bool, Problem> {
     match text.to_ascii_lowercase().as_str() {
         "true" => Ok(true),
         "false" => Ok(false),
-        _ => Err(Problem::new(option, format!("found `{}`, valid are true and false", crate::problem::printable(text)))),
+        _ => Err(Problem::new(option, format!("found `{}`, valid are true and false", common::printable(text)))),
     }
 }
 

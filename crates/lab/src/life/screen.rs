@@ -2,9 +2,10 @@
 
 use super::seeds::geometric;
 use super::{End, Epoch, Life, Outcome, SchemeLife, Timed, Verified};
-use crate::quantity::{Quantity, micros, percent, short};
-use crate::seeds::Interval;
-use crate::table::{Row, aligned, wrapped};
+use crate::interval::Interval;
+use common::Quantity;
+use common::quantity::{micros, percent, short};
+use common::table::{Row, aligned, wrapped};
 use std::fmt::Write as _;
 
 impl SchemeLife {
@@ -29,7 +30,7 @@ impl SchemeLife {
         let apart: Vec<f64> = waf.windows(3).map(|three| (three[1] - f64::midpoint(three[0], three[2])) / three[1]).collect();
         // Of independent values of variance v, one less the mean of two others has variance 1.5 v.
         let variance = apart.iter().map(|one| one * one).sum::<f64>() / apart.len() as f64 / 1.5;
-        Some(crate::seeds::t_quantile(apart.len() - 1) * (variance / waf.len() as f64).sqrt())
+        Some(crate::interval::t_quantile(apart.len() - 1) * (variance / waf.len() as f64).sqrt())
     }
 
     /// The first and last runs in time.
@@ -77,7 +78,7 @@ impl Life {
     pub fn to_screen(&self) -> String {
         let (experiment, settings) = (&self.experiment, &self.settings);
         let (class, rated) = (&settings.class, experiment.drive.endurance.0);
-        let user = crate::quantity::bytes(self.user_bytes as f64);
+        let user = common::quantity::bytes(self.user_bytes as f64);
         let mut out = String::new();
         let years = settings.years.map_or(String::new(), |years| format!(" for {} years", short(years)));
         let refresh =

@@ -4,7 +4,7 @@
 //! recording stays the same.
 
 use super::{End, Life, SchemeLife};
-use crate::seeds::{Interval, Ratio};
+use crate::interval::{Interval, Ratio};
 
 /// Lives of all schemes under a further seed.
 #[derive(Clone, Debug, PartialEq)]

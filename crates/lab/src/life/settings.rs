@@ -1,8 +1,8 @@
 //! Settings of a life beside its experiment.
 
 use super::loss::Rates;
-use crate::experiment::Experiment;
-use crate::problem::Problem;
+use common::Problem;
+use experiment::Experiment;
 use vocab::{Bytes, Nanos};
 
 /// What a drive is sold as, by JESD218: its limit on UBER, and how long its data last without power at its end.

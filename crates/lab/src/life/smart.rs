@@ -5,7 +5,7 @@
 //! out: temperatures over time, commands, power cycles, capacitors, and what depends on the firmware.
 
 use super::{Epoch, Life, SchemeLife};
-use crate::reliability::{Cell, Column, Layout, Table};
+use crate::study::{Cell, Column, Layout, Table};
 
 /// Bytes of a data unit of NVMe: 1000 of 512 bytes.
 const DATA_UNIT: f64 = 512_000.0;
@@ -151,15 +151,15 @@ impl Life {
             let rows = self.smart_of(one);
             let picked = picked(rows.len(), most);
             let cells = |at: usize| picked.iter().map(|&row| rows[row][at].text()).collect();
-            let mut lines = vec![crate::table::Row { label: one.label.clone(), cells: Vec::new() }];
-            lines.push(crate::table::Row {
+            let mut lines = vec![common::table::Row { label: one.label.clone(), cells: Vec::new() }];
+            lines.push(common::table::Row {
                 label: "  years".into(),
-                cells: picked.iter().map(|&row| crate::quantity::short(one.epochs[row].years)).collect(),
+                cells: picked.iter().map(|&row| common::quantity::short(one.epochs[row].years)).collect(),
             });
             for (number, (column, _)) in FIELDS.iter().enumerate() {
-                lines.push(crate::table::Row { label: format!("  {}", column.label()), cells: cells(number + 2) });
+                lines.push(common::table::Row { label: format!("  {}", column.label()), cells: cells(number + 2) });
             }
-            out.push_str(&crate::table::aligned(&lines));
+            out.push_str(&common::table::aligned(&lines));
             out.push('\n');
         }
         out

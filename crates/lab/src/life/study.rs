@@ -1,11 +1,9 @@
 //! Lives as tables and curves: CSV, JSON and the page of the report.
 
 use super::{Epoch, Life, Outcome, Parameter, SchemeLife, Swing};
-use crate::reliability::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use crate::study::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
 use vocab::Cause;
 
-/// Name of the study.
-pub(crate) const NAME: &str = "life";
 /// Key of the table of ages.
 pub(crate) const AGES: &str = "ages";
 
@@ -93,7 +91,7 @@ impl Life {
             format!(
                 "drive: {}, {} for the host, {rated} rated P/E cycles",
                 self.experiment.drive.name,
-                crate::quantity::bytes(self.user_bytes as f64)
+                common::quantity::bytes(self.user_bytes as f64)
             ),
             format!(
                 "ends: read-only, UBER above {:e} in use or after {} h at {} C without power",
@@ -116,7 +114,7 @@ impl Life {
             format!("seeds: {}", self.all_seeds().iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
         ];
         Study {
-            name: NAME,
+            name: crate::study::LIFE,
             title: format!("Life of drive {} under {}", self.experiment.drive.name, self.workload),
             settings: vec![("command", command.to_owned())],
             facts,
@@ -216,10 +214,8 @@ impl Life {
             cells
         };
         let rows = self.swings.iter().map(row).collect();
-        let title = format!(
-            "What the end, and the loss within {}, depend on",
-            crate::quantity::Quantity::Years.show(self.settings.told_years())
-        );
+        let title =
+            format!("What the end, and the loss within {}, depend on", common::Quantity::Years.show(self.settings.told_years()));
         let layouts = vec![Layout::Plain { title, part: Some(0), columns: vec![2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 14] }];
         Some(Table { key: "tornado", columns, rows, layouts })
     }
@@ -249,7 +245,7 @@ impl Life {
             let categories = parameters.iter().map(named).collect();
             Plot { id, title, hint, axes, series: all.map(series).collect(), marks: Vec::new(), categories }
         };
-        let years = crate::quantity::Quantity::Years.show(self.settings.told_years());
+        let years = common::Quantity::Years.show(self.settings.told_years());
         vec![
             plot("life-tornado-end", "What the end depends on".into(), Axis { name: "years", log: false }, &|at| Some(at.years)),
             plot(

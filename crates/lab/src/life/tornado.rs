@@ -2,7 +2,7 @@
 //! seed.
 
 use super::{End, LifeSettings, SchemeLife};
-use crate::experiment::Experiment;
+use experiment::Experiment;
 
 /// A number that lives depend on.
 #[derive(Clone, Copy)]

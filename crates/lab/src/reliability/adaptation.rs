@@ -5,8 +5,9 @@
 //! varies by the paper's deviation of 5e-7.
 
 use super::settings::{Ageing, Settings};
-use super::{Axis, Cell, Column, Layout, PE, Plot, Series, Study, Table, cycles, model_notes};
-use crate::problem::Problem;
+use super::{PE, cycles, model_notes};
+use crate::study::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use common::Problem;
 use ssd::ecc::{CellModel, Decoded, EccPolicy, EccShape, Flares, FlaresSettings, Profile};
 use std::sync::Arc;
 use vocab::{PeCycles, Ppn, Stream, Streams};

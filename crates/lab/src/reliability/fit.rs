@@ -4,9 +4,10 @@
 //! Differs: the paper's measured points are not printed. The points here are those of its own model, each
 //! multiplied by a log-normal factor, so what the study tells is how well such points determine the constants.
 
+use super::WEAR;
 use super::settings::Settings;
-use super::{Axis, Cell, Column, Layout, Plot, Series, Study, Table, WEAR};
-use crate::problem::Problem;
+use crate::study::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use common::Problem;
 use ssd::nand::rber::Flares;
 use vocab::Streams;
 

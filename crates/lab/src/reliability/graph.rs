@@ -7,8 +7,8 @@
 //! every bank needs an exponential time of mean 1, and how many blocks are read until then.
 
 use super::settings::Settings;
-use super::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
-use crate::problem::Problem;
+use crate::study::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use common::Problem;
 use ssd::coding::gf2::Decoder;
 use ssd::coding::graph::{CodeGraph, Decodable, SEARCH_MAX, best};
 use vocab::Streams;

@@ -13,15 +13,13 @@ mod retries;
 mod schemes;
 mod settings;
 mod stripe_loss;
-mod study;
 mod thresholds;
 mod uper;
 
-use crate::problem::Problem;
+use crate::study::{Axis, Cell, Column, Study, YEAR};
+use common::Problem;
 use settings::Settings;
 pub use settings::{OPTIONS, StudyOption};
-pub use study::{Axis, Cell, Column, Layout, Mark, Plot, Series, Study, Table};
-pub(crate) use study::{Part, span};
 
 /// A study by name.
 pub struct StudyEntry {
@@ -130,7 +128,7 @@ pub fn study(name: &str, given: &[(String, String)]) -> Result<Study, Problem> {
 }
 
 /// Up to where times are searched, in hours: a thousand years.
-const FOREVER: f64 = 1000.0 * study::YEAR;
+const FOREVER: f64 = 1000.0 * YEAR;
 /// Up to where reads are searched.
 const ENDLESS: f64 = 1e15;
 

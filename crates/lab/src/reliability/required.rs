@@ -5,9 +5,10 @@
 //! take GF(2^16). UBERs of JESD218 stand beside the paper's 1e-11.
 
 use super::settings::{Ageing, Settings};
-use super::study::span;
-use super::{Axis, Cell, Column, Layout, PE, Plot, RBER, RETENTION, Series, Study, Table, WEAR, cycles, model_notes, wear_axis};
-use crate::problem::Problem;
+use super::{PE, RBER, RETENTION, WEAR, cycles, model_notes, wear_axis};
+use crate::study::span;
+use crate::study::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use common::Problem;
 use ssd::coding::odds::{BchSize, Per};
 
 const AGES: &str = "0,10,100,1000,3000,5000,10000";

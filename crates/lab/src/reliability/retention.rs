@@ -4,12 +4,10 @@
 //! Differs: solved exactly for each place of the table; the paper does not print its table.
 
 use super::settings::{Ageing, Settings};
-use super::study::DAY;
-use super::{
-    Axis, Cell, Column, Extent, FOREVER, Layout, PE, Plot, RBER, Series, Study, Table, WEAR, cycles, extent, model_notes,
-    wear_axis,
-};
-use crate::problem::Problem;
+use super::{Extent, FOREVER, PE, RBER, WEAR, cycles, extent, model_notes, wear_axis};
+use crate::study::DAY;
+use crate::study::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use common::Problem;
 
 pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("model", "flares"),

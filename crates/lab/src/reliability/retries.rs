@@ -4,8 +4,9 @@
 //! Differs: rates and references are a model, fitted to the set. Stages are those of the set, which has no times for them.
 
 use super::settings::Settings;
-use super::{Axis, Cell, Column, Layout, PE, Plot, RBER, Series, Study, Table, cycles};
-use crate::problem::Problem;
+use super::{PE, RBER, cycles};
+use crate::study::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use common::Problem;
 use ssd::nand::rber::{PageSite, RberModel, Stages, Stress, TlcSet};
 
 pub(super) const OPTIONS: &[(&str, &str)] = &[("pe", "700,3000,7000"), ("rber", "6.5e-3")];

@@ -1,6 +1,6 @@
 //! Stripes and product codes, as studies see them: how many pages, and the odds of a loss.
 
-use super::study::Cell;
+use crate::study::Cell;
 use ssd::coding::odds::stripes::{ln_page_loss, ln_stripe_loss};
 use ssd::coding::odds::{BchSize, ProductCode, binomial};
 

@@ -1,8 +1,8 @@
 //! What a study depends on: options as typed, checked, with defaults of each study.
 
 use super::schemes::Scheme;
-use super::study::{DAY, YEAR};
-use crate::problem::{Problem, printable};
+use crate::study::{DAY, YEAR};
+use common::{Problem, printable};
 use ssd::coding::gf2::Decoder;
 use ssd::coding::odds::{BchSize, Per};
 use ssd::ecc::{CODEWORDS, Codeword};

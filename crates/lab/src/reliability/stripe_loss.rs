@@ -6,11 +6,10 @@
 
 use super::schemes::{Page, Scheme};
 use super::settings::{Ageing, Hours, Settings};
-use super::study::span;
-use super::{
-    Axis, Cell, Column, Layout, PE, Plot, RBER, RETENTION, Series, Study, Table, WEAR, cycles, model_notes, ratios, wear_axis,
-};
-use crate::problem::Problem;
+use super::{PE, RBER, RETENTION, WEAR, cycles, model_notes, ratios, wear_axis};
+use crate::study::span;
+use crate::study::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use common::Problem;
 
 pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("model", "flares-disturb"),

@@ -234,7 +234,7 @@ fn text_csv_and_json_tell_the_same() {
     assert_eq!((lines.len(), rows.len()), (3, 2));
     let hours = rows[1]["retention_max_h"].as_f64().unwrap();
     assert_eq!(lines[2].rsplit(',').next().unwrap(), hours.to_string());
-    assert!(study.to_text().contains(&study::span(hours)), "{}", study.to_text());
+    assert!(study.to_text().contains(&crate::study::span(hours)), "{}", study.to_text());
     assert_eq!(json["command"], study.command());
 }
 

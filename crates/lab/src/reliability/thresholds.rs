@@ -7,12 +7,10 @@
 //! beside it. Fig. 2 gives no numbers: the model da-raid5 is scaled to the two values of the text.
 
 use super::settings::{Ageing, Settings};
-use super::study::DAY;
-use super::{
-    Axis, Cell, Column, ENDLESS, Extent, FOREVER, Layout, PE, Plot, Series, Study, Table, WEAR, cycles, extent, model_notes,
-    wear_axis,
-};
-use crate::problem::Problem;
+use super::{ENDLESS, Extent, FOREVER, PE, WEAR, cycles, extent, model_notes, wear_axis};
+use crate::study::DAY;
+use crate::study::{Axis, Cell, Column, Layout, Plot, Series, Study, Table};
+use common::Problem;
 use ssd::coding::odds::Per;
 use ssd::nand::rber::Stress;
 

@@ -9,8 +9,9 @@
 
 use super::schemes::{Page, Scheme};
 use super::settings::Settings;
-use super::{Axis, Cell, Column, Layout, Mark, Plot, RBER, Series, Study, Table, ratios};
-use crate::problem::Problem;
+use super::{RBER, ratios};
+use crate::study::{Axis, Cell, Column, Layout, Mark, Plot, Series, Study, Table};
+use common::Problem;
 use ssd::coding::odds::BchSize;
 
 pub(super) const OPTIONS: &[(&str, &str)] = &[

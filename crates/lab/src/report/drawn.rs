@@ -3,11 +3,12 @@
 use super::format::{escape, real, signs};
 use super::palette;
 use super::verdict::full_bar;
-use crate::compare::{Comparison, Outcome};
-use crate::experiment::Fairness;
-use crate::quantity::Quantity;
-use crate::seeds::Interval;
+use crate::comparison::Comparison;
+use crate::interval::Interval;
+use crate::outcome::Outcome;
 use crate::verdict::SchemeVerdict;
+use common::Quantity;
+use experiment::Fairness;
 use std::fmt::Write as _;
 
 const PANEL_WIDTH: f64 = 300.0;
@@ -110,7 +111,7 @@ fn panel(panel: &Panel, left: f64, comparison: &Comparison, colours: &[(String, 
             );
         }
         let mut shown = match (value, interval) {
-            (_, Some(interval)) => signs(&panel.quantity.show_interval(interval)),
+            (_, Some(interval)) => signs(&interval.show(panel.quantity)),
             (Some(value), None) if panel.quantity == Quantity::Plain => real(*value),
             (Some(value), None) => signs(&panel.quantity.show(*value)),
             (None, _) => "-".into(),
@@ -135,7 +136,7 @@ pub fn headline(comparison: &Comparison, command: &str) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"system-ui, sans-serif\" fill=\"#24292f\">\n\
          <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
     );
-    let title = format!("{}: {} requests on drive {}", trace.name, crate::table::grouped(trace.requests), drive.name);
+    let title = format!("{}: {} requests on drive {}", trace.name, common::table::grouped(trace.requests), drive.name);
     out.push_str(&text(16.0, 28.0, 18, "font-weight=\"600\"", &title));
     let apart: Vec<String> =
         comparison.verdict.schemes.iter().filter_map(|one| Some(format!("{} ({})", one.scheme, one.reason()?))).collect();

@@ -2,7 +2,7 @@
 
 /// A count with thousands separators: `1,234,567`.
 pub(super) fn count(n: u64) -> String {
-    crate::table::grouped_by(n, ',')
+    common::table::grouped_by(n, ',')
 }
 
 /// A measurement with four significant digits; `-` where there is none.

@@ -5,7 +5,6 @@
 //! is part of the file; a content security policy forbids it to load anything.
 
 mod drawn;
-mod figures;
 mod format;
 mod over;
 pub mod palette;
@@ -16,18 +15,19 @@ mod table;
 mod tests;
 mod verdict;
 
-use crate::caution::{Caution, Level};
-use crate::compare::Outcome;
+use crate::comparison::Seeds;
 pub use crate::figure::RunSpeed;
-use crate::seeds::{Seeds, t_quantile};
+use crate::interval::t_quantile;
+use crate::outcome::Outcome;
 use crate::verdict::{SchemeVerdict, Verdict};
 pub use drawn::headline;
-pub use figures::figures;
+use experiment::{Caution, Level};
 pub(crate) use format::escape;
 use format::{count, fill, percent, script_safe, seconds, signs};
 use serde_json::{Value, json};
 use ssd::{RunResult, SeriesResult};
 pub use study::study;
+pub(crate) use study::{SCRIPT as STUDY_SCRIPT, render, render_as};
 use vocab::Bytes;
 
 const TEMPLATE: &str = include_str!("../../assets/template.html");
@@ -128,23 +128,23 @@ pub fn html(comparison: &ReportInput) -> String {
 }
 
 /// What differs between pages; texts are HTML but for `title` and `command`.
-struct Page<'a> {
-    title: &'a str,
-    summary: &'a str,
-    verdict: &'a str,
-    cautions: &'a str,
-    tools: &'a str,
-    tables: &'a str,
+pub(crate) struct Page<'a> {
+    pub title: &'a str,
+    pub summary: &'a str,
+    pub verdict: &'a str,
+    pub cautions: &'a str,
+    pub tools: &'a str,
+    pub tables: &'a str,
     /// Class of the tables: `many` puts them below each other.
-    columns: &'a str,
-    setup: &'a str,
-    command: &'a str,
-    experiment: &'a str,
-    data: &'a Value,
-    script: &'a str,
+    pub columns: &'a str,
+    pub setup: &'a str,
+    pub command: &'a str,
+    pub experiment: &'a str,
+    pub data: &'a Value,
+    pub script: &'a str,
 }
 
-fn page(page: &Page<'_>) -> String {
+pub(crate) fn page(page: &Page<'_>) -> String {
     fill(
         TEMPLATE,
         &[
@@ -207,7 +207,7 @@ fn summary(comparison: &ReportInput, labels: &[(String, &'static str)]) -> Strin
         escape(&schemes.join(", ")),
         count(trace.requests),
         percent(trace.reads as f64 / trace.requests as f64),
-        crate::compare::mib(trace.footprint),
+        common::quantity::mib(trace.footprint),
     )
 }
 
@@ -230,14 +230,14 @@ fn trace(trace: &TraceSummary) -> String {
         format!("Requests: {}", count(trace.requests)),
         format!("Reads: {}", share(trace.reads)),
         format!("Writes: {}", share(trace.writes)),
-        format!("Footprint: {}", crate::compare::mib(trace.footprint)),
+        format!("Footprint: {}", common::quantity::mib(trace.footprint)),
         format!("Duration: {}", seconds(trace.duration_s)),
     ];
     description(facts.iter().chain(trace.lines).map(String::as_str))
 }
 
 /// Lines as a description list: `name: value` is split.
-fn description<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn description<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     let items: String = lines
         .map(|line| match line.split_once(": ") {
             Some((name, value)) => format!("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(value)),
@@ -247,7 +247,7 @@ fn description<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     format!("<dl>{items}</dl>")
 }
 
-fn bullets(lines: &[String]) -> String {
+pub(crate) fn bullets(lines: &[String]) -> String {
     if lines.is_empty() {
         return String::new();
     }

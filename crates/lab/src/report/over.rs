@@ -2,8 +2,9 @@
 
 use super::format::{escape, real, signs};
 use super::table::{Group, Row, Table, Value};
-use crate::quantity::Quantity;
-use crate::seeds::{Interval, Ratio, Seeds};
+use crate::comparison::Seeds;
+use crate::interval::{Interval, Ratio};
+use common::Quantity;
 
 /// What a mean is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub(super) fn shown(interval: &Interval, of: MeanOf, unit: &str) -> String {
         (MeanOf::Real, _) if interval.half_width == 0.0 => return real(interval.mean),
         (MeanOf::Real, _) => Quantity::Plain,
     };
-    let text = quantity.show_interval(interval);
+    let text = interval.show(quantity);
     // Digits are grouped as everywhere on the page.
     let parts: Vec<String> = text.split(" +- ").map(grouped).collect();
     signs(&parts.join(" +- "))

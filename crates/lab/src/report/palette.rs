@@ -6,7 +6,7 @@
 const COLOURS: [&str; 8] = ["#7d838c", "#0072b2", "#d55e00", "#009e73", "#c46a9f", "#2f9fdb", "#b58900", "#7a5cc4"];
 
 /// Curves that can be told apart by colour.
-pub(super) const CURVES: usize = COLOURS.len();
+pub(crate) const CURVES: usize = COLOURS.len();
 
 /// Schemes with a colour of their own; the index is that of the colour.
 const KNOWN: [&str; 7] = ["none", "raid5", "ds-raid", "ppc", "da-raid5", "code-zones", "mds-groups"];
@@ -19,7 +19,7 @@ pub fn of_curve(number: usize) -> &'static str {
 }
 
 /// The colour of what a paper states.
-pub(super) fn published() -> &'static str {
+pub(crate) fn published() -> &'static str {
     COLOURS[0]
 }
 

@@ -2,11 +2,11 @@
 
 use super::format::escape;
 use super::{Page, bullets, description, page, palette};
-use crate::reliability::{Cell, Part, Plot, Series, Study};
+use crate::study::{Cell, Part, Plot, Series, Study};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-pub(super) const SCRIPT: &str = include_str!("../../assets/study.js");
+pub(crate) const SCRIPT: &str = include_str!("../../assets/study.js");
 
 /// A study as one self-contained HTML document.
 #[must_use]
@@ -15,13 +15,13 @@ pub fn study(study: &Study) -> String {
     let tables: String = laid_out.map(|(table, layout)| render(layout.title(), layout.parts(table))).collect();
     let settings = description(study.facts.iter().map(String::as_str));
     let draws = study.settings.iter().any(|(name, _)| *name == "seed");
-    let how = if study.name == crate::inspect::NAME {
+    let how = if study.name == crate::study::INSPECT {
         "one pass over the trace, nothing replayed"
-    } else if study.name == crate::life::NAME {
+    } else if study.name == crate::study::LIFE {
         "wear of every block simulated, odds by formula, latency in timed runs"
-    } else if study.name == crate::advise::NAME {
+    } else if study.name == crate::study::ADVISE {
         "designs by formula, by wear and by whole lives"
-    } else if study.name == crate::sweep::STUDY {
+    } else if study.name == crate::study::SWEEP {
         "each point a comparison of its own"
     } else if draws {
         "errors are drawn from a seed"
@@ -68,12 +68,12 @@ fn data(study: &Study) -> Value {
 }
 
 /// A laid-out table of numbers.
-pub(super) fn render(title: &str, parts: Vec<Part>) -> String {
+pub(crate) fn render(title: &str, parts: Vec<Part>) -> String {
     render_as("wide", title, parts)
 }
 
 /// A laid-out table: `wide` for numbers, `words` for sentences.
-pub(super) fn render_as(class: &str, title: &str, parts: Vec<Part>) -> String {
+pub(crate) fn render_as(class: &str, title: &str, parts: Vec<Part>) -> String {
     let mut out = format!("<section class=\"card\"><h3>{}</h3><div class=\"{class}\"><table>", escape(title));
     for part in parts {
         let (heads, rows) = part.rows.split_first().expect("a part has headings");

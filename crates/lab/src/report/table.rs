@@ -3,11 +3,11 @@
 use super::format::{count, escape, percent, real};
 use super::over::MeanOf;
 use super::{ReportInput, RunSpeed};
-use crate::compare::Comparison;
+use crate::comparison::Comparison;
 use crate::figure::{self, Figure, Group as Of, InReport, Kind, Run, inside, nothing};
-use crate::quantity::{micros, seconds};
-use crate::seeds::Interval;
+use crate::interval::Interval;
 use crate::verdict::{SchemeVerdict, Verdict};
+use common::quantity::{micros, seconds};
 use serde_json::Value as Json;
 use ssd::{AroundResult, RunResult, SlcResult};
 use std::collections::{BTreeMap, BTreeSet};

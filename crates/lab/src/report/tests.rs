@@ -341,8 +341,8 @@ fn cautions_follow_from_results_and_errors_come_first() {
     (tired.replay.saturated, tired.precondition.converged) = (true, false);
     let mut sound = run("none", 0);
     (sound.oracle.mismatches, sound.host.media_errors, sound.host.write_errors) = (0, 0, 0);
-    assert_eq!(crate::caution::implied("none", &sound), [], "the sound run gives no caution");
-    let mut cautions = crate::caution::implied("raid5", &tired);
+    assert_eq!(crate::cautions::implied("none", &sound), [], "the sound run gives no caution");
+    let mut cautions = crate::cautions::implied("raid5", &tired);
     cautions
         .insert(0, Caution { level: Level::Warning, scheme: None, not_comparable: None, kind: "given", text: "given".into() });
     let runs = [sound, tired];

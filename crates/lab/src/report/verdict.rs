@@ -28,7 +28,7 @@ pub(super) fn html(input: &ReportInput<'_>, colours: &[(String, &'static str)]) 
     let (first, rest) = verdict.answer.split_at(on_first_screen(&verdict.answer));
     let paragraphs = |sentences: &[String]| sentences.iter().map(|one| format!("<p>{}</p>\n", code(one))).collect::<String>();
     let mut answer = paragraphs(first);
-    if let Some(warnings) = crate::caution::how_many(input.cautions) {
+    if let Some(warnings) = experiment::caution::how_many(input.cautions) {
         let _ = writeln!(answer, "<p><a href=\"#cautions\">{warnings}</a> to read before any figure is believed.</p>");
     }
     let rest = if rest.is_empty() { String::new() } else { format!("<div class=\"answer\">{}</div>\n", paragraphs(rest)) };

@@ -1,7 +1,9 @@
 //! Repetitions as JSON and as rows: what each seed gave, means with their intervals, differences between schemes.
 
-use super::{COMPARED, CONFIDENCE, Seeds, t_quantile};
-use crate::rows::Row;
+use super::COMPARED;
+use crate::comparison::Seeds;
+use crate::interval::{CONFIDENCE, t_quantile};
+use common::Row;
 use serde_json::{Value, json};
 
 impl Seeds {

@@ -1,13 +1,11 @@
 //! What is said of all repetitions together beside the verdict: cautions, what was held equal, notes.
 
-use crate::caution::Caution;
-use crate::compare::Comparison;
-use crate::experiment::Experiment;
-use crate::workload;
+use crate::comparison::Comparison;
+use experiment::{Caution, Experiment, seed_of, workload};
 
 /// Seeds as text: `1 to 5`.
 pub(crate) fn range(experiment: &Experiment) -> String {
-    let last = super::seed_of(experiment.seed, experiment.seeds as usize - 1).unwrap_or(u64::MAX);
+    let last = seed_of(experiment.seed, experiment.seeds as usize - 1).unwrap_or(u64::MAX);
     format!("{} to {last}", experiment.seed)
 }
 

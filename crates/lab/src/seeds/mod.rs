@@ -8,24 +8,15 @@
 //! One clock, that of the first repetition, holds for all: else a part of what differs would be the clock.
 
 mod export;
-mod interval;
 mod joined;
 pub(crate) mod points;
+mod verdict;
 
 use crate::clock::{Clock, needs_demand};
-use crate::compare::Comparison;
-use crate::experiment::Experiment;
-use crate::rows::Row;
-use crate::textual::Arrival;
-pub use interval::{CONFIDENCE, Interval, Paired, Ratio, t_quantile};
+use crate::comparison::{Comparison, Seeds};
+use experiment::{Arrival, Experiment, seed_of};
 pub(crate) use joined::{cautions, fairness, notes, range};
-use serde_json::Value;
 use ssd::Pace;
-
-/// The seed of a repetition; `None` beyond 64 bits.
-pub(crate) fn seed_of(base: u64, repetition: usize) -> Option<u64> {
-    base.checked_add(repetition as u64)
-}
 
 /// The experiment of a repetition but the first, at the clock of the first: it alone, as `flashkeep run` would run it.
 pub(crate) fn experiment_of(base: &Experiment, repetition: usize, clock: &Clock, duration_s: f64) -> Experiment {
@@ -64,96 +55,13 @@ pub(crate) const COMPARED: [&str; 16] = [
     "energy_j",
 ];
 
-/// The repetitions of a comparison, two or more.
-#[derive(Clone, Debug)]
-pub struct Seeds {
-    /// Each by itself, in order of its seed; the first is that without repetitions.
-    repetitions: Vec<Comparison>,
-    /// The rows of each.
-    rows: Vec<Vec<Row>>,
-}
-
-impl Seeds {
-    pub(crate) fn new(repetitions: Vec<Comparison>) -> Self {
-        let rows = repetitions.iter().map(Comparison::rows).collect();
-        Self { repetitions, rows }
-    }
-
-    /// The comparison under each seed by itself, the first seed first.
-    #[must_use]
-    pub fn repetitions(&self) -> &[Comparison] {
-        &self.repetitions
-    }
-
-    /// The seeds.
-    #[must_use]
-    pub fn seeds(&self) -> Vec<u64> {
-        self.repetitions.iter().map(|repetition| repetition.experiment.seed).collect()
-    }
-
-    /// One row for each seed and scheme, in order of seeds, then of schemes.
-    #[must_use]
-    pub fn rows(&self) -> Vec<Row> {
-        self.rows.concat()
-    }
-
-    /// One row for each scheme under the seed of an index.
-    pub(crate) fn rows_of(&self, repetition: usize) -> &[Row] {
-        &self.rows[repetition]
-    }
-
-    /// Puts other values in the place of those that were found.
-    #[cfg(test)]
-    pub(crate) fn set(&mut self, scheme: usize, column: &str, values: &[f64]) {
-        for (rows, value) in self.rows.iter_mut().zip(values) {
-            rows[scheme].insert(column.to_owned(), serde_json::json!(value));
-        }
-    }
-
-    /// As if every run were long enough for figures of flash.
-    #[cfg(test)]
-    pub(crate) fn bear(&mut self) {
-        let schemes = self.repetitions.iter_mut().flat_map(|one| &mut one.verdict.schemes);
-        schemes.for_each(|scheme| scheme.costs.unborne = false);
-    }
-
-    /// Names of the columns that hold numbers.
-    pub(crate) fn columns(&self) -> Vec<&str> {
-        let is_number = |(name, value): &(&String, &Value)| {
-            // A seed is a name, not a figure.
-            value.is_number() && *name != "seed"
-        };
-        self.rows[0][0].iter().filter(is_number).map(|(name, _)| name.as_str()).collect()
-    }
-
-    /// The scheme of an index, as the experiment names it.
-    #[must_use]
-    pub fn label(&self, scheme: usize) -> &str {
-        &self.repetitions[0].outcomes[scheme].label
-    }
-
-    /// Schemes, by index, that can be compared under every seed.
-    #[must_use]
-    pub fn comparable(&self) -> Vec<usize> {
-        let is_comparable = |scheme: &usize| self.repetitions.iter().all(|one| one.verdict.schemes[*scheme].is_comparable());
-        (0..self.repetitions[0].outcomes.len()).filter(is_comparable).collect()
-    }
-
-    /// What a column was for a scheme, by index, under each seed; `None` unless it was a number under every one.
-    #[must_use]
-    pub fn values(&self, scheme: usize, column: &str) -> Option<Vec<f64>> {
-        self.rows.iter().map(|rows| rows[scheme].get(column)?.as_f64()).collect()
-    }
-
-    /// Its mean with the confidence interval.
-    #[must_use]
-    pub fn interval(&self, scheme: usize, column: &str) -> Option<Interval> {
-        Interval::of(&self.values(scheme, column)?)
-    }
-
-    /// What a column of a scheme is against that of another.
-    #[must_use]
-    pub fn paired(&self, scheme: usize, other: usize, column: &str) -> Option<Paired> {
-        Paired::of(&self.values(scheme, column)?, &self.values(other, column)?)
-    }
+/// The comparison over all these repetitions.
+pub(crate) fn over(experiment: &Experiment, repetitions: Vec<Comparison>) -> Comparison {
+    let first = repetitions[0].clone();
+    let (fairness, notes) = (fairness(experiment, &first.fairness), notes(experiment, &first.notes));
+    let cautions = cautions(&repetitions);
+    let rows = repetitions.iter().map(Comparison::rows).collect();
+    let seeds = Seeds::new(repetitions, rows);
+    let verdict = verdict::over(&seeds);
+    Comparison { experiment: experiment.clone(), fairness, notes, cautions, verdict, seeds: Some(seeds), ..first }
 }

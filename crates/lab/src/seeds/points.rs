@@ -1,7 +1,8 @@
 //! Rows of one comparison under several seeds as one row for each scheme: means, their intervals, differences from the first scheme.
 
-use super::{COMPARED, Interval, Paired};
-use crate::rows::Row;
+use super::COMPARED;
+use crate::interval::{Interval, Paired};
+use common::Row;
 use serde_json::{Value, json};
 
 /// Column of the number of seeds.

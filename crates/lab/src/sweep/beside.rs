@@ -4,12 +4,12 @@
 //! is not there.
 
 use super::grid::GridRun;
-use crate::columns::Columns;
-use crate::compare::{Bench, Comparison, Observe, compare_on};
+use crate::compare::{Bench, Observe, compare_on};
+use crate::comparison::Comparison;
 use crate::forks::Drives;
 use crate::parquet_file::parquet_bytes;
-use crate::problem::Problem;
 use crate::request_log::RequestLog;
+use common::{Columns, Problem};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -97,7 +97,7 @@ impl Beside {
             std::iter::once(run.index.to_string()).chain(values).chain(files).collect()
         };
         let lines: Vec<Vec<String>> = std::iter::once(head).chain(runs.iter().map(line)).collect();
-        crate::table::csv(&lines)
+        common::table::csv(&lines)
     }
 
     /// Removes what killed processes left of these runs, all of which are done.

@@ -1,12 +1,11 @@
 //! What a grid's file says, and the runs that follow from it.
 
 use super::beside::Beside;
-use crate::document::Document;
-use crate::experiment::{self, Experiment, Overrides, Own};
-use crate::input_file::{check_regular, read_settings};
-use crate::problem::{Place, Problem};
-use crate::renamed::{self, Hint};
 use crate::rows;
+use common::input_file::{check_regular, read_settings};
+use common::{Place, Problem};
+use experiment::renamed::Hint;
+use experiment::{Document, Experiment, Overrides, Own, renamed};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -267,7 +266,7 @@ impl Grid {
             let shown = if value.is_array() || value.is_object() { value.to_string().into() } else { value.clone() };
             axes.push((axis.name.clone(), shown));
         }
-        experiment::resolve_paths(&mut merged, &self.directory);
+        experiment::reading::resolve_paths(&mut merged, &self.directory);
         let own = self.policies.of(&merged);
         let mut experiment = Experiment::from_document_with(merged, &Overrides::default(), own)?;
         experiment.hints.splice(0..0, hints);
@@ -287,13 +286,13 @@ type Traces = BTreeMap<String, u64>;
 fn key(experiment: &Experiment, traces: &mut Traces) -> Result<u64, Problem> {
     let source = &experiment.trace.source;
     let config = rows::config_hash(experiment);
-    if crate::workload::is_name(source) {
+    if experiment::source::is_name(source) {
         return Ok(config);
     }
     let trace = match traces.get(source) {
         Some(known) => *known,
         None => {
-            let hashed = file_hash(&crate::paths::path_of(source));
+            let hashed = file_hash(&common::path_of(source));
             let hash = hashed.map_err(|e| Problem::new("trace.source", format!("trace {source} cannot be read: {e}")))?;
             traces.insert(source.clone(), hash);
             hash

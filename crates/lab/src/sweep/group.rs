@@ -2,8 +2,8 @@
 
 use super::grid::{Grid, GridRun};
 use crate::forks::{Drives, groups};
-use crate::parts::Part;
-use crate::problem::Problem;
+use common::Problem;
+use common::parts::Part;
 use std::sync::Arc;
 
 /// Runs of a grid that differ only in what the host asks. Their drives are prepared once, when the first run needs

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! Runs are all combinations, the last axis changing fastest; later axes lay their settings upon
-//! those of earlier ones. What a run gave is its [part](crate::parts). A sweep runs what has no part, then
+//! those of earlier ones. What a run gave is its [part](common::parts). A sweep runs what has no part, then
 //! merges all parts, in order of the grid, into one Parquet file.
 
 mod beside;
@@ -26,17 +26,16 @@ mod grid;
 mod group;
 mod page;
 
-use crate::columns::Columns;
-use crate::compare::{Bench, Comparison, Observe, compare_on, in_parallel};
+use crate::compare::{Bench, Observe, compare_on};
+use crate::comparison::Comparison;
 use crate::forks::{Drives, grouped};
 use crate::parquet_file::parquet_bytes;
-use crate::parts::{Directory, Known, Part};
-use crate::problem::Problem;
-use crate::rows::{BETWEEN, Row, WARNINGS};
+use crate::rows::{BETWEEN, WARNINGS};
 pub use beside::Beside;
+use common::parts::{Directory, Known, PROBLEM, Part};
+use common::{Columns, Problem, Row, in_parallel};
 pub use grid::{Grid, GridRun, Policies, grid_text};
 pub use group::Group;
-pub(crate) use page::NAME as STUDY;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -251,9 +250,6 @@ fn warnings(part: &Part) -> Vec<String> {
     }
     found
 }
-
-/// Column that says why a run cannot be run.
-pub(crate) const PROBLEM: &str = "problem";
 
 /// Runs that cannot be run, with the reason.
 ///

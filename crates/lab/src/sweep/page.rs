@@ -1,11 +1,8 @@
 //! What a sweep gave as CSV, and as a page of plots over its axes.
 
-use crate::reliability::{Axis, Plot, Series, Study};
-use crate::rows::Row;
+use crate::study::{Axis, Plot, Series, Study};
+use common::Row;
 use serde_json::Value;
-
-/// Name of the page's study.
-pub(crate) const NAME: &str = "sweep";
 
 /// Figures that are drawn, where the rows have them: column, headline, axis.
 const FIGURES: [(&str, &str, &str); 6] = [
@@ -34,7 +31,7 @@ pub(super) fn csv(rows: &[Row]) -> String {
     };
     let mut all = vec![names.iter().map(ToString::to_string).collect::<Vec<_>>()];
     all.extend(rows.iter().map(|row| names.iter().map(|name| cell(row.get(*name))).collect()));
-    crate::table::csv(&all)
+    common::table::csv(&all)
 }
 
 /// A page with a plot for each figure: over the last axis of numbers, a curve for each scheme and value of the other axes. Of runs
@@ -53,7 +50,7 @@ pub(super) fn page(axes: &[&str], rows: &[Row]) -> String {
         }
     };
     let study = Study {
-        name: NAME,
+        name: crate::study::SWEEP,
         title: format!("Sweep over {}", axes.join(", ")),
         settings: Vec::new(),
         facts: axes.iter().map(|axis| format!("Axis: {axis}, {} values", values(axis, rows).len())).collect(),

@@ -1,7 +1,7 @@
 use super::*;
 use crate::compare::compare;
-use crate::experiment::Experiment;
-use crate::parts::{CAMPAIGN, Part, SWEEP};
+use common::parts::{CAMPAIGN, Part, SWEEP};
+use experiment::Experiment;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

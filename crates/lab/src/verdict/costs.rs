@@ -1,9 +1,10 @@
 //! What a scheme costs, as figures that can be compared with those of another.
 
-use crate::compare::{Outcome, mib};
-use crate::experiment::Experiment;
-use crate::quantity::{Quantity, YEAR_S};
-use crate::seeds::Interval;
+use crate::interval::Interval;
+use crate::outcome::Outcome;
+use common::Quantity;
+use common::quantity::{YEAR_S, mib};
+use experiment::Experiment;
 use vocab::{Bytes, Cause};
 
 /// Days that DWPD is over: five years.
@@ -71,7 +72,7 @@ impl Rebuild {
 }
 
 impl Costs {
-    pub(super) fn of(experiment: &Experiment, outcome: &Outcome, unborne: bool) -> Self {
+    pub(crate) fn of(experiment: &Experiment, outcome: &Outcome, unborne: bool) -> Self {
         let (r, slot) = (&outcome.result, experiment.drive.geometry.slot_size.0 as f64);
         let answered = r.host.latency_us.count > 0;
         let (requests_per_s, mb_per_s) = outcome.throughput(experiment.drive.geometry.slot_size.0);
@@ -107,7 +108,7 @@ impl Costs {
     }
 
     /// The means of costs, two or more; of a figure that one of them lacks there is none.
-    pub(super) fn mean(all: &[&Self]) -> Self {
+    pub(crate) fn mean(all: &[&Self]) -> Self {
         let mean = |of: fn(&Self) -> Option<f64>| {
             let values: Option<Vec<f64>> = all.iter().map(|costs| of(costs)).collect();
             Some(Interval::of(&values?)?.mean)
@@ -214,7 +215,7 @@ impl Measure {
     }
 
     /// By how much of itself it may be off, as the batches of its run tell.
-    pub(super) fn off(&self, costs: &Costs) -> f64 {
+    pub(crate) fn off(&self, costs: &Costs) -> f64 {
         match self.key {
             "latency_us_mean" => costs.latency_off,
             "waf" | "tbw_tb" | "dwpd" | "endurance_years" => costs.waf_off,
@@ -334,6 +335,6 @@ pub const MEASURES: &[Measure] = &[
 ///
 /// # Panics
 /// If there is none.
-pub(super) fn measure(key: &str) -> (usize, &'static Measure) {
+pub(crate) fn measure(key: &str) -> (usize, &'static Measure) {
     MEASURES.iter().enumerate().find(|(_, measure)| measure.key == key).expect("a key of the table above")
 }

@@ -2,17 +2,17 @@
 //! take. It is made once, from the results; terminal, HTML, JSON and Python show it.
 
 mod costs;
-mod over;
 mod standing;
 #[cfg(test)]
 mod tests;
-mod words;
+pub(crate) mod words;
 
-use crate::caution::{Caution, late_share};
-use crate::compare::Outcome;
-use crate::experiment::Experiment;
+use crate::cautions::late_share;
+use crate::interval::{Interval, Ratio};
+use crate::outcome::Outcome;
+pub(crate) use costs::measure;
 pub use costs::{Better, Costs, MEASURES, Measure};
-pub use over::OverSeeds;
+use experiment::{Caution, Experiment};
 pub use standing::{PowerCuts, Survives};
 pub(crate) use words::programs_for;
 
@@ -54,7 +54,7 @@ impl SchemeVerdict {
     #[must_use]
     pub fn shown(&self, measure: &Measure) -> String {
         let shown = match self.over.as_ref().and_then(|over| over.cost(measure)) {
-            Some(interval) => measure.quantity.show_interval(&interval),
+            Some(interval) => interval.show(measure.quantity),
             None => match (measure.of)(&self.costs) {
                 Some(value) => measure.quantity.show(value),
                 None => return "-".into(),
@@ -68,8 +68,8 @@ impl SchemeVerdict {
     #[must_use]
     pub fn times(&self, index: usize) -> Option<String> {
         match self.over.as_ref().and_then(|over| over.ratios[index]) {
-            Some(ratio) => Some(format!("{} x", crate::quantity::ratio_span(ratio.low, ratio.high))),
-            None => self.ratios[index].map(crate::quantity::times),
+            Some(ratio) => Some(format!("{} x", common::quantity::ratio_span(ratio.low, ratio.high))),
+            None => self.ratios[index].map(common::quantity::times),
         }
     }
 
@@ -78,6 +78,27 @@ impl SchemeVerdict {
     pub fn reason(&self) -> Option<String> {
         let under = self.over.as_ref().map_or(String::new(), |over| format!(", under {} of {} seeds", over.apart, over.seeds));
         (!self.is_comparable()).then(|| format!("{}{under}", self.not_comparable.join(", ")))
+    }
+}
+
+/// The costs of a scheme over several seeds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OverSeeds {
+    /// How many seeds.
+    pub seeds: usize,
+    /// Under this many of them its run cannot be compared with those of other schemes.
+    pub apart: usize,
+    /// Its costs with their intervals, in the order of [`MEASURES`]; `None` where one is missing under a seed.
+    pub costs: Vec<Option<Interval>>,
+    /// Their ratios to those of the baseline, paired by seed; `None` where one is missing or cannot be compared.
+    pub ratios: Vec<Option<Ratio>>,
+}
+
+impl OverSeeds {
+    /// A cost with its interval.
+    #[must_use]
+    pub fn cost(&self, measure: &Measure) -> Option<Interval> {
+        self.costs[costs::measure(measure.key).0]
     }
 }
 
@@ -162,7 +183,7 @@ impl Verdict {
 
 /// How often a comparison was run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seeded {
+pub(crate) enum Seeded {
     /// Under one seed: an equivalence band tells costs apart.
     Once,
     /// Under several: intervals do.
@@ -170,7 +191,7 @@ enum Seeded {
 }
 
 /// What costs are relative to.
-fn baseline(schemes: &[SchemeVerdict]) -> Option<&SchemeVerdict> {
+pub(crate) fn baseline(schemes: &[SchemeVerdict]) -> Option<&SchemeVerdict> {
     let comparable = || schemes.iter().filter(|verdict| verdict.is_comparable());
     comparable().find(|verdict| verdict.scheme == "none").or_else(|| comparable().next())
 }

@@ -1,9 +1,9 @@
 //! The failures that a scheme survives at the end of its run: its promise, checked against where each page lies.
 
-use crate::compare::Outcome;
-use crate::experiment::Experiment;
-use crate::quantity::percent;
-use crate::table::grouped;
+use crate::outcome::Outcome;
+use common::quantity::percent;
+use common::table::grouped;
+use experiment::Experiment;
 use ssd::protect::registry::{SCHEMES, scheme_of};
 use ssd::{BufferKind, Life};
 
@@ -22,7 +22,7 @@ pub enum PowerCuts {
 
 impl PowerCuts {
     /// What is compared: more is better. Memory that must last without power is one part more that may fail.
-    pub(super) fn rank(self) -> u32 {
+    pub(crate) fn rank(self) -> u32 {
         match self {
             PowerCuts::Survived => 3,
             PowerCuts::WithPlpMemory => 2,
@@ -78,7 +78,7 @@ pub struct Survives {
 }
 
 impl Survives {
-    pub(super) fn of(experiment: &Experiment, outcome: &Outcome) -> Self {
+    pub(crate) fn of(experiment: &Experiment, outcome: &Outcome) -> Self {
         let (standing, name) = (&outcome.standing, scheme_of(&outcome.choice.name));
         let canary = SCHEMES.iter().any(|entry| entry.name == name && entry.canary);
         let share = |pages: u32| f64::from(pages) / f64::from(standing.looked_at.max(1));
@@ -109,13 +109,13 @@ impl Survives {
     }
 
     /// Whether it survives no less than another, and whether it survives more.
-    pub(super) fn against(&self, other: &Self) -> (bool, bool) {
+    pub(crate) fn against(&self, other: &Self) -> (bool, bool) {
         let (cuts, others) = (self.power_cuts.rank(), other.power_cuts.rank());
         (self.dies >= other.dies && cuts >= others, self.dies > other.dies || cuts > others)
     }
 
     /// Which of two survives less.
-    pub(super) fn least(&self, other: &Self) -> std::cmp::Ordering {
+    pub(crate) fn least(&self, other: &Self) -> std::cmp::Ordering {
         let rank = |one: &Self| (one.dies, one.power_cuts.rank());
         rank(self).cmp(&rank(other)).then(other.exposed_share.total_cmp(&self.exposed_share))
     }

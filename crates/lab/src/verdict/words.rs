@@ -2,16 +2,16 @@
 
 use super::costs::measure;
 use super::{Measure, SchemeVerdict, Seeded};
-use crate::caution::Caution;
-use crate::quantity::{percent, seconds, times};
-use crate::table::grouped;
+use common::quantity::{percent, seconds, times};
+use common::table::grouped;
+use experiment::Caution;
 
 /// What is said of costs in a sentence: the key of the measure, and its words.
 const TOLD: [(&str, &str); 4] =
     [("latency_us_mean", "mean latency"), ("waf", "write amplification"), ("tbw_tb", "endurance"), ("energy_j", "energy")];
 
 /// A sentence or two on one scheme.
-pub(super) fn sentence(verdict: &SchemeVerdict, baseline: Option<&str>) -> String {
+pub(crate) fn sentence(verdict: &SchemeVerdict, baseline: Option<&str>) -> String {
     let scheme = &verdict.scheme;
     let survives = format!("`{scheme}` {}.", verdict.survives.words());
     if let Some(reason) = verdict.reason() {
@@ -73,7 +73,7 @@ fn late(verdict: &SchemeVerdict) -> String {
 const STALLS: f64 = 0.5;
 
 /// That the mean latency is made of few long ones, and that one seed says little of those; `None` where it is not.
-pub(super) fn stalls(schemes: &[SchemeVerdict]) -> Option<String> {
+pub(crate) fn stalls(schemes: &[SchemeVerdict]) -> Option<String> {
     let shares = schemes.iter().filter(|verdict| verdict.is_comparable()).filter_map(|one| Some((one, one.stalled_share?)));
     let (most, share) = shares.filter(|(_, share)| *share >= STALLS).max_by(|one, other| one.1.total_cmp(&other.1))?;
     Some(format!(
@@ -85,7 +85,7 @@ pub(super) fn stalls(schemes: &[SchemeVerdict]) -> Option<String> {
 }
 
 /// That figures by time are those of a gap, where there is such a caution.
-pub(super) fn gap(cautions: &[Caution]) -> Option<String> {
+pub(crate) fn gap(cautions: &[Caution]) -> Option<String> {
     cautions.iter().any(|caution| caution.kind == "gap").then(|| {
         "One gap takes much of the time of this workload: requests/s, MB/s and endurance at this load are those of \
          waiting; `--set trace.max_gap=10s` clips it."
@@ -104,7 +104,7 @@ fn told(verdict: &SchemeVerdict, key: &str, name: &str, is_baseline: bool) -> Op
             value.push_str(&format!(" or {} at this load", verdict.shown(super::costs::measure("endurance_years").1)));
         }
         if is_baseline && verdict.costs.flash_bytes > 0 {
-            value.push_str(&format!(", of {} of flash", crate::compare::mib(vocab::Bytes(verdict.costs.flash_bytes))));
+            value.push_str(&format!(", of {} of flash", common::quantity::mib(vocab::Bytes(verdict.costs.flash_bytes))));
         }
     }
     match verdict.times(index).filter(|_| !is_baseline) {
@@ -114,10 +114,10 @@ fn told(verdict: &SchemeVerdict, key: &str, name: &str, is_baseline: bool) -> Op
 }
 
 /// Whether a scheme is shown to be better than another in a cost that both have.
-pub(super) type IsShown<'a> = dyn Fn(&SchemeVerdict, &SchemeVerdict, &Measure) -> bool + 'a;
+pub(crate) type IsShown<'a> = dyn Fn(&SchemeVerdict, &SchemeVerdict, &Measure) -> bool + 'a;
 
 /// Which scheme to take: by the costs that decide, among the schemes that survive a die failure.
-pub(super) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>, is_shown: &IsShown<'_>, seeded: Seeded) -> Vec<String> {
+pub(crate) fn answer(schemes: &[SchemeVerdict], baseline: Option<&str>, is_shown: &IsShown<'_>, seeded: Seeded) -> Vec<String> {
     let mut answer = Vec::new();
     let comparable = || schemes.iter().filter(|verdict| verdict.is_comparable());
     let survivors: Vec<&SchemeVerdict> = comparable().filter(|verdict| verdict.survives.dies > 0).collect();
@@ -230,7 +230,7 @@ fn price(verdict: &SchemeVerdict, baseline: Option<&str>) -> String {
 }
 
 /// `a`, `a and b`, `a, b and c`.
-pub(super) fn listed(words: &[String]) -> String {
+pub(crate) fn listed(words: &[String]) -> String {
     match words {
         [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
         _ => words.concat(),

@@ -5,8 +5,8 @@ use crate::core::Core;
 use crate::record::{Recorder, is_empty};
 use crate::recording::{MARK_MAX, Step};
 use crate::server::Server;
-use lab::served::{CONTROLS, Control, SECTOR};
 use serde_json::{Value, json};
+use ssd::disk::{CONTROLS, Control, SECTOR};
 use std::path::Path;
 
 /// Commands beside [`CONTROLS`]: what they look like, and what they do.
@@ -119,7 +119,7 @@ fn cut_with_clients(server: &Server) -> Done {
 
 fn cut_power(core: &mut Core) -> Done {
     let (mounted, answers) = core.disk.cut_power().map_err(|error| error.to_string())?;
-    let cut = answers.iter().filter(|answer| answer.result == Err(lab::served::Failed::PowerCut)).count();
+    let cut = answers.iter().filter(|answer| answer.result == Err(ssd::disk::Failed::PowerCut)).count();
     core.deliver(answers);
     core.set_clock();
     Ok(json!({

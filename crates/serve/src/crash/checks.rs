@@ -2,7 +2,7 @@
 
 use super::image::{Digest, Image};
 use crate::directory::ServeError;
-use lab::quoted;
+use common::quoted;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;

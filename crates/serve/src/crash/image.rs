@@ -2,7 +2,7 @@
 
 use crate::directory::ServeError;
 use crate::recording::Held;
-use lab::served::{Disk, SECTOR};
+use ssd::disk::{Disk, SECTOR};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};

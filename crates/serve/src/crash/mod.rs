@@ -28,7 +28,7 @@ use checks::Checks;
 use image::Digest;
 use instant::{Plan, Tries};
 use kept::{Images, Kept, Known};
-use lab::{BufferKind, Setup};
+use ssd::{BufferKind, Setup};
 use state::State;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

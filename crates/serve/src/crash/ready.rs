@@ -2,7 +2,7 @@
 
 use crate::directory::ServeError;
 use crate::program::FileSystem;
-use lab::quoted;
+use common::quoted;
 use std::fs;
 use std::path::Path;
 

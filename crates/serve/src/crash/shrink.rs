@@ -10,7 +10,7 @@ use super::state::State;
 use super::{Crash, Failure, Instant, Tried};
 use crate::directory::ServeError;
 use crate::recording::{Recording, Step};
-use lab::served::DiskRequest;
+use ssd::disk::DiskRequest;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;

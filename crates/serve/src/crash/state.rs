@@ -6,7 +6,7 @@ use super::strict::{Block, Loss};
 use super::{Crash, DriveKind, Instant};
 use crate::directory::ServeError;
 use crate::recording::{Recording, Step};
-use lab::served::{Control, Disk, SECTOR};
+use ssd::disk::{Control, Disk, SECTOR};
 use vocab::{Nanos, Streams};
 
 /// Events of one request that are counted at most.

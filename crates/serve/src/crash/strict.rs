@@ -10,7 +10,7 @@
 use super::image::{Image, adds};
 use crate::directory::ServeError;
 use crate::recording::Step;
-use lab::served::{DiskRequest, SECTOR};
+use ssd::disk::{DiskRequest, SECTOR};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;

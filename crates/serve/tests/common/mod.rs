@@ -12,11 +12,11 @@ pub const SETTINGS: &str = "schemes = [\"ds-raid\"]\ncapacity.size = \"16MiB\"\n
 
 /// The drive of these settings, with what a schedule plans.
 pub fn disk(settings: &str, schedule: &str) -> Disk {
-    let experiment = lab::Experiment::parse("test.toml", settings).unwrap_or_else(|error| panic!("{error}"));
-    let one = lab::one_drive(&experiment, false).unwrap_or_else(|error| panic!("{error}"));
-    let setup = lab::disk_setup(&one).unwrap_or_else(|error| panic!("{error}"));
+    let experiment = experiment::Experiment::parse("test.toml", settings).unwrap_or_else(|error| panic!("{error}"));
+    let one = experiment::one_drive(&experiment, false).unwrap_or_else(|error| panic!("{error}"));
+    let setup = experiment::disk_setup(&one).unwrap_or_else(|error| panic!("{error}"));
     let mut disk = Disk::in_memory(&setup).unwrap_or_else(|error| panic!("{error}"));
-    disk.plan(&lab::schedule("test", schedule, &setup.drive.geometry).unwrap_or_else(|error| panic!("{error}")));
+    disk.plan(&experiment::schedule("test", schedule, &setup.drive.geometry).unwrap_or_else(|error| panic!("{error}")));
     disk
 }
 

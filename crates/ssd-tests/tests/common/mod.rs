@@ -11,9 +11,8 @@ pub mod zones;
 pub use flashkeep_ssd as ssd;
 use ssd::{
     Age, Buffer, BufferKind, Drive, Ecc, Errors, Faults, Pace, PayloadKind, Precondition, Refresh, RunResult, Scheduler, Session,
-    Setup,
+    Setup, ftl, nand, protect,
 };
-use ssd::{ftl, nand, protect};
 use vocab::{
     BusRate, Bytes, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime, StreamId, Streams,
 };
@@ -41,12 +40,7 @@ pub fn drive(dies: u32, blocks: u32, pages: u32, slots: u64) -> Drive {
                 nand::PageKind { name: "lsb".into(), read: Nanos(40_000), program: Nanos(500_000) },
                 nand::PageKind { name: "msb".into(), read: Nanos(65_000), program: Nanos(1_300_000) },
             ],
-            worn: None,
-            program_growth: Nanos(0),
-            unit: None,
-            suspend: None,
-            cache_read: None,
-            independent_planes: false,
+            ..nand::Timing::default()
         },
         energy: nand::Energy { read: Nanojoules(3_000), program: Nanojoules(131_000), erase: Nanojoules(289_000) },
         endurance: PeCycles(3000),

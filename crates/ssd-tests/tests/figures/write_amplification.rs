@@ -181,12 +181,7 @@ fn drive(dies: u32, blocks: u32, block_pages: u32) -> Drive {
             erase: Nanos(1_500_000),
             transfer: Transfer::PerPage(Nanos(1_000)),
             page: vec![PageKind { name: "slc".into(), read: Nanos(25_000), program: Nanos(200_000) }],
-            worn: None,
-            program_growth: Nanos(0),
-            unit: None,
-            suspend: None,
-            cache_read: None,
-            independent_planes: false,
+            ..Timing::default()
         },
         energy: Energy { read: Nanojoules(0), program: Nanojoules(0), erase: Nanojoules(0) },
         endurance: PeCycles(100_000),

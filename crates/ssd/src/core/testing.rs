@@ -44,12 +44,7 @@ pub(crate) fn tiny_setup(scheme: &str, buffer: BufferKind) -> Setup {
         erase: Nanos(3_000_000),
         transfer: nand::Transfer::DataMtPerS(BusRate(400)),
         page: vec![nand::PageKind { name: "slc".into(), read: Nanos(40_000), program: Nanos(500_000) }],
-        worn: None,
-        program_growth: Nanos(0),
-        unit: None,
-        suspend: None,
-        cache_read: None,
-        independent_planes: false,
+        ..nand::Timing::default()
     };
     let energy = nand::Energy { read: Nanojoules(1), program: Nanojoules(1), erase: Nanojoules(1) };
     Setup {

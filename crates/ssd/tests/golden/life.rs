@@ -355,11 +355,7 @@ fn drive(condition: &str) -> Drive {
             transfer: Transfer::DataMtPerS(BusRate(400)),
             page: vec![page("lsb", 40_000, 500_000), page("msb", 65_000, 1_300_000)],
             worn: (condition == "aged").then_some(worn),
-            program_growth: Nanos(0),
-            unit: None,
-            suspend: None,
-            cache_read: None,
-            independent_planes: false,
+            ..Timing::default()
         },
         energy: Energy { read: Nanojoules(3_000), program: Nanojoules(131_000), erase: Nanojoules(289_000) },
         endurance: PeCycles(3000),

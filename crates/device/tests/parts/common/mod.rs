@@ -64,12 +64,7 @@ pub fn device_of(
         erase: Nanos(ERASE),
         transfer: Transfer::PerPage(Nanos(TRANSFER)),
         page: vec![PageKind { name: "slc".into(), read: Nanos(READ), program: Nanos(PROGRAM) }],
-        worn: None,
-        program_growth: Nanos(0),
-        unit: None,
-        suspend: None,
-        cache_read: None,
-        independent_planes: false,
+        ..Timing::default()
     };
     shape(&mut geometry);
     change(&mut timing);

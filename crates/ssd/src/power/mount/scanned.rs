@@ -269,18 +269,7 @@ mod tests {
         let time = |read: Nanos, looked: [u64; 6]| {
             let page = vec![nand::PageKind { name: "slc".into(), read, program: Nanos(500_000) }];
             let transfer = nand::Transfer::DataMtPerS(BusRate(400));
-            let timing = Timing {
-                command: Nanos(300),
-                erase: Nanos(1),
-                transfer,
-                page,
-                worn: None,
-                program_growth: Nanos(0),
-                unit: None,
-                suspend: None,
-                cache_read: None,
-                independent_planes: false,
-            };
+            let timing = Timing { command: Nanos(300), erase: Nanos(1), transfer, page, ..Timing::default() };
             let array = MemoryArray::<Tag>::new(geometry, true);
             let scanned = ScannedPages { looked: looked.to_vec(), ..ScannedPages::new::<Tag>(&array, None) };
             scanned.time(&Latencies::new(&timing, &geometry), &grid)

@@ -1,0 +1,34 @@
+//! Work that is done in parts, and outlives any process that does it.
+//!
+//! A part is what one run of a sweep gave, or one piece of a campaign of torture: a file of its own, named by all that
+//! it depends on, written under another name and renamed, so a part is there wholly or not at all. Whoever goes on does
+//! what has no part, then merges all parts in their order. Who did what, when and how often cannot be seen in that.
+
+mod directory;
+mod part;
+
+pub use directory::{Directory, Known};
+pub use part::{PROBLEM, Part};
+
+/// Work of one kind, in the words of its complaints.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Work {
+    /// With its article.
+    pub name: &'static str,
+    /// What a part is of.
+    pub unit: &'static str,
+    /// Folder of the parts. A directory that has a folder of other work is refused.
+    pub folder: &'static str,
+    /// What to do where a directory will not do.
+    pub elsewhere: &'static str,
+}
+
+/// Runs of a grid.
+pub const SWEEP: Work = Work { name: "a sweep", unit: "run", folder: "runs", elsewhere: "sweep into another directory" };
+
+/// Pieces of a campaign of torture.
+pub const CAMPAIGN: Work =
+    Work { name: "a campaign of torture", unit: "piece", folder: "pieces", elsewhere: "run the campaign into another directory" };
+
+/// All work that is done in parts.
+const WORKS: &[Work] = &[SWEEP, CAMPAIGN];

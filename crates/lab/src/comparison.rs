@@ -1,0 +1,159 @@
+//! A finished comparison, and its repetitions under several seeds.
+
+use crate::clock::Clock;
+use crate::interval::{Interval, Paired};
+use crate::outcome::Outcome;
+use crate::verdict::Verdict;
+use common::Row;
+use experiment::{Caution, Experiment, TraceFacts};
+use serde_json::Value;
+use ssd::SeriesResult;
+
+/// A finished comparison.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// The effective experiment.
+    pub experiment: Experiment,
+    /// The workload.
+    pub trace: TraceFacts,
+    /// The clock.
+    pub clock: Clock,
+    /// Logical pages the host may use.
+    pub user_slots: u32,
+    /// Share of them that the workload may touch.
+    pub touched_share: f64,
+    /// What each scheme gave, in the experiment's order.
+    pub outcomes: Vec<Outcome>,
+    /// How the comparison was made fair.
+    pub fairness: Vec<String>,
+    /// What was adapted or left out.
+    pub notes: Vec<String>,
+    /// What makes some of the numbers worth less than they seem to be, gravest first.
+    pub cautions: Vec<Caution>,
+    /// What each scheme survives and costs, and which to take.
+    pub verdict: Verdict,
+    /// What it was under each seed, where it was repeated. Fairness, notes, cautions and verdict above are then about all
+    /// repetitions, the rest about the first.
+    pub seeds: Option<Seeds>,
+    /// What happened when, for each outcome in order; nothing where that was not recorded, as in sweeps.
+    pub series: Vec<SeriesResult>,
+}
+
+impl Comparison {
+    /// The cautions as sentences.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        self.cautions.iter().map(|caution| caution.text.clone()).collect()
+    }
+
+    /// Whether every check of every scheme held.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.repetitions().iter().all(|one| one.outcomes.iter().all(|o| o.result.oracle.mismatches == 0))
+    }
+
+    /// The repetitions; without any, this comparison alone.
+    #[must_use]
+    pub fn repetitions(&self) -> &[Self] {
+        self.seeds.as_ref().map_or(std::slice::from_ref(self), Seeds::repetitions)
+    }
+
+    /// What each run of a scheme gave, by index of the scheme: one for each seed.
+    pub(crate) fn runs_of(&self, scheme: usize) -> Vec<&Outcome> {
+        self.repetitions().iter().map(|one| &one.outcomes[scheme]).collect()
+    }
+}
+
+/// The repetitions of a comparison, two or more.
+#[derive(Clone, Debug)]
+pub struct Seeds {
+    /// Each by itself, in order of its seed; the first is that without repetitions.
+    repetitions: Vec<Comparison>,
+    /// The rows of each.
+    rows: Vec<Vec<Row>>,
+}
+
+impl Seeds {
+    /// Repetitions with the rows of each.
+    pub(crate) fn new(repetitions: Vec<Comparison>, rows: Vec<Vec<Row>>) -> Self {
+        Self { repetitions, rows }
+    }
+
+    /// The comparison under each seed by itself, the first seed first.
+    #[must_use]
+    pub fn repetitions(&self) -> &[Comparison] {
+        &self.repetitions
+    }
+
+    /// The seeds.
+    #[must_use]
+    pub fn seeds(&self) -> Vec<u64> {
+        self.repetitions.iter().map(|repetition| repetition.experiment.seed).collect()
+    }
+
+    /// One row for each seed and scheme, in order of seeds, then of schemes.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
+        self.rows.concat()
+    }
+
+    /// One row for each scheme under the seed of an index.
+    pub(crate) fn rows_of(&self, repetition: usize) -> &[Row] {
+        &self.rows[repetition]
+    }
+
+    /// Puts other values in the place of those that were found.
+    #[cfg(test)]
+    pub(crate) fn set(&mut self, scheme: usize, column: &str, values: &[f64]) {
+        for (rows, value) in self.rows.iter_mut().zip(values) {
+            rows[scheme].insert(column.to_owned(), serde_json::json!(value));
+        }
+    }
+
+    /// As if every run were long enough for figures of flash.
+    #[cfg(test)]
+    pub(crate) fn bear(&mut self) {
+        let schemes = self.repetitions.iter_mut().flat_map(|one| &mut one.verdict.schemes);
+        schemes.for_each(|scheme| scheme.costs.unborne = false);
+    }
+
+    /// Names of the columns that hold numbers.
+    pub(crate) fn columns(&self) -> Vec<&str> {
+        let is_number = |(name, value): &(&String, &Value)| {
+            // A seed is a name, not a figure.
+            value.is_number() && *name != "seed"
+        };
+        self.rows[0][0].iter().filter(is_number).map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// The scheme of an index, as the experiment names it.
+    #[must_use]
+    pub fn label(&self, scheme: usize) -> &str {
+        &self.repetitions[0].outcomes[scheme].label
+    }
+
+    /// Schemes, by index, that can be compared under every seed.
+    #[must_use]
+    pub fn comparable(&self) -> Vec<usize> {
+        let is_comparable = |scheme: &usize| self.repetitions.iter().all(|one| one.verdict.schemes[*scheme].is_comparable());
+        (0..self.repetitions[0].outcomes.len()).filter(is_comparable).collect()
+    }
+
+    /// What a column was for a scheme, by index, under each seed; `None` unless it was a number under every one.
+    #[must_use]
+    pub fn values(&self, scheme: usize, column: &str) -> Option<Vec<f64>> {
+        self.rows.iter().map(|rows| rows[scheme].get(column)?.as_f64()).collect()
+    }
+
+    /// Its mean with the confidence interval.
+    #[must_use]
+    pub fn interval(&self, scheme: usize, column: &str) -> Option<Interval> {
+        Interval::of(&self.values(scheme, column)?)
+    }
+
+    /// What a column of a scheme is against that of another.
+    #[must_use]
+    pub fn paired(&self, scheme: usize, other: usize, column: &str) -> Option<Paired> {
+        Paired::of(&self.values(scheme, column)?, &self.values(other, column)?)
+    }
+}

@@ -1,0 +1,93 @@
+//! Outcome of a scheme: figures of its run, and of each flow with its loss to the others.
+
+use experiment::flow::{clock_words, host_clock};
+use experiment::{Arrival, Flow, PlannedDrive};
+use ssd::protect::SchemeChoice;
+use ssd::{FlowResult, RunResult, Standing};
+
+/// Figures of a flow on a drive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowOutcome {
+    /// Its name.
+    pub name: String,
+    /// Its clock in words.
+    pub clock: String,
+    /// Beside the others.
+    pub result: FlowResult,
+    /// Alone on the same drive, where that was asked for.
+    pub alone: Option<FlowResult>,
+}
+
+impl FlowOutcome {
+    /// The flows of a run.
+    pub(crate) fn all(flows: &[Flow], arrival: Arrival, run: &RunResult, alone: Vec<FlowResult>) -> Vec<Self> {
+        let mut alone = alone.into_iter();
+        let outcome = |(flow, result): (&Flow, &FlowResult)| Self {
+            name: flow.name.clone(),
+            clock: clock_words(host_clock(flow, arrival)),
+            result: result.clone(),
+            alone: alone.next(),
+        };
+        flows.iter().zip(&run.flows).map(outcome).collect()
+    }
+
+    /// Mean latency of its reads and writes over what it is alone; `None` where that was not asked, or there is none.
+    #[must_use]
+    pub fn slowdown(&self) -> Option<f64> {
+        let alone = self.alone.as_ref()?.latency_us;
+        (alone.mean > 0.0 && self.result.latency_us.count > 0).then(|| self.result.latency_us.mean / alone.mean)
+    }
+}
+
+/// The least slowdown of all flows over the greatest: 1 where all lose as much. `None` unless all are known.
+#[must_use]
+pub fn fairness(flows: &[FlowOutcome]) -> Option<f64> {
+    let slowdowns: Option<Vec<f64>> = flows.iter().map(FlowOutcome::slowdown).collect();
+    let slowdowns = slowdowns.filter(|all| all.len() > 1)?;
+    let (least, most) = slowdowns.iter().fold((f64::INFINITY, 0.0f64), |(least, most), &one| (least.min(one), most.max(one)));
+    Some(least / most)
+}
+
+/// What one scheme gave.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Its ECC policy.
+    pub ecc_policy: String,
+    /// The scheme as the experiment names it, its own ECC policy included.
+    pub label: String,
+    /// The scheme and its options.
+    pub choice: SchemeChoice,
+    /// Its drive.
+    pub planned: PlannedDrive,
+    /// What the run gave.
+    pub result: RunResult,
+    /// Figures of each flow of the workload; nothing where there is one.
+    pub flows: Vec<FlowOutcome>,
+    /// What the drive would survive at the end of the run.
+    pub standing: Standing,
+    /// Wall-clock seconds of preconditioning and ageing.
+    pub prepare_wall_s: f64,
+    /// Wall-clock seconds of the run.
+    pub wall_s: f64,
+    /// Peak resident memory of the whole process when the scheme was done, in MiB.
+    pub peak_rss_mib: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ssd::Latency;
+
+    fn flow(mean: f64, alone: Option<f64>) -> FlowOutcome {
+        let of = |mean| FlowResult { latency_us: Latency { count: 1, mean, ..Latency::default() }, ..FlowResult::default() };
+        FlowOutcome { name: String::new(), clock: String::new(), result: of(mean), alone: alone.map(of) }
+    }
+
+    #[test]
+    fn fairness_is_the_least_slowdown_over_the_greatest() {
+        let flows = [flow(30.0, Some(10.0)), flow(8.0, Some(4.0)), flow(9.0, Some(2.0))];
+        assert_eq!(flows.iter().filter_map(FlowOutcome::slowdown).collect::<Vec<_>>(), [3.0, 2.0, 4.5]);
+        assert_eq!(fairness(&flows), Some(2.0 / 4.5));
+        assert_eq!(fairness(&[flow(1.0, Some(1.0)), flow(1.0, None)]), None);
+    }
+}
