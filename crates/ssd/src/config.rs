@@ -332,10 +332,10 @@ pub struct Faults {
     /// ..before this request of the workload (0: from the start).
     pub dead_die_at_request: u64,
     /// This long after its death a spare die takes the place of a dead one, erased and without cycles, and what that held is rebuilt on it,
-    /// also after the last request; absent: none does. Schemes of static stripes alone (`raid5`, `da-raid5`, `ppc`): others write around a
-    /// dead die.
+    /// also after the last request; absent: none does. Under `ds-raid` and `mds-groups` it comes once they have rebuilt everything into
+    /// spare room, which it gives back.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-valid" = "beside `faults.dead_die`, and under `raid5`, `ppc` and `da-raid5` alone: other schemes are refused, because they write around a dead die or have lost what it held"))]
+    #[schemars(extend("x-valid" = "beside `faults.dead_die`; `none` and `code-zones` are refused, because they have lost what it held"))]
     pub replace_after: Option<Nanos>,
     /// Probability that one page read is uncorrectable.
     #[schemars(range(min = 0.0, max = 1.0))]

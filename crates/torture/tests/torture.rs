@@ -304,12 +304,11 @@ const ONCE_BROKEN_LIVED: &[(u64, u64)] = &[(1, 274), (1, 7_401), (777_001, 30_92
 
 /// Of rows and block groups: cuts in a row, some of which took the sums, left no unit free, and the collector moved a full group for which
 /// there was no room, beside one that only had to be erased.
-const ONCE_BROKEN_WITHOUT_FREE_UNIT: &[(u64, u64, &[&str], bool)] =
-    &[
-        (450_205, 58_320, &["cut", "memory"], false),
-        (450_207, 23_856, &["cut", "plane", "memory"], true),
-        (580_006, 849_720, &[], true),
-    ];
+const ONCE_BROKEN_WITHOUT_FREE_UNIT: &[(u64, u64, &[&str], bool)] = &[
+    (450_205, 58_320, &["cut", "memory"], false),
+    (450_207, 23_856, &["cut", "plane", "memory"], true),
+    (580_006, 849_720, &[], true),
+];
 
 /// Should the draws change, these are as good as any.
 #[test]

@@ -65,7 +65,10 @@ pub const CONTROLS: &[(&str, &str)] = &[
         "the part is lost permanently; a page until its block is erased; a channel is all its dies",
     ),
     ("wear-out N", "block N accepts no program and no erase any more; its data stay readable"),
-    ("replace die N", "a new, erased spare die takes the place of dead die N and is rebuilt; under ds-raid and mds-groups once the rebuild around it is over"),
+    (
+        "replace die N",
+        "a new, erased spare die takes the place of dead die N and is rebuilt; under ds-raid and mds-groups once the rebuild around it is over",
+    ),
     ("cut-power", "volatile memory is lost, outstanding requests fail, the drive mounts and recovers"),
     ("age TIME", "the drive is switched off for this time, such as 90d"),
     ("idle TIME", "no requests for this time: GC, refresh and scrub continue"),

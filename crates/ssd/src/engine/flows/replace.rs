@@ -58,9 +58,12 @@ impl<P: FlashPayload> Engine<P> {
         if is_group_log && !self.care.replacements.written_before().is_empty() {
             return false;
         }
-        let moves = !is_group_log && self.core.map.logs_of_die(die).any(|log| {
-            self.core.moving[log].under_way > 0 || self.care.collectors[log].is_erasing() || self.care.refresh.is_recharging(log)
-        });
+        let moves = !is_group_log
+            && self.core.map.logs_of_die(die).any(|log| {
+                self.core.moving[log].under_way > 0
+                    || self.care.collectors[log].is_erasing()
+                    || self.care.refresh.is_recharging(log)
+            });
         let waits = device.displaced.iter().any(|command| device.grid.die_of(command.ppn) == die);
         !moves && !waits && device.backlog(die) == 0 && !device.is_busy(die) && !device.is_decoding(die)
     }
