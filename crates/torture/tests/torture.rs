@@ -201,10 +201,12 @@ const ONCE_BROKEN: &[(u64, u64, &[&str])] = &[
 
 /// The same of kinds drawn together: dead dies in the order of their numbers, an older version at the end of life,
 /// GC that gained nothing and went on for ever, evictions of several stripes of which one has no die, ranks that
-/// were used twice when no page was left, and stage 3 of DA-RAID-5 that a mount takes for over. The first is one of the check: of
+/// were used twice when no page was left, stage 3 of DA-RAID-5 that a mount takes for over, and a block group of which the code was forgotten
+/// and pages counted. The first is one of the check: of
 /// two parities of a row it did not add up both.
 const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
     (880_001, 2_188_382, &[]),
+    (590_004, 862_607, &[]),
     (880_002, 757_184, &[]),
     (2, 18_544, &["cut", "wear-out"]),
     (3, 3_607, &[]),

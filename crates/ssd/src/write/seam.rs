@@ -463,6 +463,14 @@ impl<P: FlashPayload> Writer<P> {
         }
     }
 
+    /// Whether contents of the page may count at a mount.
+    pub fn may_count(&self, core: &Core<P>, ppn: Ppn) -> bool {
+        match &self.in_use {
+            InUse::Groups(groups) => groups.is_known(core, ppn),
+            InUse::Pages | InUse::Stripes(_) | InUse::Rows(_) | InUse::Zones => true,
+        }
+    }
+
     /// Units whose parity is not all in flash.
     pub fn take_unsettled(&mut self, core: &Core<P>) -> BTreeSet<UnitId> {
         let pages = core.device.grid.pages_per_block();

@@ -90,13 +90,14 @@ pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remain
     // Ranks are never used twice, also where only PLP memory knows of them.
     engine.core.device.sequence = scanned.newest.max(remains.newest());
     engine.core.safe.journal = std::mem::take(&mut remains.journal);
-    let suspects = read_suspects(engine, &mut scanned);
+    let mut suspects = read_suspects(engine, &mut scanned);
     if remains.checkpoint.is_some() {
         let doubted = (steps(engine).doubted)(engine, &scanned, &remains, &suspects);
         doubted.into_iter().for_each(|ppn| scanned.look_again::<P>(&engine.core.device.array, ppn));
     }
     mount_checkpoint(engine, &scanned, &suspects, remains.checkpoint.as_ref());
     mount_groups(engine, &mut remains, &scanned, &suspects);
+    suspects.retain(|&ppn| engine.writer.may_count(&engine.core, ppn));
     let (mut with, mut without, mut solved) = choose_each(engine, (&scanned, &remains), &known_lost, &suspects);
     if engine.writer.facts().rebuilt_by == RebuiltBy::Stripes {
         engine.core.safe.lost = sorted(with.stripes.iter().flat_map(|found| found.lost.iter().copied()));

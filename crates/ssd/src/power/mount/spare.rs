@@ -44,7 +44,7 @@ fn copies_elsewhere<P: FlashPayload>(
     with: &Choice,
     suspects: &BTreeSet<Ppn>,
 ) -> Vec<(Lpn, Slot)> {
-    let lasting = scanned.valid().filter(|ppn| !suspects.contains(ppn));
+    let lasting = scanned.valid().filter(|&ppn| !suspects.contains(&ppn) && engine.writer.may_count(&engine.core, ppn));
     let copies = lasting.flat_map(|ppn| data_in(&engine.core, ppn)).filter_map(|(lpn, found)| {
         let newest = with.page(lpn).filter(|newest| newest.update == found.update && newest.slot != found.slot);
         newest.and(found.slot).map(|slot| (lpn, slot))

@@ -124,15 +124,19 @@ impl<P: FlashPayload> Groups<P> {
             let lost = lost_members(grid, &held.members, &|ppn| is_there(ppn) || redone.contains(&ppn), sums);
             choice.offer_solved(still_held(lost));
         }
-        // Of a group that an earlier mount found unneeded, and that is not erased yet, the code is not known any more.
-        let is_known = |ppn: Ppn| self.info[grid.split_block(grid.split(ppn).0).1.index()].is_some();
-        for ppn in (0..grid.geometry().pages()).map(Ppn).filter(|&ppn| is_known(ppn) && is_there(ppn)) {
+        for ppn in (0..grid.geometry().pages()).map(Ppn).filter(|&ppn| self.is_known(core, ppn) && is_there(ppn)) {
             let members = core.device.array.members(ppn);
             if !members.is_empty() && matches!(core.device.array.tags(ppn)[0].role(), PageRole::Parity(_)) {
                 let lost = lost_members(grid, members, is_there, parities_beside(core, ppn, is_there));
                 choice.offer_solved(still_held(lost));
             }
         }
+    }
+
+    /// Whether the code of the page's group is known: not that of a group that an earlier mount found unneeded, and that is not erased yet.
+    pub fn is_known(&self, core: &Core<P>, ppn: Ppn) -> bool {
+        let (_, superblock) = core.device.grid.split_block(core.device.block_of(ppn));
+        self.info[superblock.index()].is_some()
     }
 
     /// Offers the readable data of a group. A group that was being erased may have lost part of its
