@@ -268,6 +268,7 @@ impl Runner<'_> {
                 if !self.waits(when) {
                     return Happened::Loss(None);
                 }
+                self.note_replaced();
                 let failure = self.failure(kind, draw);
                 if let Some(failure) = failure {
                     self.outcome.losses += 1;
@@ -279,8 +280,15 @@ impl Runner<'_> {
         }
     }
 
+    /// A spare die that had no room to come in time may have come since.
+    fn note_replaced(&mut self) {
+        let session = &self.session;
+        self.dead.retain(|&die| session.is_dead(die));
+    }
+
     /// A spare die takes the place of the die that died first, as soon as the drive puts it in.
     fn replace(&mut self) -> Option<DieId> {
+        self.note_replaced();
         let die = *self.dead.first()?;
         self.session.replace_die(die);
         let mut events = 0;

@@ -299,6 +299,9 @@ const ONCE_BROKEN_SLC: &[(u64, u64, &[&str])] = &[
 /// change places on full dies, so that a later loss took a page.
 const ONCE_BROKEN_REPLACED: &[(u64, u64)] = &[(992_006, 116_231), (993_001, 30_877), (993_001, 37_940), (993_001, 55_612)];
 
+/// A spare die that came late, since the rebuild lacked room before, and was asked for once more.
+const ONCE_BROKEN_REPLACED_IN_GROUP_LOGS: [u64; 4] = [27_917, 50_470, 9_331, 9_338];
+
 /// On drives that have lived: parity of stripes whose blocks become worn in a second leap, a page that waited to be full and was overtaken
 /// by one that a worn-out block had refused, an eviction that waited for the rest of its page at the end of a stretch, and an open page of
 /// which all was discarded and whose block was erased before its program.
@@ -340,6 +343,11 @@ fn scenarios_that_once_broke_a_rule_do_not_any_more() {
         let of_stripes = ["raid5", "ppc", "da-raid5"].map(String::from);
         let scope = Scope::drawn("replaced", seed, &of_stripes, &[], false).unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!(scope.replay(number).1.broken(), None, "dies replaced, seed {seed}, scenario {number}");
+    }
+    let of_group_logs = ["ds-raid", "mds-groups"].map(String::from);
+    for number in ONCE_BROKEN_REPLACED_IN_GROUP_LOGS {
+        let scope = Scope::drawn("replaced", 600_002, &of_group_logs, &[], false).unwrap_or_else(|problem| panic!("{problem}"));
+        assert_eq!(scope.replay(number).1.broken(), None, "dies replaced in group logs, scenario {number}");
     }
     for &(seed, number) in ONCE_BROKEN_LIVED {
         let scope = Scope::drawn("lived", seed, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));

@@ -143,7 +143,14 @@ impl Session {
         inside!(self.inner_mut(), prepared => fail(&mut prepared.engine, failure));
     }
 
-    /// A spare die is to take the place of a dead one, of static stripes, as soon as nothing is under way that knows its pages.
+    /// Whether the die is dead, and no spare die has its place.
+    #[must_use]
+    pub fn is_dead(&self, die: DieId) -> bool {
+        inside!(self.inner(), prepared => prepared.engine.core.device.is_dead(die))
+    }
+
+    /// A spare die is to take the place of a dead one, as soon as nothing is under way that knows its pages; of a group log once no
+    /// superblock is left that was written before the death. Of a die that is not dead nothing is replaced.
     pub fn replace_die(&mut self, die: DieId) {
         inside!(self.inner_mut(), prepared => prepared.engine.replace_from(die, prepared.engine.core.device.now));
     }

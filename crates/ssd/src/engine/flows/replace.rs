@@ -21,6 +21,9 @@ impl<P: FlashPayload> Engine<P> {
     /// The dead die is to be replaced at this time, or as soon after as nothing is under way that knows its pages. A run goes on until
     /// then, though its last request was answered before.
     pub(crate) fn replace_from(&mut self, die: DieId, at: SimTime) {
+        if !self.core.device.is_dead(die) {
+            return;
+        }
         self.care.replacements.ask(die, at);
         self.expect_replacement();
         // Those that hold nothing any more, too, which the rebuild passes over.
