@@ -110,6 +110,7 @@ impl Replay {
     /// # Errors
     /// Names the setting or the line of the trace that is wrong, and what is valid.
     pub fn run(&self) -> Result<Run, Problem> {
+        #[expect(clippy::disallowed_methods, reason = "whoever calls this is the driver")]
         let started = Instant::now();
         let clock = || started.elapsed().as_secs_f64();
         let bench = Bench { threads: self.threads, clock: &clock, progress: &|_| {} };

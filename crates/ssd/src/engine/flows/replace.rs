@@ -91,25 +91,7 @@ impl<P: FlashPayload> Engine<P> {
         }
         // Pages of an erased block do not say that it is new.
         self.core.safe.wear_was_added = true;
-        if is_of_stripes { self.renew_logs_of(die) } else { self.rejoin(die) }
-    }
-
-    /// The die's superblocks have it as a member again, from their next erase on.
-    fn rejoin(&mut self, die: DieId) {
-        self.core.device.losses.lacks_nothing(die);
-        self.core.map.rejoin_die(die);
-        self.writer.settle_space(&mut self.core);
-        self.core.retry = true;
-    }
-
-    /// The die's logs are empty, and the rebuild fills them.
-    fn renew_logs_of(&mut self, die: DieId) {
-        let profiles = self.care.profiles.as_ref();
-        self.core.map.renew_die(die, |block| profiles.is_some_and(|profiles| profiles.holds(block)));
-        self.care.logs_are_new(&mut self.core, die);
-        self.writer.stripes_mut().look_for_missing_parity();
-        self.core.retry = true;
-        self.rebuild_after_death();
+        if is_of_stripes { renew_logs_of(self, die) } else { rejoin(self, die) }
     }
 
     /// No page is on the die any more: strips that it held are missing, and so are old versions that partial parities know there. A
@@ -167,4 +149,22 @@ impl<P: FlashPayload> Engine<P> {
             self.core.device.losses.all_rebuilt();
         }
     }
+}
+
+/// The die's superblocks have it as a member again, from their next erase on.
+fn rejoin<P: FlashPayload>(engine: &mut Engine<P>, die: DieId) {
+    engine.core.device.losses.lacks_nothing(die);
+    engine.core.map.rejoin_die(die);
+    engine.writer.settle_space(&mut engine.core);
+    engine.core.retry = true;
+}
+
+/// The die's logs are empty, and the rebuild fills them.
+fn renew_logs_of<P: FlashPayload>(engine: &mut Engine<P>, die: DieId) {
+    let profiles = engine.care.profiles.as_ref();
+    engine.core.map.renew_die(die, |block| profiles.is_some_and(|profiles| profiles.holds(block)));
+    engine.care.logs_are_new(&mut engine.core, die);
+    engine.writer.stripes_mut().look_for_missing_parity();
+    engine.core.retry = true;
+    engine.rebuild_after_death();
 }
