@@ -100,10 +100,17 @@ def test_dies_that_are_replaced_may_die_one_after_the_other():
         assert all(one["alive"] for one in disk.status["dies"])
     assert disk.read(0, disk.size) == data + bytes(disk.size - len(data))
     assert disk.status["media_errors"] == 0
-    rows = drive("ds-raid")
-    rows.kill("die", 1)
-    with pytest.raises(fk.DiskFailed, match="scheme ds-raid: .*spare die"):
+    for scheme in ("ds-raid", "mds-groups"):
+        rows = drive(scheme)
+        rows.write(0, data)
+        rows.kill("die", 1)
         rows.replace(1)
+        assert all(one["alive"] for one in rows.status["dies"])
+        assert rows.read(0, len(data)) == data
+    bare = drive("none")
+    bare.kill("die", 1)
+    with pytest.raises(fk.DiskFailed, match="scheme none: .*spare die"):
+        bare.replace(1)
 
 
 def test_a_slow_die_and_a_stall_cost_time_and_a_channel_takes_its_dies():
