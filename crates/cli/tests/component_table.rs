@@ -81,7 +81,7 @@ fn components_import_only_what_is_below_them() {
     assert!(found.is_empty(), "against the components of ARCHITECTURE.md: {found:#?}");
 }
 
-/// Whether a source text has methods of `Engine`, beside those of traits.
+/// Whether a source file has an inherent `impl` of `Engine`.
 fn extends_engine(source: &str) -> bool {
     source.lines().any(|line| line.starts_with("impl") && line.contains(" Engine<") && !line.contains(" for "))
 }

@@ -83,7 +83,7 @@ fn methods(source: &Source) -> Vec<Method> {
     methods
 }
 
-/// Whether a method does nothing but call one other, and hand on effects behind that.
+/// Whether a method only forwards: it calls one other method, and may deliver effects after it.
 fn only_forwards(method: &Method) -> bool {
     let text = method.lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
     let Some((_, body)) = text.split_once(" { ") else { return false };
@@ -140,7 +140,7 @@ fn counts(sources: &[Source]) -> Vec<(&'static str, usize)> {
     ]
 }
 
-/// What the table of ARCHITECTURE.md has as the count of now.
+/// The present count in the table of ARCHITECTURE.md.
 fn stated(what: &str) -> Option<usize> {
     let row = DOCUMENT.lines().find(|line| line.starts_with(&format!("| {what} |")))?;
     row.trim_end_matches('|').rsplit('|').next()?.trim().replace(',', "").parse().ok()

@@ -2,7 +2,7 @@
 
 /// A row: its label and one cell a column; no cells make a heading.
 pub struct Row {
-    /// What stands to the left.
+    /// The label, on the left.
     pub label: String,
     /// One for each column.
     pub cells: Vec<String>,
@@ -39,7 +39,7 @@ pub fn csv(rows: &[Vec<String>]) -> String {
 /// Characters of a line of prose.
 const LINE: usize = 110;
 
-/// What no line begins with, after a number: its unit.
+/// Units: a line does not break between a number and its unit.
 const UNITS: [&str; 15] = ["%", "x", "us", "ms", "s", "h", "days", "years", "uJ", "mJ", "J", "MiB", "MB", "GB", "TB"];
 
 /// Words of prose, each number with its unit.

@@ -25,7 +25,7 @@ pub fn in_parallel<W: Send, R: Send>(
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..threads.clamp(1, pieces.len().max(1))).map(|_| scope.spawn(work)).collect();
         let ended: Vec<_> = threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
-        // What a thread panicked with stays what it was: a caller may have stopped it so.
+        // The payload of a thread's panic is passed on: a caller may have stopped the thread by it.
         ended.into_iter().for_each(|end| end.unwrap_or_else(|payload| std::panic::resume_unwind(payload)));
     });
     let results = pieces.into_iter().map(|piece| piece.into_inner().expect("one thread a piece").1);

@@ -1,4 +1,4 @@
-//! What a reader must know before believing a number: one sentence for the terminal, HTML, JSON and Python alike.
+//! Cautions about results: one sentence for the terminal, HTML, JSON and Python alike.
 
 /// How much a caution weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +29,7 @@ pub struct Caution {
     pub scheme: Option<String>,
     /// Why the run of the scheme cannot be compared with others, in a few words; `None`: it can.
     pub not_comparable: Option<&'static str>,
-    /// What it is about, in a word: the same under every seed, while figures in the text are not.
+    /// The subject in a word. It is the same under every seed; numbers in the text are not.
     pub kind: &'static str,
     /// The whole sentence.
     pub text: String,

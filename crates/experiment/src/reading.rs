@@ -61,7 +61,7 @@ fn expand_drive(document: &mut Document, hints: &mut Vec<String>) -> Result<(Opt
 /// In place of a list of schemes: all that run on the drive.
 const ALL_SCHEMES: &str = "all";
 
-/// Whether a path lies inside the drive's fields, which are complete once the preset is there.
+/// Whether a setting's path lies below `drive`, whose settings are complete once the preset is read.
 fn inside_drive(path: &str) -> bool {
     path.starts_with("drive.") && path != "drive.preset"
 }
@@ -109,7 +109,7 @@ impl Experiment {
     /// The experiment of a file, changed by `overrides`.
     ///
     /// # Errors
-    /// What is wrong with the file or an override, with its place.
+    /// Names the faulty setting of the file or of an override, with its place.
     pub fn load(path: &Path, overrides: &Overrides) -> Result<Self, Problem> {
         Self::from_document(read(path)?, overrides)
     }
@@ -117,7 +117,7 @@ impl Experiment {
     /// The default experiment, changed by `overrides`.
     ///
     /// # Errors
-    /// What is wrong with an override.
+    /// Names the faulty setting of an override.
     pub fn with(overrides: &Overrides) -> Result<Self, Problem> {
         Self::from_document(Document::new(), overrides)
     }

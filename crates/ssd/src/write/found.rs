@@ -5,7 +5,7 @@ use crate::core::newest::Newest;
 use crate::core::{Core, data_of};
 use crate::rules::SafetyRule;
 use device::failed::FailedProgram;
-use nand::{FlashArray, Member};
+use nand::{FlashArray, Member, ReadOutcome};
 use rustc_hash::FxHashMap;
 use vocab::{BlockAddr, Lpn, Ppn};
 
@@ -121,6 +121,14 @@ impl Found {
             }
         }
     }
+}
+
+/// Reads of a page before it counts as unreadable: a fault may strike a read, and what it strikes is there nonetheless.
+const READS_AT_MOST: u32 = 16;
+
+/// Whether the page can be read, as the medium is asked by a mount: without time.
+pub(crate) fn reads_back<P: FlashPayload>(core: &mut Core<P>, ppn: Ppn) -> bool {
+    (0..READS_AT_MOST).any(|_| core.device.array.read(ppn) == ReadOutcome::Clean)
 }
 
 /// The data in a readable page.

@@ -10,10 +10,9 @@ use crate::core::mounting::{Mounting, OlderContents, PagesFound, SpareCopies};
 use crate::core::owner::Owner;
 use crate::engine::Engine;
 use crate::write::RebuiltBy;
-use crate::write::found::{data_in, unreadable};
+use crate::write::found::{data_in, reads_back, unreadable};
 use crate::write::group_log::Feed;
 use ftl::{Ftl, Place, Stream, UnitId, UnitState};
-use nand::{FlashArray, ReadOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Cause, Lpn, Ppn, Slot};
 
@@ -280,7 +279,7 @@ fn empty_a_unit_where_none_is_free<P: FlashPayload>(engine: &mut Engine<P>, copi
     let Some((unit, copies)) = emptied.min_by_key(|(unit, copies)| (copies.len(), *unit)) else { return };
     let pages: BTreeSet<Ppn> = copies.values().map(|&slot| core.device.grid.page_of(slot).0).collect();
     for &ppn in &pages {
-        if !(0..READS_OF_A_COPY).any(|_| engine.core.device.array.read(ppn) == ReadOutcome::Clean) {
+        if !reads_back(&mut engine.core, ppn) {
             return;
         }
     }
@@ -295,9 +294,6 @@ fn empty_a_unit_where_none_is_free<P: FlashPayload>(engine: &mut Engine<P>, copi
         engine.start_collecting(engine.core.map.log_of(unit));
     }
 }
-
-/// Reads of a copy before it counts as unreadable: a fault may strike one.
-const READS_OF_A_COPY: u32 = 16;
 
 /// What a dead die held, or a cut left without a place, is rebuilt.
 fn resume_rebuild<P: FlashPayload>(engine: &mut Engine<P>) {

@@ -15,7 +15,7 @@ use crate::engine::reads::reads;
 use crate::write::RebuiltBy;
 use crate::write::sources::Sources;
 use ftl::{LogKind, Place};
-use vocab::{BlockAddr, Cause, DieId, Lpn, SimTime, StripeId};
+use vocab::{Cause, DieId, Lpn, SimTime, StripeId};
 
 impl<P: FlashPayload> Engine<P> {
     /// The dead die is to be replaced at this time, or as soon after as nothing is under way that knows its pages. A run goes on until
@@ -78,8 +78,8 @@ impl<P: FlashPayload> Engine<P> {
             self.leave_places_on(die);
         }
         self.core.device.replace_die(die);
-        let first = u32::from(die.0) * self.core.device.grid.blocks_per_die();
-        for block in (first..first + self.core.device.grid.blocks_per_die()).map(BlockAddr) {
+        let grid = self.core.device.grid.clone();
+        for block in (0..grid.blocks_per_die()).map(|number| grid.block(die, number)) {
             self.core.safe.erasing.remove(&block);
             self.core.safe.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.erased(block));
             if self.core.limits.is_on() {

@@ -230,9 +230,7 @@ fn find_dead_dies<P: FlashPayload>(engine: &mut Engine<P>, died_before: &[DieId]
 fn read_suspects<P: FlashPayload>(engine: &mut Engine<P>, scanned: &mut ScannedPages) -> BTreeSet<Ppn> {
     let mut suspects = BTreeSet::new();
     for ppn in scanned.last_of_dies::<P>(&engine.core.device.array) {
-        // A fault may strike a read; what it strikes is there nonetheless.
-        let clean = (0..16).any(|_| engine.core.device.array.read(ppn) == nand::ReadOutcome::Clean);
-        if clean {
+        if found::reads_back(&mut engine.core, ppn) {
             suspects.insert(ppn);
         } else {
             scanned.tear(ppn);

@@ -120,7 +120,7 @@ impl PageWriter {
     #[inline]
     pub fn is_open_and_unsent<P: FlashPayload>(&self, core: &Core<P>, ppn: Ppn) -> bool {
         let is_it = |image| core.device.images.slab[image].ppn == ppn;
-        self.host.iter().any(|page| !page.sent && page.open.is_some_and(is_it))
+        self.is_any_unsent(is_it)
     }
 
     /// Whether a page of the unit is the host's open one, with something in it, and its program is not queued.
@@ -129,7 +129,13 @@ impl PageWriter {
             let image = &core.device.images.slab[image];
             image.filled > 0 && core.map.unit_of_block(core.device.block_of(image.ppn)) == unit
         };
-        self.host.iter().any(|page| !page.sent && page.open.is_some_and(is_in_unit))
+        self.is_any_unsent(is_in_unit)
+    }
+
+    /// Whether one of the host's open images is as described, and its program is not queued.
+    #[inline]
+    fn is_any_unsent(&self, is_it: impl Fn(ImageId) -> bool) -> bool {
+        self.host.iter().any(|page| !page.sent && page.open.is_some_and(&is_it))
     }
 
     /// Queues the programs of the host's open images, full or not. Whether there are some.
