@@ -81,7 +81,7 @@ def chapters() -> list[tuple[str, list[str]]]:
 
 
 def linked(page: str, text: str) -> list[str]:
-    """What a page links to in the repository, as paths from the root."""
+    """Files of the repository that a page links to, as paths from the root."""
     targets = (os.path.normpath(os.path.join(os.path.dirname(page), target)) for _, target, _ in _LINK.findall(text))
     return [target for target in targets if (ROOT / target).exists()]
 
