@@ -20,13 +20,20 @@ ROOT = Path(__file__).resolve().parents[1]
 #: A page belongs to the first section that has it.
 SECTIONS = (
     ("Documents", ("docs/README.md",)),
-    ("Tutorials", ("docs/tour.md", "docs/study.md", "examples/README.md")),
+    (
+        "Tutorials",
+        (
+            *(f"docs/tutorials/{name}.md" for name in "compare postgresql crash advise".split()),
+            "docs/study.md",
+            "examples/README.md",
+        ),
+    ),
     (
         "How to",
         tuple(
             f"docs/{name}.md"
             for name in (
-                "install choose experiments traces fio mqsim flows sweeps python life serve crash torture reliability "
+                "install choose experiments traces fio mqsim flows sweeps python rust life advise serve crash torture reliability "
                 "troubleshooting"
             ).split()
         ),
