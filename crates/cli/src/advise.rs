@@ -106,7 +106,7 @@ struct SpaceOptions {
     /// How many times until the rated P/E cycles the workload is replayed in time
     #[arg(long, value_name = "N", default_value_t = settings().timed)]
     timed: u32,
-    /// Print the space with its size, and what formulas leave of it, and simulate nothing
+    /// Print the space with its size and the designs that formulas leave; simulate nothing
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     dry_run: bool,
 }

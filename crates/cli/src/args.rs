@@ -98,9 +98,9 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Reproduce the figures of a paper beside its published numbers
+    /// Reproduce the figures of a paper next to its published numbers
     Figures {
-        /// The paper: a folder of experiments; without it, all of them. `bounds`: what each preset attains beside its physical bounds
+        /// The paper: a folder of experiments; without it, all of them. `bounds`: results of each preset next to its physical bounds
         paper: Option<String>,
         /// One figure; of `bounds`, one preset
         #[arg(long, value_name = "FIGURE")]
@@ -108,7 +108,7 @@ pub enum Command {
         /// Points of each figure at most, spread evenly
         #[arg(long, value_name = "N")]
         points: Option<NonZeroUsize>,
-        /// Run nothing: draw the CSV kept beside each experiment
+        /// Run nothing: draw the CSV kept with each experiment
         #[arg(long, conflicts_with = "points")]
         kept: bool,
         /// Directory of the results: PAPER/index.html, PAPER/FIGURE.csv; of all papers, reproduction.md
@@ -201,7 +201,7 @@ pub struct InspectOptions {
     pub force: bool,
 }
 
-/// A workload that is read, and what of it.
+/// A workload that is read, and the part of it.
 #[derive(Debug, Args)]
 pub struct WorkloadOptions {
     /// The trace

@@ -25,10 +25,10 @@ pub struct CrashOptions {
     /// with `flashkeep ctl "$FLASHKEEP_DRIVE" mark NAME`
     #[arg(long, value_name = "COMMAND")]
     pub run: Option<String>,
-    /// With a file system: ext4, xfs or btrfs. Each image is mounted, its file system checked, and {dir} in --check is where it is
+    /// Use a file system: ext4, xfs or btrfs. Each image is mounted and its file system checked; {dir} in --check is the mount point
     #[arg(long, value_name = "KIND")]
     pub mount: Option<serve::FileSystem>,
-    /// With --run: nbdkit's plugin, if it is not beside the program
+    /// With --run: nbdkit's plugin, if it is not next to the program
     #[arg(long, value_name = "FILE", hide = true)]
     pub plugin: Option<PathBuf>,
     /// Write the recording to FILE as a log of dm-log-writes, and try nothing
@@ -37,59 +37,59 @@ pub struct CrashOptions {
     /// Write the recording to FILE as `ctl DRIVE record` does, and try nothing
     #[arg(long, value_name = "FILE", conflicts_with = "to_log_writes")]
     pub to_recording: Option<PathBuf>,
-    /// A command for `sh` that looks at an image, with {image} for its path; exit code 0: all is well. It finds the marks set by then
-    /// in FLASHKEEP_MARKS, one a line, and the last in FLASHKEEP_MARK. With --mount also sqlite:PATH or postgres:PATH
+    /// Command for `sh` that checks an image, with {image} for its path; exit code 0: it passes. It finds the marks set by then
+    /// in FLASHKEEP_MARKS, one per line, and the last in FLASHKEEP_MARK. With --mount also sqlite:PATH or postgres:PATH
     #[arg(long, value_name = "COMMAND", required_unless_present_any = ["to_log_writes", "to_recording"])]
     pub check: Option<String>,
     /// Directory of a drive to test on, instead of the strictest drive that a program may meet
     #[arg(long = "dir", value_name = "DIR")]
     pub drive: Option<PathBuf>,
-    /// Or what it is; --size alone is that of the strict drive.
+    /// Or options of a new drive; --size alone is that of the strict drive.
     #[command(flatten)]
     pub new: NewDrive,
-    /// Strict drive: bytes that a write leaves all or not at all, 4096 as on all drives since 2011, or 512
+    /// Strict drive: bytes that a write leaves whole or not at all, 4096 as on all drives since 2011, or 512
     #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = ["512", "4096"])]
     pub atom: String,
-    /// Strict drive: subsets of the writes not flushed that are drawn before each flush and mark
+    /// Strict drive: subsets of the unflushed writes to draw before each flush and mark
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub subsets: u32,
-    /// Strict drive: different images that are checked, at most; 0: all
+    /// Strict drive: largest number of different images to check; 0: all
     #[arg(long, value_name = "N", default_value_t = 5000)]
     pub images: usize,
-    /// An image of what the drive held when the recording began [default: nothing]
+    /// Image of the drive when the recording began [default: empty]
     #[arg(long, value_name = "IMAGE")]
     pub base: Option<PathBuf>,
     /// Instants from this mark on
     #[arg(long, value_name = "MARK")]
     pub from: Option<String>,
-    /// Drive of ours: flushes and forced writes around which instants lie, at most
+    /// Drive of ours: largest number of flushes and forced writes around which crash points lie
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub flushes: usize,
-    /// Drive of ours: instants beside those around flushes, at most
+    /// Drive of ours: largest number of further crash points
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub samples: usize,
-    /// Drive of ours: fates tried at each instant of what dies are doing
+    /// Drive of ours: fates of the commands in progress to try at each crash point
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub fates: u32,
-    /// Seed of what is drawn
+    /// Seed of random draws
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
     /// Stop after this many failures
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub failures: usize,
-    /// Replays that are tried to find each failure with fewer steps; 0: none
+    /// Replays to find each failure with fewer steps; 0: none
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub shrink: usize,
     /// This instant alone, as a failure names it
     #[arg(long, value_name = "INSTANT")]
     pub only: Option<String>,
-    /// Where images are written, and what is done; images that fail stay [default: RECORDING.crash]
+    /// Directory of images and finished checks; images that fail stay [default: RECORDING.crash]
     #[arg(long, value_name = "DIR")]
     pub work: Option<PathBuf>,
-    /// Start over where an interrupted run would resume
+    /// Start again instead of resuming an interrupted run
     #[arg(long, alias = "anew")]
     pub restart: bool,
-    /// Threads that check images [default: one a core]
+    /// Threads that check images [default: all cores]
     #[arg(long, value_name = "N", value_parser = args::threads)]
     pub threads: Option<NonZeroUsize>,
 }
@@ -228,12 +228,12 @@ fn report((options, path): (&CrashOptions, &Path), drive: &DriveKind, tried: &Tr
         match &failure.smaller {
             None => {}
             Some(Shrunk::ByOrder) => print(
-                "  it fails there with everything kept that was answered, too, and passes at the end of the recording: writes come too late, or \
+                "  it fails there also with all completed writes kept, and passes at the end of the recording: writes come too late, or \
                  in an unsafe order, from the program or the file system below it, whatever the drive loses\n",
             ),
             Some(Shrunk::AtTheEnd) => print(
-                "  it fails there with everything kept that was answered, and at the end of the recording, too: the check is broken, or \
-                 what the program leaves is wrong without a power cut\n",
+                "  it fails there with all completed writes kept, and at the end of the recording: the check is broken, or \
+                 the result of the program is wrong without a power cut\n",
             ),
             Some(Shrunk::To(smaller)) => report_smaller(options, smaller),
         }
@@ -252,7 +252,7 @@ fn report((options, path): (&CrashOptions, &Path), drive: &DriveKind, tried: &Tr
     }
 }
 
-/// Says what was not looked at.
+/// Prints the states that were not tried.
 fn left_out(options: &CrashOptions, drive: &DriveKind, tried: &Tried) {
     let DriveKind::Strict { atom, .. } = drive else { return };
     let mut left = Vec::new();

@@ -149,7 +149,7 @@ fn trace_help() -> String {
     )
 }
 
-/// Commands by what they are for, as the help of the program lists them.
+/// Commands by purpose, as the help of the program lists them.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Compare", &["compare", "run", "sweep", "life", "advise", "inspect", "convert"]),
     ("Test", &["torture", "crash"]),

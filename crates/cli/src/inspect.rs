@@ -6,7 +6,7 @@ use common::Problem;
 use experiment::Experiment;
 use std::process::ExitCode;
 
-/// Says what is in a trace.
+/// Describes a trace.
 ///
 /// # Errors
 /// Bad input.

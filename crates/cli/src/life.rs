@@ -67,7 +67,7 @@ struct AskedOptions {
     /// Age at which data are refreshed (read and written again), such as 30d, or `none`
     #[arg(long, value_name = "TIME", default_value = "30d")]
     refresh: String,
-    /// Age at which all data are read, and what cannot be read is written again, such as 30d, or `none`
+    /// Age at which all data are read and unreadable pages are written again, such as 30d, or `none`
     #[arg(long, value_name = "TIME", default_value = "none")]
     scrub: String,
     /// Class of JESD218: limit on UBER, and time without power at the end of life (client: 1e-15, a year at 30 C; enterprise: 1e-16, three
@@ -98,7 +98,7 @@ struct LookOptions {
     /// How many times until the rated P/E cycles the workload is replayed in time, at most 1000; 0: never
     #[arg(long, value_name = "N", default_value_t = 4)]
     timed: u32,
-    /// Vary each number that is not known well, alone: what the end and the loss depend on. Takes some 16 lives for each scheme
+    /// Vary each uncertain number alone, for its effect on the end and the loss; takes about 16 lives for each scheme
     #[arg(long)]
     tornado: bool,
 }
@@ -131,7 +131,7 @@ struct OutputOptions {
     /// Print every age instead of the first screen
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     full: bool,
-    /// Print what logs of the drive read at some ages: SMART, Endurance Group and OCP C0h
+    /// Print logs of the drive at some ages: SMART, Endurance Group and OCP C0h
     #[arg(long, conflicts_with_all = ["json", "csv", "full"])]
     smart: bool,
     /// One JSON document on stdout

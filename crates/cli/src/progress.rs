@@ -117,7 +117,7 @@ impl Bars {
         Arc::clone(&self.reached)
     }
 
-    /// Shows what goes on.
+    /// Shows the progress.
     pub fn show(&self, progress: Progress) {
         self.reached.note(progress);
         match progress {

@@ -102,7 +102,7 @@ fn a_program_that_fails_is_an_error() {
     let output = Command::new("sh").args(["-c", &line]).current_dir(&here).output().expect("sh is there");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("the program did not end well, so what it wrote is no test of it: exit status: 3: "), "{said}");
+    assert!(said.contains("the program did not end well, so its writes are no test of it: exit status: 3: "), "{said}");
     let disk = said.trim().rsplit(' ').next().expect("the program printed it");
     assert!(disk.ends_with("/fuse/disk") && !Path::new(disk).exists(), "{disk}");
 }

@@ -36,7 +36,7 @@ pub struct Ecc {
     pub options: BTreeMap<String, String>,
     /// Codeword by registry name.
     pub codeword: String,
-    /// How long the codec takes.
+    /// Duration of encoding and decoding.
     pub codec: CodecTiming,
     /// Power of a codec at work.
     pub codec_microwatt: u32,
@@ -131,7 +131,7 @@ pub struct Errors {
     /// Temperature at which data are kept.
     #[schemars(range(min = CELSIUS_MIN, max = CELSIUS_MAX))]
     pub celsius: f64,
-    /// Temperature that the model's retention times are meant at.
+    /// Temperature of the model's retention times.
     #[schemars(range(min = CELSIUS_MIN, max = CELSIUS_MAX))]
     pub reference_celsius: f64,
     /// Activation energy of charge loss in electron volts.
@@ -151,11 +151,11 @@ pub struct Errors {
     #[serde(skip_serializing_if = "is_default")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub unaccelerated: f64,
-    /// Temperature at which pages are read, where it is not that at which they were programmed; without it, it is.
+    /// Temperature at which pages are read. Unset: that at which they were programmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = CELSIUS_MIN, max = CELSIUS_MAX))]
     pub read_celsius: Option<f64>,
-    /// Temperature at which pages were programmed; without it, `celsius`.
+    /// Temperature at which pages were programmed. Unset: `celsius`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = CELSIUS_MIN, max = CELSIUS_MAX))]
     pub program_celsius: Option<f64>,

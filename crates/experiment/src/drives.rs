@@ -75,13 +75,13 @@ impl DriveEntry {
         Document::parse(&format!("drives/{}.toml", self.name), self.text).expect("bundled presets are valid TOML")
     }
 
-    /// One line that says what the drive is.
+    /// Description in one line.
     #[must_use]
     pub fn summary(&self) -> String {
         self.line("summary")
     }
 
-    /// Where its values come from.
+    /// Source of its values.
     #[must_use]
     pub fn source(&self) -> String {
         self.line("source")

@@ -110,13 +110,13 @@ pub struct Experiment {
     /// Die scheduler.
     #[serde(default = "default_scheduler")]
     pub scheduler: Scheduler,
-    /// How much of the workload is replayed before it is measured, at full speed and without its reads: `auto` until write amplification is
-    /// steady (where preconditioning overwrites until it is), `none`, a number of requests such as `20000`, or a time of the workload such as
-    /// `10s`. A recording is repeated, a generator is drawn further.
+    /// Part of the workload that is replayed before it is measured, at full speed and without its reads: `auto` until write
+    /// amplification is steady (where preconditioning overwrites until it is), `none`, a number of requests such as `20000`, or
+    /// a time of the workload such as `10s`. A recording is repeated, a generator is drawn further.
     #[serde(default, skip_serializing_if = "Warmup::is_auto")]
     #[schemars(extend("x-valid" = "`auto`, `none`, 1 to 10^12 requests, or a time above 0 up to 18250d (50 years); a time only where requests have times"))]
     pub warmup: Warmup,
-    /// True if each flow of a workload of several also runs alone on the same drive: what it loses to the others, and how fairly.
+    /// Run each flow of a workload of several also alone on the same drive, for slowdown and fairness.
     #[serde(default, skip_serializing_if = "is_false")]
     #[schemars(extend("x-valid" = "up to 64 flows"))]
     pub alone: bool,
@@ -178,7 +178,7 @@ pub struct Experiment {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CapacitySpec {
-    /// User capacity: `auto` (what the workload touches), `drive` (what the drive stores) or a size.
+    /// User capacity: `auto` (the footprint of the workload), `drive` (the capacity of the drive) or a size.
     pub size: Size,
     /// Flash beyond the user capacity: a share of that, such as 0.07 or "7%", or of raw flash, such as "28% of raw".
     pub over_provisioning: OverProvisioning,
@@ -204,17 +204,17 @@ pub struct EccSpec {
     pub policy: String,
     /// Codeword by registry name.
     pub codeword: String,
-    /// How long the codec takes.
+    /// Duration of encoding and decoding.
     pub codec: CodecTiming,
     /// Power of a codec at work, in microwatts.
     pub codec_microwatt: u32,
-    /// How often what a policy keeps of pages in RAM is flushed to reserved pages; 0: never.
+    /// Interval at which the page profiles of a policy are flushed from RAM to reserved pages; 0: never.
     #[schemars(extend("x-valid" = "0 (never, the default), 100us to 18250d"))]
     pub flush: Nanos,
     /// Read-retry policy: the steps after a read that cannot be decoded, before the page is given up.
     #[serde(skip_serializing_if = "is_no_retry")]
     pub read_retry: ReadRetry,
-    /// Entries of the retry table that are tried at most.
+    /// Largest number of retry-table entries that are tried.
     #[serde(skip_serializing_if = "is_all_entries")]
     #[schemars(range(max = ENTRIES_MAX))]
     pub retries: u32,
@@ -275,17 +275,17 @@ fn is_exact(sigma: &f64) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DriveSpec {
-    /// Preset, drive file, or `none`: what the fields below override. The effective experiment
-    /// says `none`, because it gives every field.
+    /// Preset, drive file, or `none`; the fields below override its values. The effective experiment says `none`, because it
+    /// gives every field.
     #[serde(default = "no_preset")]
     pub preset: String,
     /// Name of the drive in reports.
     #[serde(default)]
     pub name: String,
-    /// One line that says what the drive is.
+    /// Description in one line.
     #[serde(default)]
     pub summary: String,
-    /// Where its values come from.
+    /// Source of its values.
     #[serde(default)]
     pub source: String,
     /// Rated P/E cycles.

@@ -105,7 +105,7 @@ fn described_flows(experiment: &Experiment, flows: &trace::flows::Flows) -> Resu
         ));
     }
     if flows.ends_in_time() && spec.addresses == crate::experiment::Addresses::Compact {
-        let message = "found compact, but what is touched is not known of flows that end in time; valid is fold";
+        let message = "found compact, but the footprint of flows that end in time is not known; valid is fold";
         return Err(Problem::new("trace.addresses", message));
     }
     Ok(found)

@@ -14,7 +14,7 @@ pub struct GenerateSpec {
     /// Number of requests.
     #[schemars(extend("x-valid" = "up to 10^12"))]
     pub requests: u64,
-    /// Addresses that requests go to, from 0 on: a size, or a share of what the host may store.
+    /// Addresses that requests go to, from 0 on: a size, or a share of the user capacity.
     pub range: AddressRange,
     /// Share of reads among requests.
     pub read_fraction: f64,
@@ -31,7 +31,7 @@ pub struct GenerateSpec {
     pub hot_pages: f64,
     /// Share of requests that go there, for `hot-cold`.
     pub hot_requests: f64,
-    /// Where popular addresses lie, for `zipf` and `hot-cold`.
+    /// Places of popular addresses, for `zipf` and `hot-cold`.
     pub placement: PlacementSpec,
     /// Streams that writes name: under `hot-cold` stream 0 is hot and the others share the cold slots; else each has an equal
     /// part of the range.
@@ -41,7 +41,7 @@ pub struct GenerateSpec {
     /// Options of `mobile-like`; written down where one of them is not the default.
     #[serde(skip_serializing_if = "MobileSpec::is_default")]
     pub mobile: MobileSpec,
-    /// When requests arrive: `"at-once"`, `{ every = "100us" }` or, a Poisson process with this mean gap, `{ poisson = "100us" }`.
+    /// Arrival times: `"at-once"`, `{ every = "100us" }` or, a Poisson process with this mean gap, `{ poisson = "100us" }`.
     #[schemars(extend("x-valid" = "requests times gap up to 73 years"))]
     pub arrivals: ArrivalsSpec,
 }

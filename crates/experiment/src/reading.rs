@@ -17,7 +17,7 @@ pub fn read(path: &Path) -> Result<Document, Problem> {
     let hint = match path.extension().and_then(std::ffi::OsStr::to_str) {
         Some("toml") => "",
         _ if !path.exists() => "",
-        _ => "; `flashkeep compare` replays a trace, `flashkeep inspect` says what is in one",
+        _ => "; `flashkeep compare` replays a trace, `flashkeep inspect` describes one",
     };
     let text = read_settings(path).map_err(|e| Problem::new("", format!("experiment file {name} cannot be read: {e}{hint}")))?;
     let mut document = Document::parse(&name, &text)?;

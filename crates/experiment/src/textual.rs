@@ -22,7 +22,7 @@ pub enum Arrival {
     Closed(u32),
 }
 
-/// How much of the workload is replayed before it is measured, at full speed, without its reads.
+/// Part of the workload that is replayed before it is measured, at full speed, without its reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Warmup {
     /// As much as makes write amplification steady, where preconditioning overwrites until it is.
@@ -230,7 +230,7 @@ impl std::str::FromStr for AddressRange {
         if let Some(number) = text.strip_suffix('%') {
             return match number.trim().parse::<f64>() {
                 Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(AddressRange::Percent(percent)),
-                _ => Err(format!("found `{found}`, valid is above 0% and up to 100% of what the host may store")),
+                _ => Err(format!("found `{found}`, valid is above 0% and up to 100% of the user capacity")),
             };
         }
         let wanted = "wanted a size such as \"4GiB\" (B, KiB, MiB, GiB, TiB; kB, MB, GB, TB), or a share such as \"85%\"";

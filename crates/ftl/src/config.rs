@@ -21,7 +21,7 @@ pub struct GcConfig {
     /// Candidates that `d-choices` draws.
     #[schemars(range(min = 1, max = 65_536))]
     pub choices: u32,
-    /// Whether collected pages go to a block of their own instead of among host writes.
+    /// Write collected pages to a block of their own instead of among host writes.
     pub separate_write_pointer: bool,
     /// A log collects when its free blocks fall below this (at least 2).
     #[schemars(range(min = 2, max = BLOCKS_MAX))]
@@ -32,8 +32,8 @@ pub struct GcConfig {
     /// Page moves that one collector keeps in flight; that of superblocks for each die, a program unit at least.
     #[schemars(range(min = 1, max = MOVES_MAX))]
     pub moves_in_flight: u32,
-    /// Whether GC occupies a die: from the first command of a victim's GC until its erase nothing else is served
-    /// there, but what the order of commands demands. Written down where it is set.
+    /// GC occupies a die: from the first command of a victim's GC until its erase the die serves nothing else, except what the
+    /// order of commands demands. Written down where it is set.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub occupies_die: bool,
     /// The policy itself where it is in no registry; `policy` is what results call it.
@@ -48,10 +48,10 @@ pub struct GcConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StreamConfig {
-    /// Streams that the drive tells apart; a write of any other counts as one of stream 0.
+    /// Streams that the drive distinguishes; a write of another stream counts as one of stream 0.
     #[schemars(range(min = 1, max = StreamId::COUNT_MAX as u32))]
     pub count: u32,
-    /// How far pages of different streams are kept in different blocks.
+    /// Isolation of streams: degree to which their pages are kept in different blocks.
     pub isolation: Isolation,
 }
 

@@ -135,7 +135,7 @@ fn candidate(source: &TraceSource, format: &'static trace::Format) -> Vec<Cell> 
 fn study(name: &str, format: &str, profile: &Profile, settings: Vec<(&'static str, String)>) -> Study {
     Study {
         name: crate::study::INSPECT,
-        title: format!("{name}: what is in it"),
+        title: format!("{name}: contents"),
         settings,
         facts: facts(format, profile),
         tables: vec![

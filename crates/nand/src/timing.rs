@@ -126,16 +126,16 @@ pub struct Timing {
     /// Pages that one program stores; absent: each page has a program of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<ProgramUnit>,
-    /// Time to suspend a program or erase for a read, and again to resume it; absent: the die cannot.
+    /// Time to suspend a program or erase for a read, and again to resume it; unset: the die cannot suspend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub suspend: Option<Nanos>,
     /// Cache reads: time to move a sensed page to the cache register, after which the die senses its next page while this one
-    /// leaves; absent: it senses when the page has left.
+    /// leaves; unset: it senses when the page has left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub cache_read: Option<Nanos>,
-    /// Whether the planes of `timing.unit` sense different pages at the same time.
+    /// True if the planes of `timing.unit` sense different pages at the same time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("x-valid" = "`true` only beside `drive.timing.unit`, which says how many planes a die has"))]
     pub independent_planes: bool,

@@ -56,7 +56,7 @@ impl Blocked {
             self.wait();
             thread::spawn(move || {
                 if let Err(why) = server.stop() {
-                    abi::say(&format!("what was answered is not all durable: {why}"));
+                    abi::say(&format!("not all answered requests are durable: {why}"));
                 }
                 server.end();
             });

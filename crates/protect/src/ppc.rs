@@ -46,7 +46,7 @@ pub(crate) const PARITY_CACHE: (&str, &str, &str) = (
     "size of the PLP parity cache; `auto`: 512KiB, 8 pages for each die on drives of more, less where the drive is too small for it",
 );
 
-const ON_FLUSH: (&str, &str, &str) = ("on_flush", "keep", "what a host flush does to partial parities: `keep` or `commit`");
+const ON_FLUSH: (&str, &str, &str) = ("on_flush", "keep", "effect of a host flush on partial parities: `keep` or `commit`");
 
 /// The paper's cache, in bytes (DA-RAID-5, section IV-A, gives it to both PPC and HC).
 const USUAL_CACHE: Bytes = Bytes(512 << 10);

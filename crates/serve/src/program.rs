@@ -90,7 +90,7 @@ impl FileSystem {
                 None => return Ok(()),
             }
         };
-        Err(ServeError::Other(format!("--mount {kind} needs what is not here: {missing}")))
+        Err(ServeError::Other(format!("--mount {kind} needs missing programs or files: {missing}")))
     }
 }
 
@@ -268,9 +268,7 @@ impl Program {
         }
         let said = String::from_utf8_lossy(&[found.stdout, found.stderr].concat()).trim().to_owned();
         let status = found.status;
-        Err(ServeError::Other(format!(
-            "--run: the program did not end well, so what it wrote is no test of it: {status}: {said}"
-        )))
+        Err(ServeError::Other(format!("--run: the program did not end well, so its writes are no test of it: {status}: {said}")))
     }
 }
 

@@ -79,12 +79,13 @@ pub enum SlcFull {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Slc {
-    /// Which blocks it takes.
+    /// Blocks that the cache takes.
     pub mode: SlcMode,
-    /// How many of each die, as the map sees blocks: kept for it, or taken at most. Superblocks under schemes of rows.
+    /// Number of its blocks on each die, as the map counts blocks: reserved ones, or the maximum. Superblocks under schemes of
+    /// rows.
     #[schemars(extend("x-valid" = "1 to one fewer than a die has, where there is a cache"))]
     pub blocks: u32,
-    /// When it is folded.
+    /// Time of folding.
     pub fold: SlcFold,
     /// Policy for host writes while the cache is full.
     pub full: SlcFull,
@@ -97,10 +98,10 @@ pub struct Slc {
     /// Erase time in SLC mode.
     #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub erase: Nanos,
-    /// Rated P/E cycles in SLC mode: erases in that mode wear a block so much less than `drive.endurance` says.
+    /// Rated P/E cycles in SLC mode: an erase in that mode wears a block less, by the ratio to `drive.endurance`.
     #[schemars(extend("x-valid" = "1 to 127 times `drive.endurance`, where there is a cache"))]
     pub endurance: PeCycles,
-    /// By how many times fewer bits of a page are in error in SLC mode.
+    /// Factor by which a page in SLC mode has fewer bit errors.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub fewer_errors: u32,
 }
@@ -147,16 +148,16 @@ pub struct Controller {
     /// Time that firmware and host interface add to a read.
     #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub read: Nanos,
-    /// The same to a write, flush or discard.
+    /// The same for a write, flush or discard.
     #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub write: Nanos,
     /// Time added per 4 KiB of a command's data.
     #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub per_4k: Nanos,
-    /// A read keeps the processor for so long: no two commands are closer.
+    /// Time that a read occupies the processor: the least distance of two commands.
     #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub read_every: Nanos,
-    /// The same of a write, flush or discard.
+    /// The same for a write, flush or discard.
     #[schemars(extend("formatMaximum" = Nanos::OPERATION_MAX))]
     pub write_every: Nanos,
     /// Rate of the host link in each direction, in MB/s; 0: no limit.
@@ -320,28 +321,28 @@ impl Age {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Faults {
-    /// This die stops answering..
+    /// Die that fails before the request `dead_die_at_request`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-valid" = "a die of the drive"))]
     pub dead_die: Option<u16>,
-    /// Distance of further dies that die with `dead_die`, before and after it: the banks of a card, where cards take dies in turn.
-    /// 0: that die alone.
+    /// Distance of further dies that fail with `dead_die`, before and after it, such as the banks of a card where cards take
+    /// dies in turn. 0: that die alone.
     #[serde(skip_serializing_if = "is_none_of_dies")]
     #[schemars(extend("x-valid" = "0, or 2 to the number of dies; beside `faults.dead_die`"))]
     pub dead_die_every: u16,
-    /// ..before this request of the workload (0: from the start).
+    /// Request of the workload before which the die fails; 0: from the start.
     pub dead_die_at_request: u64,
-    /// This long after its death a spare die takes the place of a dead one, erased and without cycles, and what that held is rebuilt on it,
-    /// also after the last request; absent: none does. Under `ds-raid` and `mds-groups` it comes once they have rebuilt everything into
-    /// spare room, which it gives back.
+    /// Time after the failure at which a spare die, erased and without cycles, takes the place of the dead one; its contents
+    /// are rebuilt, also after the last request. Unset: no replacement. Under `ds-raid` and `mds-groups` it comes once they
+    /// have rebuilt everything into spare room, which it gives back.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-valid" = "beside `faults.dead_die`; `none` and `code-zones` are refused, because they have lost what it held"))]
+    #[schemars(extend("x-valid" = "beside `faults.dead_die`; `none` and `code-zones` are refused, because they have lost its contents"))]
     pub replace_after: Option<Nanos>,
     /// Probability that one page read is uncorrectable.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub uncorrectable_reads: f64,
-    /// End of life: with each program and erase the chance rises by so much that it finds its block worn
-    /// out, up to one in ten (`nand::faults`).
+    /// End of life: growth, with each program and erase, of the probability that the operation finds its block worn out, up to
+    /// one in ten (`nand::faults`).
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub wear_out: f64,
@@ -350,9 +351,9 @@ pub struct Faults {
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub silent: f64,
-    /// Whether what a dead die held is rebuilt onto the others, where the scheme can.
+    /// Rebuild the contents of a dead die onto the others, where the scheme can.
     pub rebuild: bool,
-    /// Pages that a rebuild has under way at once, at least 1: its pace.
+    /// Pages that a rebuild has in progress at a time, at least 1: its pace.
     #[schemars(range(min = 1, max = 65_536))]
     pub rebuild_at_once: u32,
 }
@@ -411,7 +412,7 @@ pub enum RefreshPolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Refresh {
-    /// When.
+    /// Policy: when blocks are refreshed.
     pub policy: RefreshPolicy,
     /// Target UBER of `joint`.
     #[schemars(extend("exclusiveMinimum" = 0.0, "exclusiveMaximum" = 1.0))]

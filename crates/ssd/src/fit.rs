@@ -180,7 +180,8 @@ pub fn capacity_overhead(drive: &Drive, scheme: &SchemeChoice) -> Result<f64, Se
 }
 
 /// Why a spare die cannot take the place of a dead one under a scheme.
-pub(crate) const NO_SPARE_DIES: &str = "it cannot rebuild what a dead die held; schemes with parity can, and take a spare die";
+pub(crate) const NO_SPARE_DIES: &str =
+    "it cannot rebuild the contents of a dead die; schemes with parity can, and take a spare die";
 
 /// Whether a spare die can take the place of a dead one: what that held is rebuilt on it, or elsewhere before.
 #[must_use]

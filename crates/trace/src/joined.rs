@@ -11,7 +11,7 @@ use vocab::SimTime;
 /// Most recordings that are joined.
 pub const JOINED_LIMIT: usize = 64;
 
-/// Whose places the addresses of several recordings are.
+/// Address space of several recordings: separate for each, or the same for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ranges {
     /// Recordings of a sequence go on with the devices of the first; those beside it have devices of their own.

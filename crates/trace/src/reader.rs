@@ -141,7 +141,7 @@ impl TraceReader {
             self.check_size(raw)?;
             self.check_device(raw)?;
             if self.reorder.len() == SORTED_LIMIT {
-                let wanted = format!("at most {SORTED_LIMIT} requests, which is what is sorted as a whole");
+                let wanted = format!("at most {SORTED_LIMIT} requests, the most that is sorted as a whole");
                 return Err(self.field("time", "more requests".to_owned(), &wanted));
             }
             self.reorder.push(raw);

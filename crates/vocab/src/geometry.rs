@@ -4,7 +4,7 @@ use crate::{BlockAddr, Bytes, ChannelId, DieId, Ppn, Slot, SuperblockId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the planes of a die work together.
+/// Cooperation of the planes of a die: each alone, or ganged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlaneUse {

@@ -18,16 +18,16 @@ pub struct TraceSpec {
     pub source: String,
     /// Format of a trace file by registry name, or `auto`.
     pub format: String,
-    /// Which action of a blkparse file counts as the request: `Q`, `D` or `C`.
+    /// Action of a blkparse file that counts as the request: `Q`, `D` or `C`.
     pub blk_action: String,
     /// Times the trace is repeated.
     pub loops: u32,
-    /// How requests arrive: `auto`, `half-busy`, `recorded`, `load=SHARE`, `scaled=FACTOR` or `closed=QUEUE_DEPTH`. `load=30%`
-    /// multiplies times by one factor such that dies of the busiest scheme work 30 % of the time, found in runs ahead; `auto` and `half-busy` by one such that
-    /// the drives are not overloaded. `recorded` keeps the load of generators.
+    /// Arrival of requests: `auto`, `half-busy`, `recorded`, `load=SHARE`, `scaled=FACTOR` or `closed=QUEUE_DEPTH`. `load=30%`
+    /// multiplies times by one factor such that dies of the busiest scheme work 30 % of the time, found in runs ahead; `auto`
+    /// and `half-busy` by one such that the drives are not overloaded. `recorded` keeps the load of generators.
     #[schemars(extend("x-valid" = "`load=` 10^-6 to 1, `scaled=` above 0 to 10^9, `closed=` 1 to 65,536"))]
     pub arrival: Arrival,
-    /// How recorded addresses become addresses of the drive.
+    /// Mapping of recorded addresses to addresses of the drive.
     pub addresses: Addresses,
     /// Longest gap between two requests of a trace; longer ones are clipped to it. Unset: all gaps stay.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,10 +62,10 @@ pub struct TraceSpec {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-valid" = "63 recordings in all"))]
     pub beside: Vec<String>,
-    /// Whose places the addresses of several recordings are.
+    /// Address space of several recordings: separate for each, or the same for all.
     #[serde(skip_serializing_if = "is_auto")]
     pub ranges: RangesSpec,
-    /// In which order the requests of a recording come.
+    /// Order of the requests of a recording.
     #[serde(skip_serializing_if = "is_recorded")]
     #[schemars(extend("x-valid" = "`sorted` takes up to 4,194,304 requests of each recording"))]
     pub order: Order,

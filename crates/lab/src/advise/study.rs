@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// Figures of a design in the table of designs: column and need.
 const FIGURES: [(&str, &str, Need); 10] = [
-    ("capacity", "capacity with bad blocks, of what is needed", Need::Capacity),
+    ("capacity", "capacity with bad blocks, relative to the need", Need::Capacity),
     ("dies", "dies that may die", Need::Dies),
     ("room_years", "years with room for writes", Need::Years),
     ("pe_of_rated", "P/E cycles at the end, of rated", Need::Pe),

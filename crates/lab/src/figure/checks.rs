@@ -9,7 +9,7 @@ pub(super) const FIGURES: &[Figure] = &[
     figure(
         "checked_reads",
         "pages",
-        "pages read by the host and compared with what was written",
+        "pages read by the host and compared with the written data",
         |r| json!(r.oracle.checked_reads),
     )
         .terminal(Section::Checks, "reads checked")
@@ -65,7 +65,7 @@ pub(super) const FIGURES: &[Figure] = &[
     figure(
         "rebuild_left",
         "count",
-        "what is left: strips without spare die, room or sources; superblocks of a group log",
+        "left over: strips without spare die, room or sources; superblocks of a group log",
         |r| json!(r.redundancy.rebuild_left),
     ),
     figure(
@@ -245,7 +245,7 @@ pub(super) const FIGURES: &[Figure] = &[
     figure(
         "power_cuts",
         "text",
-        "what a power cut leaves of what was answered",
+        "state of the acknowledged data after a power cut",
         |r| json!(r.verdict.map(|v| v.survives.power_cuts.words())),
     ),
     figure("requests_per_s", "1/s", "`requests` over `simulated_s`", |r| json!(r.verdict.map(|v| v.costs.requests_per_s)))
@@ -268,7 +268,7 @@ pub(super) const FIGURES: &[Figure] = &[
     figure(
         "tbw_tb",
         "TB",
-        "what the host can still write (10^12 bytes) until the mean block has its rated P/E cycles, at this `waf`, wear even over blocks that are neither bad from the factory nor of a dead die: of the replayed flash, in its present stage of life; null without writes, or where some failed",
+        "data that the host can still write (10^12 bytes) until the mean block has its rated P/E cycles, at this `waf`, wear even over blocks that are neither bad from the factory nor of a dead die: of the replayed flash, in its present stage of life; null without writes, or where some failed",
         |r| json!(r.verdict.map(|v| v.costs.tbw_tb)),
     ),
     figure(

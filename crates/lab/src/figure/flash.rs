@@ -288,11 +288,11 @@ pub(super) const FIGURES: &[Figure] = &[
     figure(
         "around_extra_reads",
         "pages",
-        "page reads queued for them beyond what was wanted",
+        "page reads queued for them beyond the wanted pages",
         |r| json!(r.around.extra_reads),
     )
         .terminal(Section::Around, "  page reads queued for them")
-        .report(Group::Around, Cost, "queued beyond what is wanted", "page reads"),
+        .report(Group::Around, Cost, "queued beyond the wanted pages", "page reads"),
     figure(
         "around_withdrawn_reads",
         "pages",

@@ -19,7 +19,7 @@ pub fn figures(paper: &PaperResult, command: &str) -> String {
     let names: Vec<&str> = paper.figures.iter().map(FigureResult::name).collect();
     page(&Page {
         title: &format!("Figures of {}", paper.name),
-        summary: &format!("<b>{}</b>: ours as curves, what the paper states as diamonds", escape(&names.join(", "))),
+        summary: &format!("<b>{}</b>: ours as curves, the statements of the paper as diamonds", escape(&names.join(", "))),
         verdict: "",
         cautions: &cautions(paper, &skipped, warnings.len()),
         tools: "",

@@ -362,7 +362,7 @@ impl Spec {
             return Err(Problem::new("figure.x", "is missing: it names the column to go by"));
         }
         if self.x.is_none() && self.points.len() > 1 {
-            return Err(Problem::new("figure.x", "is missing: it says what the points are"));
+            return Err(Problem::new("figure.x", "is missing: it names the points"));
         }
         twice("traces", self.traces.iter().map(|trace| &trace.name))?;
         twice("arms", self.arms.iter().map(|arm| &arm.name))?;

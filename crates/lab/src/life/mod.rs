@@ -238,7 +238,7 @@ fn notes(experiment: &Experiment, settings: &LifeSettings, workload: &Workload, 
     let touched = workload.touched() as f64 / f64::from(user_slots.max(1));
     if touched < 0.99 {
         notes.push(format!(
-            "workload: it touches {} of what the host may use; the rest is cold data that age with the drive",
+            "workload: it touches {} of the user capacity; the rest is cold data that age with the drive",
             common::quantity::percent(touched)
         ));
     }

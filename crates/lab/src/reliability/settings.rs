@@ -248,7 +248,7 @@ impl Settings {
 
     pub(super) fn capabilities(&self) -> Result<Vec<u32>, Problem> {
         let most = self.code()?.t_max();
-        let wanted = format!("0 to {most} errors, which is what the code can correct");
+        let wanted = format!("0 to {most} errors, the most that the code can correct");
         self.list("t", &wanted, |text| text.parse().ok().filter(|t| *t <= most))
     }
 

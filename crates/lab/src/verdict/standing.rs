@@ -48,7 +48,7 @@ impl PowerCuts {
         match self {
             PowerCuts::Survived => "yes",
             PowerCuts::WithPlpMemory => "yes, by PLP memory",
-            PowerCuts::LosesBuffer => "not what the volatile buffer holds",
+            PowerCuts::LosesBuffer => "except the volatile buffer",
             PowerCuts::LosesData => "no",
         }
     }
@@ -170,7 +170,7 @@ impl Survives {
         let cuts = match self.power_cuts {
             PowerCuts::Survived => "; power cuts lose nothing",
             PowerCuts::WithPlpMemory => "; power cuts lose nothing, if its PLP memory holds",
-            PowerCuts::LosesBuffer => "; a power cut loses what the volatile write buffer holds",
+            PowerCuts::LosesBuffer => "; a power cut loses the contents of the volatile write buffer",
             PowerCuts::LosesData => "",
         };
         format!("{losses}{after}{cuts}")

@@ -202,6 +202,7 @@ fn what_is_survived_is_said_with_stage_age_and_losses() {
     );
     assert!(words(&|s| s.dead_dies = 1).contains("any one die, block or page, after the loss of one die"));
     assert!(
-        words(&|s| s.power_cuts = PowerCuts::LosesBuffer).ends_with("a power cut loses what the volatile write buffer holds")
+        words(&|s| s.power_cuts = PowerCuts::LosesBuffer)
+            .ends_with("a power cut loses the contents of the volatile write buffer")
     );
 }

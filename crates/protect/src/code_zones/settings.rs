@@ -18,7 +18,7 @@ pub(crate) const OPTIONS: &[(&str, &str, &str)] = &[
     (
         "access",
         "pages",
-        "what is read and written at least: `pages`, or whole stripe `blocks`, the rest of which is read for a write: the paper's",
+        "least unit of reads and writes: `pages`, or whole stripe `blocks`, the rest of which is read for a write: the paper's",
     ),
     (
         "zone_blocks",

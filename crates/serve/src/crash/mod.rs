@@ -60,7 +60,7 @@ impl DriveKind {
         let Self::Of(setup) = self else { return None };
         match setup.buffer.kind {
             BufferKind::Plp => Some("its write buffer is PLP"),
-            BufferKind::Off => Some("it has no write buffer and answers what is durable"),
+            BufferKind::Off => Some("it has no write buffer and completes durable writes only"),
             BufferKind::Volatile if setup.drive.timing.unit.is_some() => Some(
                 "it gathers what leaves its buffer behind capacitors, so that all pages of a flush are durable at one instant",
             ),

@@ -71,7 +71,7 @@ pub struct Workload {
     pub hot_pages: f64,
     /// Share of the requests that go there, for `hot-cold`, 0 to 1.
     pub hot_requests: f64,
-    /// Where popular addresses lie, for `zipf` and `hot-cold`.
+    /// Places of popular addresses, for `zipf` and `hot-cold`.
     pub placement: Placement,
     /// Options of `mobile-like`.
     pub mobile: Mobile,

@@ -14,7 +14,7 @@ const WITHOUT_DATA: &[(&str, &str)] = &[
     ("dircreate", "makes folders"),
     ("dirdelete", "removes folders"),
     ("dirstat", "asks a file system about folders"),
-    ("e4defrag", "moves what a file system has"),
+    ("e4defrag", "moves the files of a file system"),
     ("exec", "runs a program"),
     ("falloc", "gives files room in a file system"),
     ("filecreate", "makes empty files"),
