@@ -92,10 +92,22 @@ fn run_page(name: &str, here: &Path) -> (usize, usize) {
     (run, compared)
 }
 
+/// Compares a picture that a page's command made with the one that the page shows; `FLASHKEEP_BLESS=1` writes the latter again.
+fn check_picture(made: &Path, shown: &str) {
+    let kept = Path::new(ROOT).join("docs").join(shown);
+    if std::env::var("FLASHKEEP_BLESS").is_ok() {
+        std::fs::copy(made, &kept).expect("written");
+    }
+    let [made, kept] = [made, &kept].map(|path| std::fs::read_to_string(path).unwrap_or_default());
+    assert!(made == kept && made.starts_with("<svg"), "{shown} is another; if that is meant: FLASHKEEP_BLESS=1");
+}
+
 #[test]
 fn the_tutorial_of_compare_does_what_it_says() {
-    let (run, compared) = run_page("tutorials/compare.md", &directory("compare"));
+    let here = directory("compare");
+    let (run, compared) = run_page("tutorials/compare.md", &here);
     assert!(run > 6 && compared > 30, "{run} commands, {compared} lines");
+    check_picture(&here.join("compare.svg"), "tutorials/compare.svg");
 }
 
 #[test]
@@ -117,12 +129,7 @@ fn the_page_about_flows_does_what_it_says() {
     let (run, compared) = run_page("flows.md", &here);
     assert!(run >= 2 && compared > 12, "{run} commands, {compared} lines");
     for picture in ["flows-tenants.svg", "flows-reader.svg"] {
-        let (made, kept) = (here.join(picture), Path::new(ROOT).join("docs").join(picture));
-        if std::env::var("FLASHKEEP_BLESS").is_ok() {
-            std::fs::copy(&made, &kept).expect("written");
-        }
-        let [made, kept] = [&made, &kept].map(|path| std::fs::read_to_string(path).unwrap_or_default());
-        assert!(made == kept && made.starts_with("<svg"), "{picture} is another; if that is meant: FLASHKEEP_BLESS=1");
+        check_picture(&here.join(picture), picture);
     }
 }
 

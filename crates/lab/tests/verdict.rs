@@ -309,4 +309,11 @@ fn a_run_that_does_not_bear_figures_of_flash_is_said_to_and_nothing_is_concluded
     let reads = run(&settings.replace("read_fraction = 0.5", "read_fraction = 1.0"));
     assert!(reads.cautions.iter().all(|caution| caution.kind != "unborne"), "{:?}", reads.cautions);
     assert!(reads.verdict.answer.join(" ").contains("in energy"), "{:?}", reads.verdict.answer);
+    // A picture marks write amplification and energy of both schemes, and no latency.
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("verdict_picture.svg");
+    let marks = |comparison: &flashkeep_lab::Comparison| {
+        flashkeep_lab::write_headline(comparison, "", &file).expect("room");
+        std::fs::read_to_string(&file).expect("written").matches(" !</text>").count()
+    };
+    assert_eq!((marks(&comparison), marks(&reads)), (4, 0));
 }

@@ -28,6 +28,8 @@ struct Panel {
     title: &'static str,
     of: fn(&Outcome) -> Option<f64>,
     quantity: Quantity,
+    /// True for figures of flash: they are marked for a scheme whose run is too short for them.
+    is_of_flash: bool,
 }
 
 fn measured(latency: &ssd::Latency, value: f64) -> Option<f64> {
@@ -39,17 +41,20 @@ const PANELS: [Panel; 4] = [
         title: "Mean read latency",
         of: |o| measured(&o.result.host.read_latency_us, o.result.host.read_latency_us.mean),
         quantity: Quantity::Micros,
+        is_of_flash: false,
     },
     Panel {
         title: "Mean write latency",
         of: |o| measured(&o.result.host.write_latency_us, o.result.host.write_latency_us.mean),
         quantity: Quantity::Micros,
+        is_of_flash: false,
     },
-    Panel { title: "Write amplification", of: |o| o.result.flash.waf, quantity: Quantity::Plain },
+    Panel { title: "Write amplification", of: |o| o.result.flash.waf, quantity: Quantity::Plain, is_of_flash: true },
     Panel {
         title: "Energy of the run",
         of: |o| Some(o.result.flash.energy_j.values().fold(0.0, |all, joules| all + joules)),
         quantity: Quantity::Joules,
+        is_of_flash: true,
     },
 ];
 
@@ -80,7 +85,12 @@ fn whisker(interval: &Interval, left: f64, y: f64, scale: f64) -> String {
     )
 }
 
-/// Bars of a panel, from `left` on; those of a scheme that cannot be compared are marked.
+/// True if the run of a scheme was too short for figures of flash, so that they are no basis of a conclusion.
+fn is_unborne(comparison: &Comparison, row: usize) -> bool {
+    comparison.verdict.schemes.get(row).is_some_and(|one| one.costs.unborne)
+}
+
+/// Bars of a panel, from `left` on; those of a scheme that cannot be compared, or of too short a run, are marked.
 fn panel(panel: &Panel, left: f64, comparison: &Comparison, colours: &[(String, &str)]) -> String {
     let values: Vec<_> = (0..comparison.outcomes.len()).map(|scheme| value(panel, comparison, scheme)).collect();
     let is_comparable = |row: usize| comparison.verdict.schemes.get(row).is_none_or(SchemeVerdict::is_comparable);
@@ -116,7 +126,8 @@ fn panel(panel: &Panel, left: f64, comparison: &Comparison, colours: &[(String, 
             (Some(value), None) => signs(&panel.quantity.show(*value)),
             (None, _) => "-".into(),
         };
-        shown.push_str(if is_comparable(row) { "" } else { " !" });
+        let is_judged = is_comparable(row) && !(panel.is_of_flash && is_unborne(comparison, row));
+        shown.push_str(if is_judged { "" } else { " !" });
         let interval = interval.filter(|_| !is_cut);
         let end = interval.map_or(width, |interval| (interval.high() * scale).min(longest));
         out.extend(interval.iter().map(|interval| whisker(interval, left, y, scale)));
@@ -140,7 +151,10 @@ pub fn headline(comparison: &Comparison, command: &str) -> String {
     out.push_str(&text(16.0, 28.0, 18, "font-weight=\"600\"", &title));
     let apart: Vec<String> =
         comparison.verdict.schemes.iter().filter_map(|one| Some(format!("{} ({})", one.scheme, one.reason()?))).collect();
-    let mark = if apart.is_empty() { String::new() } else { format!("; ! not comparable: {}", apart.join(", ")) };
+    let mut mark = if apart.is_empty() { String::new() } else { format!("; ! not comparable: {}", apart.join(", ")) };
+    if (0..comparison.outcomes.len()).any(|row| is_unborne(comparison, row)) {
+        mark.push_str("; ! run too short for this figure");
+    }
     let equal = match comparison.experiment.capacity.fairness {
         Fairness::EqualRaw => "raw flash",
         Fairness::EqualOp => "over-provisioning",
