@@ -375,7 +375,7 @@ mod tests {
         let page = settings_page(&settings);
         assert!(page.contains("| `level` | How much of the toy there is. | whole number | `7` | 2 to 100,000 |\n"), "{page}");
         assert!(
-            page.contains("| `wait` | What it waits for. | time, such as \"75us\" | `not set` | up to 5us; less than a day |\n"),
+            page.contains("| `wait` | Time of the wait. | time, such as \"75us\" | `not set` | up to 5us; less than a day |\n"),
             "{page}"
         );
         assert!(page.contains("| `part.share` | Shares of each wheel. | number | `0.5` | above 0, up to 1 |\n"), "{page}");
