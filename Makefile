@@ -39,7 +39,7 @@ check: ## Format and lints
 parts: ## Tests of the engine's parts, without optimisation: 5 s after a change, 20 s at first
 	$(CARGO) test -p flashkeep-ssd --lib --config profile.dev.package.flashkeep-ssd.opt-level=0
 
-# What is built again anyway is built faster, and into faster tests, without what the next change would need.
+# A one-off build leaves out incremental data, which only the next change would need, and makes faster tests.
 test: export CARGO_INCREMENTAL = 0
 test: check parts ## Format, lints and all tests, those of the Python package where Python is there
 	$(CARGO) test --workspace

@@ -13,7 +13,7 @@ fi
 venv=${CARGO_TARGET_DIR:-target}/python
 pip() { "$venv/bin/python" -m pip install -q --disable-pip-version-check "$@"; }
 
-# What the tests need is installed once, and again when that changes.
+# Packages for the tests are installed once, and again when their list changes.
 wanted="$("$python" --version) $(cksum <pyproject.toml)"
 if [ "$(cat "$venv/wanted" 2>/dev/null)" != "$wanted" ]; then
     rm -rf "$venv"

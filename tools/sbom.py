@@ -21,7 +21,7 @@ SHIPPED = ("flashkeep-cli", "flashkeep-nbd", "flashkeep-py")
 
 
 def metadata() -> dict[str, Any]:
-    """What cargo says of all crates."""
+    """Metadata of all crates from cargo."""
     command = [os.environ.get("CARGO", "cargo"), "metadata", "--format-version", "1", "--locked"]
     found: dict[str, Any] = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
     return found

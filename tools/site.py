@@ -20,13 +20,20 @@ ROOT = Path(__file__).resolve().parents[1]
 #: A page belongs to the first section that has it.
 SECTIONS = (
     ("Documents", ("docs/README.md",)),
-    ("Tutorials", ("docs/tour.md", "docs/study.md", "examples/README.md")),
+    (
+        "Tutorials",
+        (
+            *(f"docs/tutorials/{name}.md" for name in "compare postgresql crash advise".split()),
+            "docs/study.md",
+            "examples/README.md",
+        ),
+    ),
     (
         "How to",
         tuple(
             f"docs/{name}.md"
             for name in (
-                "install choose experiments traces fio mqsim flows sweeps python life serve crash torture reliability "
+                "install choose experiments traces fio mqsim flows sweeps python rust life advise serve crash torture reliability "
                 "troubleshooting"
             ).split()
         ),
@@ -81,7 +88,7 @@ def chapters() -> list[tuple[str, list[str]]]:
 
 
 def linked(page: str, text: str) -> list[str]:
-    """What a page links to in the repository, as paths from the root."""
+    """Files of the repository that a page links to, as paths from the root."""
     targets = (os.path.normpath(os.path.join(os.path.dirname(page), target)) for _, target, _ in _LINK.findall(text))
     return [target for target in targets if (ROOT / target).exists()]
 

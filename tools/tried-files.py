@@ -28,7 +28,7 @@ def run(words, **given):
 
 
 def kind(file):
-    """What a file is to be tried as."""
+    """Kind as which a file is tried."""
     if file.suffix == ".fio":
         return "jobs"
     if file.suffix == ".xml":

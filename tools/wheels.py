@@ -73,7 +73,7 @@ def complete(wheel: Path) -> None:
 
 
 def build_wheel(directory: str, settings: Any = None, metadata: str | None = None) -> str:
-    """What pip calls."""
+    """Entry point of pip."""
     import maturin
 
     name: str = maturin.build_wheel(directory, settings, metadata)

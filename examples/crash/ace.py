@@ -23,7 +23,7 @@ FALLOCATE = {"0": 0, "FALLOC_FL_KEEP_SIZE": 1, "FALLOC_FL_PUNCH_HOLE": 2, "FALLO
 
 
 def seen(path):
-    """What the oracle says of a path."""
+    """Verdict of the oracle on a path."""
     if not os.path.lexists(path):
         return None
     if os.path.isdir(path):

@@ -66,7 +66,7 @@ def is_directory(path):
 
 
 class Sequence:
-    """What is done in a directory, and what must be there from then on."""
+    """Operations in a directory, and the contents that it must have from then on."""
 
     def __init__(self, about, do, expect):
         self.about, self.do, self.expect = about, do, expect

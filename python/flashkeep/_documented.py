@@ -1,4 +1,4 @@
-"""What the engine says of its settings, in the help of the classes that have them as fields."""
+"""Descriptions of settings from the engine, in the help of the classes that have them as fields."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _values(kind: str, valid: str, default: str) -> str:
 
 
 def explain(key: str) -> str:
-    """What ``flashkeep settings`` says of a setting or a section, by its dotted name.
+    """Description by ``flashkeep settings`` of a setting or a section, by its dotted name.
 
     Raises BadInput for a name that no setting has.
     """

@@ -40,7 +40,7 @@ def finished(todo: list[int], shared: Cut, apart: Cut, executor: Any, workers: i
         try:
             yield from _submitted(pool, shared(todo, workers))
         except (KeyboardInterrupt, GeneratorExit):
-            # What threads have begun ends by itself, and no one is made to wait for it.
+            # Work that threads have begun ends by itself, and no one is made to wait for it.
             waits = False
             raise
         finally:
@@ -97,7 +97,7 @@ def _submitted(executor: Executor, work: Iterable[Piece]) -> Iterator[tuple[int,
             try:
                 parts, problem = future.result()
             except BrokenExecutor as error:
-                # What other workers had finished before is not lost.
+                # Results that other workers had finished before are not lost.
                 broken = error
                 continue
             yield from parts

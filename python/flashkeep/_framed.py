@@ -1,4 +1,4 @@
-"""What has rows, as columns."""
+"""Objects with rows, as columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Framed(ABC):
 
     @property
     def types(self) -> dict[str, str]:
-        """What the values of each column are: ``text``, ``whole number``, ``number`` or ``truth value``; any may be None."""
+        """Type of the values of each column: ``text``, ``whole number``, ``number`` or ``truth value``; any may be None."""
         return self.frame.types
 
     def filter(self, **wanted: Any) -> _native.Frame:

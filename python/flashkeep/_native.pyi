@@ -53,7 +53,7 @@ class Frame:
 
     @property
     def types(self) -> dict[str, str]:
-        """What the values of each column are: text, whole number, number or truth value; any may be missing."""
+        """Type of the values of each column: text, whole number, number or truth value; any may be missing."""
 
     @property
     def repetitions(self) -> Frame | None:

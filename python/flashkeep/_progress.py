@@ -12,7 +12,7 @@ Progress = Union[bool, Tell, None]
 
 @contextmanager
 def bar(progress: Progress, unit: str) -> Iterator[Tell | None]:
-    """What to tell: nothing, the caller's callable, or a bar while the context lasts."""
+    """Receiver of progress: none, the caller's callable, or a bar while the context lasts."""
     if not progress:
         yield None
     elif callable(progress):

@@ -54,7 +54,7 @@ class Advice(Framed):
 
     @property
     def document(self) -> dict[str, Any]:
-        """What ``flashkeep advise --json`` prints."""
+        """JSON that ``flashkeep advise --json`` prints."""
         return dict(json.loads(self._native.json()))
 
     @property

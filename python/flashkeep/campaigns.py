@@ -17,7 +17,7 @@ from flashkeep.settings import PathText
 
 
 class Campaign(Framed):
-    """What a campaign gave: one row for each scheme. polars, pandas, pyarrow and DuckDB take it as a frame:
+    """Results of a campaign: one row for each scheme. polars, pandas, pyarrow and DuckDB take it as a frame:
     ``polars.DataFrame(campaign)``, and ``polars.DataFrame(campaign.violations)``."""
 
     def __init__(self, native: _native.Tortured) -> None:
@@ -129,12 +129,12 @@ def _campaign(task: _Task) -> _native.Campaign:
 
 
 def _part(campaign: _native.Campaign, number: int) -> Done:
-    """What a thread does."""
+    """Work of a thread."""
     return [(number, campaign.part(number))], None
 
 
 def _part_of(task: _Task, number: int) -> Done:
-    """What a worker does that shares no memory with us."""
+    """Work of a worker that shares no memory with us."""
     return _part(_campaign(task), number)
 
 

@@ -16,7 +16,7 @@ Source = Union[Experiment, str, "os.PathLike[str]", None]
 
 
 class Answer(NamedTuple):
-    """What became of a request."""
+    """Outcome of a request."""
 
     #: Its number, as it was submitted.
     request: int
@@ -29,7 +29,7 @@ class Answer(NamedTuple):
 
 
 class Happened(NamedTuple):
-    """What a schedule brought about."""
+    """Event of a schedule."""
 
     #: Seconds of virtual time.
     time: float
@@ -166,7 +166,7 @@ class Disk:
             self._disk.schedule(os.fspath(source), Path(source).read_text(encoding="utf-8"))
 
     def happened(self) -> list[Happened]:
-        """What the schedule brought about since this was last asked."""
+        """Events of the schedule since the last call."""
         return [Happened(*told) for told in self._disk.happened()]
 
     def snapshot(self, name: str = "python") -> _native.Snapshot:

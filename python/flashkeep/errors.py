@@ -1,4 +1,4 @@
-"""What can go wrong: one class for each kind."""
+"""Errors: one class for each kind."""
 
 from __future__ import annotations
 

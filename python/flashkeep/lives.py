@@ -57,7 +57,7 @@ class Life(Framed):
 
     @property
     def document(self) -> dict[str, Any]:
-        """What ``flashkeep life --json`` prints."""
+        """JSON that ``flashkeep life --json`` prints."""
         return dict(json.loads(self._native.json()))
 
     def report(self, directory: PathText) -> Path:

@@ -37,7 +37,7 @@ class PageEcc:
 
 
 def named(policy: Any) -> Any:
-    """What an experiment calls a policy: its name, or that of the function."""
+    """Name of a policy in an experiment: its own, or that of the function."""
     if isinstance(policy, str) or policy is None:
         return policy
     return "python:" + str(getattr(policy, "__name__", type(policy).__name__))

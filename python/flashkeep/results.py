@@ -20,7 +20,7 @@ from flashkeep.settings import Experiment, PathText
 
 @dataclass(frozen=True)
 class FlowResult:
-    """What one of several flows of requests got of a drive (docs/flows.md); times in microseconds, ``None`` where
+    """Latencies and rates of one of several flows of requests (docs/flows.md); times in microseconds, ``None`` where
     there were no such requests."""
 
     name: str
@@ -58,7 +58,7 @@ class FlowResult:
 
 
 class Result(Framed):
-    """What an experiment gave: one row for each scheme. polars, pandas, pyarrow and DuckDB take it
+    """Results of an experiment: one row for each scheme. polars, pandas, pyarrow and DuckDB take it
     as a frame: ``polars.DataFrame(result)``.
 
     Where the experiment was repeated (``Experiment(seeds=5)``), the rows are those of the first seed;
@@ -75,14 +75,14 @@ class Result(Framed):
 
     @cached_property
     def series(self) -> _native.Frame:
-        """What happened when: one row for each scheme and bin of time, with requests, latencies, what
+        """Events over time: one row for each scheme and bin of time, with requests, latencies, what
         waited, flash commands by cause and how busy each die was (docs/spec/results.md, "Time series").
         ``pandas.DataFrame.from_arrow(result.series)``."""
         return self._native.series()
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """What ``flashkeep run --json`` prints (docs/spec/results.md)."""
+        """JSON that ``flashkeep run --json`` prints (docs/spec/results.md)."""
         document: dict[str, Any] = json.loads(self._native.json())
         return document
 
@@ -134,7 +134,7 @@ class Result(Framed):
         raise KeyError(f"no scheme is called {scheme}; there are {', '.join(self.schemes)}")
 
     def flows(self, scheme: str) -> list[FlowResult]:
-        """What each flow got under a scheme, where the workload has several; over several seeds, under the first."""
+        """Figures of each flow under a scheme, where the workload has several; over several seeds, under the first."""
         return [FlowResult.of(flow, flow["flow"], flow["clock"]) for flow in self.of(scheme).get("flows", [])]
 
     def flow_fairness(self, scheme: str) -> float | None:
@@ -143,7 +143,7 @@ class Result(Framed):
 
     @property
     def verdict(self) -> dict[str, Any]:
-        """What each scheme survives and costs, and which to take: ``answer`` and ``schemes`` with a
+        """Losses that each scheme survives, its costs, and the scheme to take: ``answer`` and ``schemes`` with a
         sentence each (docs/spec/results.md)."""
         return dict(self.document["verdict"])
 
@@ -155,7 +155,7 @@ class Result(Framed):
 
     @property
     def warnings(self) -> list[str]:
-        """What makes some of the numbers worth less than they seem to be, gravest first."""
+        """Reasons to trust some of the numbers less, gravest first."""
         return list(self.document["warnings"])
 
     @property

@@ -79,12 +79,12 @@ class Scheme:
 
     @property
     def label(self) -> str:
-        """What results call it, unless a scheme of its name is there more than once with other options."""
+        """Its name in results, unless the experiment has a scheme of this name more than once with other options."""
         return self.name if self.ecc is None else f"{self.name}+{self.ecc}"
 
     @property
     def full_label(self) -> str:
-        """What results call it then: ``raid5:data_strips=7``."""
+        """Its name in results then: ``raid5:data_strips=7``."""
         options = {
             name: str(value).lower() if isinstance(value, bool) else value for name, value in self.options.items()
         }
@@ -399,7 +399,7 @@ class Experiment:
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """What a grid varies: a setting (``key``) over ``values``, or ``name`` over ``points``, each a
+    """Axis of a grid: a setting (``key``) over ``values``, or ``name`` over ``points``, each a
     label with the settings it stands for, by dotted name."""
 
     key: str | None = None
@@ -417,7 +417,7 @@ class Axis:
         return given
 
     def _policies(self) -> Iterator[tuple[str, Any]]:
-        """What it has for settings that may be policies of yours, by setting."""
+        """Its values of settings that may be policies of yours, by setting."""
         if self.key in _OWN:
             yield from ((self.key, value) for value in self.values or ())
         for point in (self.points or {}).values():
@@ -455,12 +455,12 @@ _OWN = ("gc.policy", "ecc.policy")
 
 
 def _value(key: str | None, value: Any) -> Any:
-    """What a file has for the value of a setting."""
+    """Form of the value of a setting in a file."""
     return named(value) if key in _OWN else value
 
 
 def _short(settings: Any) -> str:
-    """What is given, without what is not."""
+    """The given settings, without the others."""
     given = ((f.name, getattr(settings, f.name)) for f in fields(settings))
     told = ", ".join(f"{name}={value!r}" for name, value in given if value is not None and value != {})
     return f"{type(settings).__name__}({told})"

@@ -13,7 +13,7 @@ Option = Union[str, int, float]
 
 
 class Study:
-    """What a study gave: its tables by name, each a list of rows."""
+    """Results of a study: its tables by name, each a list of rows."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         #: What ``flashkeep reliability STUDY --json`` prints.
@@ -21,7 +21,7 @@ class Study:
 
     @property
     def title(self) -> str:
-        """What it is about."""
+        """Subject of the study."""
         return str(self.document["title"])
 
     @property

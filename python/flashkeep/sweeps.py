@@ -100,20 +100,20 @@ def _grid(task: _Task) -> _native.Grid:
 
 
 def _parts(task: _Task, runs: list[int]) -> Done:
-    """What a worker does that shares no memory with us: runs that begin with the same drives."""
+    """Work of a worker that shares no memory with us: runs that begin with the same drives."""
     done: list[tuple[int, str]] = []
     try:
         for group in _grid(task).groups(runs):
             for run in group.runs:
                 done.append((run, group.part(run)))
     except BadInput as problem:
-        # What was done before is not lost.
+        # Earlier results are not lost.
         return done, problem
     return done, None
 
 
 def _part(group: _native.Group, run: int) -> Done:
-    """What a thread does: threads share the drives of a group."""
+    """Work of a thread: threads share the drives of a group."""
     return [(run, group.part(run))], None
 
 

@@ -1,4 +1,4 @@
-"""The examples in docs/python.md, README.md, docs/tour.md and examples run as they are."""
+"""The examples in docs/python.md, README.md, docs/tutorials/compare.md and examples run as they are."""
 
 import re
 import shutil
@@ -93,13 +93,13 @@ def output_of(*words):
     return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True).stdout
 
 
-def test_the_tour_in_python(examples):
-    page = (ROOT / "docs/tour.md").read_text(encoding="utf-8")
+def test_the_tutorial_of_compare_in_python(examples):
+    page = (ROOT / "docs/tutorials/compare.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```(\w+)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     run = 0
     for (language, block), (following, shown) in zip(blocks, [*blocks[1:], ("", "")]):
         if language == "python":
-            exec(compile(block, "docs/tour.md", "exec"), {})
+            exec(compile(block, "docs/tutorials/compare.md", "exec"), {})
             run += 1
         for line in block.splitlines() if language == "sh" else []:
             if line.startswith("python examples/"):

@@ -1,4 +1,4 @@
-"""What a reader sees: help, notebooks, colours, the command."""
+"""Output for a reader: help, notebooks, colours, the command."""
 
 import pydoc
 import re

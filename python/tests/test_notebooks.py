@@ -13,7 +13,7 @@ NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 
 
 def ran(name):
-    """What the cells of a notebook define."""
+    """Names that the cells of a notebook define."""
     spec = importlib.util.spec_from_file_location(name, NOTEBOOKS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -44,7 +44,7 @@ def test_every_page_of_the_documents_is_a_chapter_of_the_website(tmp_path):
     for folder in ("docs", "experiments", "examples"):
         pages = {page.relative_to(ROOT).as_posix() for page in (ROOT / folder).rglob("*.md")}
         assert pages and pages <= set(chapters)
-    # What pages show or link to goes with them.
+    # Files that pages show or link to go with them.
     assert (source / "docs/headline.svg").is_file() and (source / "examples/orders.csv").is_file()
 
 

@@ -1,4 +1,4 @@
-//! docs/crash.md does what it says: every command in its order, where the programs are that it needs.
+//! docs/tutorials/crash.md and docs/crash.md do what they say: every command in its order, where the programs are that it needs.
 #![cfg(target_os = "linux")]
 
 use std::path::{Path, PathBuf};
@@ -53,17 +53,18 @@ fn run(directory: &Path, script: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The page's commands print the text behind them; `...` is for any lines.
+/// The commands of the pages print the text behind them; `...` is for any lines.
 #[test]
-fn the_page_does_what_it_says() {
+fn the_pages_do_what_they_say() {
     if !have("nbdkit nbdfuse qemu-io python3", "[ -e /dev/fuse ]") {
         return;
     }
     let mounts = have("mkfs.ext4 e2fsck losetup sqlite3", ROOT_AND_LOOPS);
     let here = directory("crash_page");
-    let page = std::fs::read_to_string(Path::new(ROOT).join("docs/crash.md")).expect("there is a page");
+    let page = |name: &str| std::fs::read_to_string(Path::new(ROOT).join("docs").join(name)).expect("there is a page");
+    let [tutorial, reference] = ["tutorials/crash.md", "crash.md"].map(page);
     let (mut printed, mut compared) = (None, 0);
-    for (language, text) in blocks(&page) {
+    for (language, text) in blocks(&tutorial).into_iter().chain(blocks(&reference)) {
         match language {
             "python" => {
                 let name = text.split_whitespace().nth(1).expect("its first line names it");

@@ -1,4 +1,4 @@
-//! Pages for people: the commands of the tour do what it says, examples run, links lead to headings.
+//! Pages for people: the commands of tutorials and pages print the output shown there, examples run, links lead to headings.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Commands of the tour that install something, or are Python's: `python/tests/test_docs.py` runs the latter.
+/// Commands of a tutorial that install something, or are Python's: `python/tests/test_docs.py` runs the latter.
 const NOT_OURS: [&str; 6] = ["git clone ", "cd ", "cargo install ", "python ", ". ", "pip "];
 
 /// A directory of one test with nothing in it but the examples.
@@ -73,8 +73,9 @@ fn run_page(name: &str, here: &Path) -> (usize, usize) {
         match language {
             "sh" => {
                 printed = None;
-                for line in lines.into_iter().filter(|line| !NOT_OURS.iter().any(|other| line.starts_with(other))) {
-                    printed = Some((line, typed(here, line)));
+                let commands = lines.join("\n").replace("\\\n", "");
+                for line in commands.lines().filter(|line| !NOT_OURS.iter().any(|other| line.starts_with(other))) {
+                    printed = Some((line.to_owned(), typed(here, line)));
                     run += 1;
                 }
             }
@@ -92,9 +93,15 @@ fn run_page(name: &str, here: &Path) -> (usize, usize) {
 }
 
 #[test]
-fn the_tour_does_what_it_says() {
-    let (run, compared) = run_page("tour.md", &directory("tour"));
+fn the_tutorial_of_compare_does_what_it_says() {
+    let (run, compared) = run_page("tutorials/compare.md", &directory("compare"));
     assert!(run > 6 && compared > 30, "{run} commands, {compared} lines");
+}
+
+#[test]
+fn the_tutorial_of_advise_does_what_it_says() {
+    let (run, compared) = run_page("tutorials/advise.md", &directory("advise"));
+    assert!(run == 1 && compared > 15, "{run} commands, {compared} lines");
 }
 
 #[test]
@@ -120,7 +127,7 @@ fn the_page_about_flows_does_what_it_says() {
 }
 
 #[test]
-fn what_the_tour_shows_is_compared_line_by_line() {
+fn shown_output_is_compared_line_by_line() {
     assert_eq!(missing(&["b", "c"], "a\nb\nc\nd"), None);
     assert_eq!(missing(&["b", "d"], "a\nb\nc\nd"), Some("d"));
     assert_eq!(missing(&["a", "...", "d"], "a\nb\nc\nd"), None);

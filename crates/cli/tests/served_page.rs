@@ -1,4 +1,5 @@
-//! docs/serve.md as written: its tour, the options of `serve` and the commands of `ctl`, in the order of the page.
+//! docs/serve.md and docs/tutorials/postgresql.md as written: first steps, the options of `serve`, the commands of `ctl`, and
+//! the tutorial, in the order of the pages.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader};
@@ -6,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 const PAGE: &str = include_str!("../../../docs/serve.md");
+const TUTORIAL: &str = include_str!("../../../docs/tutorials/postgresql.md");
 
 /// A directory of one test that other users may enter. Paths of Unix sockets are short.
 fn directory(test: &str) -> PathBuf {
@@ -104,16 +106,16 @@ fn serving(block: &str) -> String {
 }
 
 #[test]
-fn the_first_half_of_the_tour_does_what_it_says() {
-    if !have("the_first_half_of_the_tour_does_what_it_says", &["nbdkit", "nbdinfo", "nbdcopy"]) {
+fn first_steps_do_what_the_page_says() {
+    if !have("first_steps_do_what_the_page_says", &["nbdkit", "nbdinfo", "nbdcopy"]) {
         return;
     }
-    let here = directory("tour1");
-    let tour = blocks(section("A tour"));
+    let here = directory("steps");
+    let steps = blocks(section("First steps"));
     std::fs::write(here.join("disk.img"), vec![7; 20 << 20]).expect("room");
-    let served = Served::start(&here, &serving(&tour[0]));
-    assert!(tour[1].starts_with("serving nbd+unix:///?socket=mydrive/nbd.sock\n"), "what it prints: {}", tour[1]);
-    let printed = typed(&here, &tour[2]);
+    let served = Served::start(&here, &serving(&steps[0]));
+    assert!(steps[1].starts_with("serving nbd+unix:///?socket=mydrive/nbd.sock\n"), "printed: {}", steps[1]);
+    let printed = typed(&here, &steps[2]);
     assert!(printed.contains("\"mismatches\": 0"), "{printed}");
     served.ends();
 }
@@ -158,22 +160,22 @@ fn a_file_system_crashes_with_its_drive_and_comes_back() {
     served.ends();
 }
 
-/// The second half, after the first in the same directory; waits and loads are shorter than the page has them.
+/// Waits and loads are shorter than the page has them.
 #[test]
-fn the_second_half_of_the_tour_does_what_it_says() {
-    let test = "the_second_half_of_the_tour_does_what_it_says";
+fn the_tutorial_with_postgresql_does_what_it_says() {
+    let test = "the_tutorial_with_postgresql_does_what_it_says";
     if !have(test, &["nbdkit", "nbdfuse", "mkfs.ext4", "losetup", "/usr/lib/postgresql/*/bin/pgbench"]) {
         return;
     }
     if !may_mount(test) {
         return;
     }
-    let here = directory("tour2");
-    let tour = blocks(section("A tour"));
-    assert!(tour[3].starts_with("flashkeep serve pgdrive "), "{}", tour[3]);
+    let here = directory("postgresql");
+    let steps = blocks(TUTORIAL);
+    assert!(steps[0].starts_with("flashkeep serve pgdrive "), "{}", steps[0]);
     // The port of the page may be that of another test.
-    let served = Served::start(&here, &serving(&tour[3]).replace("--dashboard", "").replace("1GiB", "256MiB"));
-    let mut script = format!("{}{}", tour[4], tour[5]);
+    let served = Served::start(&here, &serving(&steps[0]).replace("--dashboard", "").replace("1GiB", "256MiB"));
+    let mut script = steps[1..].concat();
     for (written, shorter) in [("-T 20", "-T 2"), ("sleep 5", "sleep 1"), ("-s 10", "-s 1")] {
         assert!(script.contains(written), "{written}");
         script = script.replace(written, shorter);
@@ -244,7 +246,7 @@ fn every_option_of_the_page_serves_a_drive() {
     let here = directory("options");
     std::fs::write(here.join("drive.toml"), "schemes = [\"raid5\"]\ncapacity.size = \"16MiB\"\n").expect("room");
     std::fs::write(here.join("faults.toml"), &blocks(section("Schedules"))[1]).expect("room");
-    for written in first_column(section("A tour"), "option").into_iter().flat_map(quoted) {
+    for written in first_column(section("Options"), "option").into_iter().flat_map(quoted) {
         let command = format!("flashkeep serve d {}", option(written));
         if written == "--only-create" {
             typed(&here, &command);

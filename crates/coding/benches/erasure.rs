@@ -68,7 +68,7 @@ impl Peer {
         }
     }
 
-    /// What `ec_encode_data` wants for a matrix.
+    /// Tables that `ec_encode_data` takes for a matrix.
     fn tables(&self, inputs: usize, rows: &[u8]) -> Vec<u8> {
         let mut tables = vec![0; 32 * rows.len()];
         // SAFETY: 32 bytes a coefficient.
@@ -220,7 +220,7 @@ fn compare_rebuild(code: &ErasureCode, len: usize, peer: Option<&Peer>) {
     row(code, len, "solve + rebuild", &race(k * len, &mut works));
 }
 
-/// What each instruction set of this machine is good for: encoding 8+2 and 7+1, 4 KiB strips.
+/// Speed of each instruction set of this machine: encoding 8+2 and 7+1, 4 KiB strips.
 #[expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 fn kernels() {
     for kernel in Kernel::available() {

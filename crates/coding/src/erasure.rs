@@ -225,7 +225,7 @@ impl ErasureCode {
         rows
     }
 
-    /// What a symbol has of a data symbol.
+    /// Coefficient of a data symbol in a symbol.
     fn share(&self, symbol: usize, data: usize) -> u8 {
         match symbol.checked_sub(self.data) {
             Some(parity) => self.coefficient(parity, data),

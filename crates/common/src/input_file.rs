@@ -17,7 +17,7 @@ pub const SETTINGS_MAX: Bytes = Bytes(512 << 10);
 /// Tables and lists in one of them.
 const TABLES_MAX: usize = 16_384;
 
-/// What Flashkeep itself has written: parts of sweeps, rows of figures.
+/// Largest file of Flashkeep's own results: parts of sweeps, rows of figures.
 pub const RESULTS_MAX: Bytes = Bytes(64 << 20);
 
 /// The text of a file of settings.
@@ -53,7 +53,7 @@ fn tables(text: &str) -> usize {
 /// The text of a regular file of at most `most` bytes.
 ///
 /// # Errors
-/// What the operating system says, another kind of file, a larger one, or a text that is none.
+/// An error of the operating system, another kind of file, a larger one, or a file that is no text.
 pub fn read_text(path: &Path, most: Bytes) -> Result<String> {
     // To open a pipe is to wait until someone writes to it.
     check(&std::fs::metadata(path)?, most)?;
@@ -71,7 +71,7 @@ pub fn read_text(path: &Path, most: Bytes) -> Result<String> {
 /// Whether the file is a regular one.
 ///
 /// # Errors
-/// What it is instead.
+/// The other kind of file.
 pub fn check_regular(metadata: &Metadata) -> Result<()> {
     match metadata {
         file if file.is_file() => Ok(()),

@@ -1,4 +1,4 @@
-//! What is wrong with an input, where, and what would be right.
+//! Problem of an input: its place, the value found, and the valid values.
 
 use std::fmt;
 
@@ -51,9 +51,9 @@ pub struct Problem {
     pub place: Option<Box<Place>>,
     /// Dotted path of the setting, empty where there is none.
     pub field: String,
-    /// What was found and why it will not do.
+    /// The value found, and the reason why it is invalid.
     pub message: String,
-    /// What is known instead.
+    /// Known names.
     pub known: Vec<String>,
     /// The known name that was probably meant.
     pub meant: Option<String>,

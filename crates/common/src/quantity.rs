@@ -112,7 +112,7 @@ pub fn times(ratio: f64) -> String {
     format!("{} x", short(ratio))
 }
 
-/// What a figure is an amount of, which says how it is shown.
+/// Quantity of a figure, which decides its unit in output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// A number without a unit.

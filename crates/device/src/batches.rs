@@ -15,7 +15,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// What happened since an earlier mark.
+    /// Events since an earlier mark.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use vocab::{Capability, Stream};
 
-/// What became of a codeword.
+/// Outcome of decoding a codeword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     /// It is as it was stored.

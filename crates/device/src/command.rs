@@ -3,7 +3,7 @@
 use crate::slab::{CommandId, ImageId};
 use vocab::{Cause, Ppn};
 
-/// What a flash command does.
+/// Operation of a flash command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verb {
     /// Sense a page and transfer it.
@@ -34,7 +34,7 @@ pub struct Command<O> {
     pub first: u8,
     /// How many slots are moved.
     pub count: u8,
-    /// What to do.
+    /// The operation.
     pub verb: Verb,
     /// Why: for the record.
     pub cause: Cause,

@@ -42,7 +42,7 @@ pub struct Ecc {
     pub codec_microwatt: u32,
     /// How often what the policy keeps of pages in RAM is flushed to reserved pages; 0: never, and a power cut takes it.
     pub flush: Nanos,
-    /// What is tried after a read that cannot be decoded, before the page is given up: with which references it is read again.
+    /// Reads after one that cannot be decoded, before the page is given up: the references of each.
     #[serde(skip_serializing_if = "is_default")]
     pub read_retry: ReadRetry,
     /// Entries of the retry table that are tried at most; the table of the error model may have fewer.
@@ -59,8 +59,8 @@ pub struct Ecc {
     pub own: Option<OwnPolicy>,
 }
 
-/// What is tried after a read that cannot be decoded. Each policy says which references a page is read with first; what follows is
-/// the same: the entries of the retry table in order, then soft reads with the best references so far, of two bits, of three.
+/// Reads after one that cannot be decoded. Each policy chooses the references of the first read; the further reads are the same:
+/// the entries of the retry table in order, then soft reads with the best references so far, of two bits, of three.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadRetry {

@@ -1,12 +1,13 @@
-//! What pages carry (decision D1): a tag or all their bytes. One code path serves both, because a byte-wise linear code
-//! treats a tag exactly as it treats a page. A drive without payload has tags that no one makes up, keeps or checks.
+//! Contents of pages (decision D1): a tag or all their bytes. One code path serves both, because a byte-wise linear
+//! code treats a tag exactly as it treats a page. A drive without payload has tags that no one makes up, keeps or
+//! checks.
 
 use crate::page_bytes::PageBytes;
 use coding::gf256::mul_add;
 use nand::Payload;
 use vocab::{Lpn, SECTOR_BYTES, SharedBytes};
 
-/// What a read of a page may legally return, given the writes the host has sent.
+/// Contents that a read of a page may legally return, given the writes the host has sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Window<'a> {
     /// Version of the newest write that was answered before the read was sent.
@@ -43,7 +44,7 @@ pub trait HostPayload: Payload {
     fn bytes(&self) -> Option<&[u8]> {
         None
     }
-    /// What is stored, byte by byte; none at all are zeros.
+    /// The stored bytes; none at all are zeros.
     fn raw(&self) -> Vec<u8> {
         self.bytes().unwrap_or_default().to_vec()
     }

@@ -43,7 +43,7 @@ impl CellModel for Nominal {
 pub struct Decoding {
     /// The command that read the page.
     pub command: CommandId,
-    /// What the read gives once it is decoded.
+    /// Outcome of the read once it is decoded.
     pub outcome: ReadOutcome,
     /// When the decoder is done.
     pub until: SimTime,
@@ -85,7 +85,7 @@ pub struct Rewrites {
     pub unreadable: bool,
 }
 
-/// What page ECC is built from.
+/// Inputs from which page ECC is built.
 #[derive(Clone, Copy, Debug)]
 pub struct EccSetup<'a> {
     /// Policy and codec.
@@ -153,13 +153,13 @@ pub struct PageEcc {
     /// Whether a miscorrection passes for a correction. Drawn only where pages carry no bytes, so
     /// nothing else may draw from it.
     pub miscorrections: Stream,
-    /// What LDPC codes bear; `None`: the codes are BCH.
+    /// Errors that LDPC codes correct; `None`: the codes are BCH.
     curves: Option<&'static LdpcCurves>,
     /// How sure soft reads are of each bit. Drawn only where pages carry bytes, so nothing else may draw from it.
     pub(crate) sureness: Stream,
     /// Which codewords an LDPC decoder fails at, of those with as many errors.
     pub(crate) luck: Stream,
-    /// What is tried after a read that cannot be decoded.
+    /// Reads after one that cannot be decoded.
     pub ladder: Ladder,
     /// Which pages the engine is told to write again.
     pub rewrites: Rewrites,

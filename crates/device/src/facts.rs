@@ -89,12 +89,12 @@ pub enum Fact {
     },
     /// A host request arrived.
     Arrived {
-        /// What it is.
+        /// Kind of the request.
         kind: RequestKind,
     },
     /// A host request was answered.
     Answered {
-        /// What it was.
+        /// Kind of the request.
         kind: RequestKind,
         /// How long it took.
         latency: Nanos,
@@ -103,7 +103,7 @@ pub enum Fact {
     FlowArrived {
         /// The flow.
         flow: u16,
-        /// What it is.
+        /// Kind of the request.
         kind: RequestKind,
         /// Its length.
         sectors: u32,
@@ -114,14 +114,14 @@ pub enum Fact {
     FlowAnswered {
         /// The flow.
         flow: u16,
-        /// What it was.
+        /// Kind of the request.
         kind: RequestKind,
         /// How long it took.
         latency: Nanos,
     },
     /// Logical pages of an arriving host read or write.
     Pages {
-        /// What arrives.
+        /// Kind of the request.
         kind: RequestKind,
         /// How many.
         pages: u32,
@@ -130,7 +130,7 @@ pub enum Fact {
     OfStream {
         /// The stream.
         stream: StreamId,
-        /// What becomes of them.
+        /// Kind of the work.
         work: StreamWork,
         /// How many.
         pages: u32,
@@ -172,7 +172,7 @@ pub enum Fact {
     Refused,
 }
 
-/// What becomes of pages of a stream.
+/// Work on pages of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum StreamWork {
@@ -364,7 +364,7 @@ pub struct Folds {
     pub program_pulses: u64,
     /// Pages that the host read from the write buffer.
     pub buffer_hits: u64,
-    /// What blocks in SLC mode took.
+    /// Work of blocks in SLC mode.
     pub slc: SlcFolds,
     /// Pages recharged in place.
     pub recharges: u64,
@@ -392,9 +392,9 @@ pub struct Folds {
     pub latency_sum: [u128; 2],
     /// Longest latency in ns, by kind: exact too.
     pub latency_max: [u64; 2],
-    /// What page ECC did.
+    /// Work of page ECC.
     pub ecc: EccFolds,
-    /// What the ladder of reads did.
+    /// Steps of the read ladder.
     pub ladder: LadderFolds,
     /// Sum of the time dies were busy.
     pub busy: Nanos,
@@ -554,7 +554,7 @@ impl Folds {
         }
     }
 
-    /// What happens on the ladder of reads. Out of line: most drives have none.
+    /// Counts a fact of the read ladder. Out of line: most drives have none.
     #[inline(never)]
     fn climbed(&mut self, at: SimTime, fact: Fact) {
         match fact {

@@ -5,7 +5,7 @@ use nand::OobTag;
 /// A page whose program failed, as the map believes it to be: its codeword brings the contents back.
 #[derive(Clone, Debug)]
 pub struct FailedProgram {
-    /// What each slot was to hold.
+    /// Tag that each slot was to hold.
     pub tags: Box<[OobTag]>,
     /// The rank of the contents of each slot.
     pub updates: Box<[u64]>,

@@ -5,7 +5,7 @@ use nand::{Member, Oob, OobTag, Payload, Program};
 use rustc_hash::FxHashMap;
 use vocab::{Ppn, SimTime};
 
-/// What a slot is to hold.
+/// Contents of a slot to program.
 #[derive(Clone, Debug)]
 pub struct Contents<P> {
     /// Logical page or stripe.

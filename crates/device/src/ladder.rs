@@ -38,11 +38,11 @@ struct Attempt {
 #[derive(Clone, Debug)]
 struct Climb {
     attempts: VecDeque<Attempt>,
-    /// What comes of it in the end.
+    /// Its outcome in the end.
     outcome: ReadOutcome,
     /// The event of its decoder.
     timer: usize,
-    /// What its die had done when the page was to be read again.
+    /// Work that its die had done when the page was to be read again.
     passed: Passed,
 }
 

@@ -264,7 +264,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         }
     }
 
-    /// What a slot of a page that was read holds.
+    /// Contents of a slot of a page that was read.
     #[inline]
     pub fn contents_at(&self, ppn: Ppn, index: u32) -> Contents<P> {
         let (tag, payload, update) = self.array.slot(ppn, index);

@@ -1,4 +1,4 @@
-//! What a device has lost: dies, blocks and pages, as the controller knows it.
+//! Losses of a device: dies, blocks and pages, as the controller knows it.
 
 use crate::failed::FailedProgram;
 use rustc_hash::FxHashMap;

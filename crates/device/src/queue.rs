@@ -5,7 +5,7 @@ use crate::slab::{CommandId, OfCommand, Slab};
 use std::collections::VecDeque;
 use vocab::{Cause, Nanos, SimTime};
 
-/// What a busy die is doing.
+/// Activity of a busy die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Waiting for the cells of a read.
@@ -16,8 +16,8 @@ pub enum Phase {
     Ending,
 }
 
-/// What the page registers of a die have: pages that were sensed last, which need no sensing again. Planes sense pages of the
-/// same number together; who asks for another plane's page finds it sensed, too.
+/// Page registers of a die: they have the pages that were sensed last, which need no sensing again. Planes sense pages of the
+/// same number together; a read of another plane's page finds it sensed, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Registers {
     /// Which pages, by the number of their sensing; `u32::MAX`: none.
@@ -75,7 +75,7 @@ impl Registers {
 /// One die: a command in service and those that wait.
 #[derive(Clone, Debug)]
 pub struct Die {
-    /// What its page registers have, where pages are programmed together.
+    /// Its page registers, where pages are programmed together.
     pub(crate) registers: Registers,
     /// The command in service, and how far it is.
     pub service: Option<(CommandId, Phase)>,

@@ -1,4 +1,4 @@
-//! What a read brings: the page, its errors, and what the decoder makes of them.
+//! Result of a read: the page, its errors, and the outcome of decoding.
 
 use crate::Device;
 use crate::codec::Word;
@@ -12,7 +12,7 @@ use ecc::{Advice, Decoded, Profile};
 use nand::{Arrived, FlashArray, PageCells, ReadOutcome, hours};
 use vocab::{Capability, Cause, Nanos, PeCycles, Ppn};
 
-/// What a read of a page gave.
+/// Result of a read of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sensed {
     /// Whether its contents are right.
@@ -52,7 +52,7 @@ impl Verdict {
     }
 }
 
-/// What decoding the codewords of a page gave.
+/// Result of decoding the codewords of a page.
 #[derive(Clone, Copy, Debug)]
 struct Words {
     decoded: Decoded,

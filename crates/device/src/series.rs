@@ -1,11 +1,11 @@
-//! What happened when: a fold over the same facts as all other figures, by bins of equal width in virtual time.
+//! Events over time: a fold over the same facts as all other figures, by bins of equal width in virtual time.
 //!
 //! How long a run takes is not known when it begins. So bins are narrow at first, and whenever there are
 //! [`BINS_MAX`], neighbours are merged in pairs and bins are twice as wide from then on. Any run ends with a few
 //! hundred bins, what they say does not depend on when they were merged, and a fact costs the same in all runs.
 //!
-//! What is counted over the whole run anyway is not counted again: a bin has the difference of its ends. Only what
-//! totals do not tell is taken from facts as they come: busy dies and latencies.
+//! Totals of the whole run are not counted again: a bin has the difference of its ends. Busy dies and latencies, which
+//! totals do not have, are taken from facts as they come.
 
 use crate::facts::{Fact, Folds, RequestKind, Step};
 use vocab::{Cause, DieId, Nanos, SimTime};
@@ -125,7 +125,7 @@ impl OpenLatencies {
     }
 }
 
-/// What the engine says of itself when a bin ends.
+/// State of the engine at the end of a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
     /// Erased blocks that wait to be written.
@@ -173,7 +173,7 @@ impl Counts {
     }
 }
 
-/// What happened in one bin.
+/// Events of one bin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bin {
     /// How often what happened.
@@ -214,7 +214,7 @@ pub struct Series {
     bins: Vec<Bin>,
     /// How long each die was busy in each of them, bin by bin.
     busy: Vec<Nanos>,
-    /// What was counted when the open bin began, with the sums of times.
+    /// Counts at the begin of the open bin, with the sums of times.
     before: Counts,
     times_before: [u128; 2],
     /// Requests that were outstanding then.

@@ -11,7 +11,7 @@ use crate::waits::Wait;
 use nand::FlashArray;
 use vocab::{DieId, Nanos, Ppn, SimTime};
 
-/// What a die did when it was asked to go on.
+/// Step of a die that was asked to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// It had nothing to do.
@@ -136,7 +136,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
 
     /// The next command of a GC run that occupies the die, unless it has to wait for one that was asked for before and is in
     /// order: a read for the program of its page, a program for those of the pages before it in its block, an erase for reads of it.
-    /// What is queued before that one was asked for earlier still, so that serving in order until then overtakes nothing.
+    /// Commands queued before that one were asked for earlier still, so that serving in order until then overtakes
+    /// nothing.
     #[inline]
     fn next_of_gc(&self, die: DieId) -> Option<CommandId> {
         let state = &self.work.dies[die.index()];

@@ -58,7 +58,7 @@ pub enum Wait {
     OffLine,
 }
 
-/// What a die serves, as those see it who are queued behind.
+/// Number of kinds of service of a die, as the commands behind in its queue distinguish them.
 const QUEUES: usize = 7;
 
 impl Wait {
@@ -89,7 +89,7 @@ impl Wait {
         (Self::OffLine, "off-line"),
     ];
 
-    /// What those wait for who are queued behind a command.
+    /// Wait of the commands that are queued behind a command.
     fn behind(verb: Verb, cause: Cause) -> Self {
         match (verb, cause) {
             (Verb::Erase, _) => Self::QueueErases,
@@ -178,7 +178,7 @@ enum Ending {
     Joined,
 }
 
-/// What a die did so far, by what those wait for who are queued behind it.
+/// Work of a die so far, by the wait of the commands that are queued behind it.
 #[derive(Clone, Copy, Debug, Default)]
 struct DieTime {
     /// Time of commands that have ended.
@@ -206,7 +206,7 @@ impl DieTime {
     }
 }
 
-/// What a die had done at some time, by what those wait for who are queued behind it.
+/// Work that a die had done at some time, by the wait of the commands that are queued behind it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Passed([u64; QUEUES]);
 
@@ -239,7 +239,7 @@ impl Stopwatch {
         }
     }
 
-    /// What is handled from here on comes of several commands, whose waits are known together.
+    /// Joins the waits of several commands, whose work from here on is one.
     pub fn join(&mut self, from: SimTime, waits: Waits) {
         self.joined = Trail { from, waits, for_parity: false };
         self.ending = Ending::Joined;
@@ -290,7 +290,7 @@ impl Stopwatch {
         self.ending = if is_watched(command.cause) { Ending::OfCommand(id) } else { Ending::None };
     }
 
-    /// What the die has done so far: for a command that comes back to it.
+    /// Work of the die so far: for a command that comes back to it.
     fn until(&self, die: DieId, now: SimTime) -> Passed {
         Passed(self.dies[die.index()].until(now))
     }
@@ -328,7 +328,7 @@ fn is_watched(cause: Cause) -> bool {
     matches!(cause, Cause::Host | Cause::HostRmw | Cause::Parity | Cause::Rebuild)
 }
 
-/// What sensing, transferring and programming are to a request that waits for parity, or for a lost page.
+/// Wait of a request for parity, or for a lost page, while flash senses, transfers and programs.
 fn as_seen_by_host(wait: Wait, cause: Cause) -> Wait {
     let is_service = matches!(wait, Wait::Transfer | Wait::Sensing | Wait::Programming);
     match cause {

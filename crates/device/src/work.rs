@@ -1,4 +1,4 @@
-//! What dies do, and what waits for them.
+//! Work of dies, and the commands that wait for them.
 
 use crate::queue::Die;
 use crate::slab::CommandId;

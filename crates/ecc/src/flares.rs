@@ -145,7 +145,7 @@ struct Window {
     errc: u32,
     /// Sum over the window's codewords of the rate that retention gave them.
     retained: f32,
-    /// What the last window measured of a page without retention.
+    /// Measurement of the last window, of a page without retention.
     measured: Option<f32>,
 }
 
@@ -215,7 +215,7 @@ impl Flares {
         Capability(self.table.search(rber))
     }
 
-    /// What the next program of the page would use, for reports and tests.
+    /// Capability that the next program of the page would use, for reports and tests.
     #[must_use]
     pub fn p_next(&self, page: Ppn) -> Option<Capability> {
         self.stored(page).filter(|window| window.p_next > 0).map(|window| Capability(window.p_next))
@@ -293,7 +293,8 @@ impl Flares {
         *self.window(page) = Window { p_next, overc, criticalc, failc, measured: Some(measured), ..Window::default() };
     }
 
-    /// What of a window is worth a place in flash: overc and criticalc, which the paper does not keep with the page, start again.
+    /// Part of a window that is worth a place in flash: overc and criticalc, which the paper does not keep with the
+    /// page, start again.
     fn kept(&self, window: &Window) -> PartialProfile {
         let Window { p_next, failc, errc, reads, codewords, .. } = *window;
         let failc = u32::from(failc).min(self.settings.maxfail + 1) as u8;

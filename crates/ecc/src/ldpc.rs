@@ -25,7 +25,7 @@ const TIME: (f64, f64) = (600.0, 420.0);
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     bits: u32,
-    /// What an error beyond the mean of its rate counts, in errors of the rate: among the words of one rate, those with more errors have
+    /// Count of an error beyond the mean of its rate, in errors of the rate: among the words of one rate, those with more errors have
     /// cells no less sure than the others, so soft reads tell the decoder as much of the right bits.
     counts: f64,
     /// By errors: probability of failure, and iterations where decoding succeeds. With more errors than these it fails.

@@ -14,7 +14,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use vocab::{Capability, Options, PeCycles, Ppn, SchemeChoice, SchemeError, find_named};
 
-/// What a policy believes of the cells.
+/// View of the cells that a policy has.
 pub trait CellModel: Debug + Send + Sync {
     /// Raw bit error rate after `pe` cycles and `hours` of retention.
     fn rber(&self, pe: f64, hours: f64) -> f64;
@@ -25,7 +25,7 @@ pub trait CellModel: Debug + Send + Sync {
     }
 }
 
-/// What a policy may choose at most: the strongest code that the codec has.
+/// Largest choice of a policy: the strongest code that the codec has.
 const T_MAX: u32 = coding::bch::MAX_T as u32;
 
 /// A century: no data are asked to last longer.
@@ -76,10 +76,10 @@ pub struct PartialProfile {
     pub codewords: u32,
 }
 
-/// What a mount knows of a page's profile after power took RAM.
+/// Knowledge of a mount about a page's profile after power took RAM.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundProfile {
-    /// What reserved pages have of it.
+    /// Part of it in reserved pages.
     pub flushed: PartialProfile,
     /// The profile in the OOB bytes of the page, aged to the time of the flush; `None`: the page is erased or cannot be read.
     pub beside: Option<Profile>,
@@ -87,7 +87,7 @@ pub struct FoundProfile {
     pub is_newer: bool,
 }
 
-/// What the decoder said about the codewords of a page that were read.
+/// Report of the decoder on the codewords of a page that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
     /// Codewords decoded.
@@ -98,7 +98,7 @@ pub struct Decoded {
     pub failed: u32,
 }
 
-/// What is to become of a page that was read.
+/// Treatment of a page that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// It stays.
@@ -172,14 +172,14 @@ impl PartialEq for OwnPolicy {
     }
 }
 
-/// What a policy may know of the drive it is built for.
+/// Facts of the drive that a policy may know.
 #[derive(Clone, Debug)]
 pub struct EccShape {
     /// The codeword.
     pub codeword: Codeword,
     /// Pages of a block.
     pub pages_per_block: u32,
-    /// What is known of the cells.
+    /// Model of the cells.
     pub cells: Arc<dyn CellModel>,
 }
 
@@ -191,7 +191,7 @@ pub struct EccEntry {
     pub name: &'static str,
     /// Where it is published.
     pub paper: &'static str,
-    /// What it does, in one line.
+    /// Effect, in one line.
     pub summary: &'static str,
     /// Options: `(name, default, help)`.
     pub options: &'static [(&'static str, &'static str, &'static str)],

@@ -197,7 +197,7 @@ fn the_alarm_comes_when_retention_meets_the_limit_of_the_code() {
     assert_eq!(flares.read(PAGE, &at(hours * 1.001), clean), Advice::Rewrite);
 }
 
-/// What a page in an ageing run is programmed with, and what it would need.
+/// Capability with which a page of an ageing run is programmed, and the one it would need.
 fn age(settings: FlaresSettings, steps: u32, reads: u32, draws: &mut Stream) -> (u64, u64) {
     let mut flares = policy(settings);
     let (mut under, mut programs) = (0, 0);

@@ -82,7 +82,7 @@ fn user_slots(experiment: &Experiment, touched: u64) -> Result<u64, Problem> {
 const LEAST_BLOCKS: u32 = 128;
 
 /// User slots that a drive has at least where its size follows the workload: a drive as small as that would consist of a few blocks.
-/// What the workload does not touch is cold data.
+/// Slots that the workload does not touch are cold data.
 fn least_slots(experiment: &Experiment) -> u64 {
     let geometry = &experiment.drive.geometry;
     let planes = geometry.blocks_per_die() / geometry.blocks_per_plane;
@@ -102,13 +102,13 @@ pub fn plan(experiment: &Experiment, touched: u64) -> Result<Plan, Problem> {
         Fit::Short(user, short) => (user, short),
     };
     let needs = short.into_iter().map(|one| (least_over_provisioning(experiment, touched, &one.label), one));
-    // What the scheme needs that lacks most is enough for all.
+    // The flash that the neediest scheme needs is enough for all.
     let most = needs.max_by(|one, other| one.0.unwrap_or(f64::INFINITY).total_cmp(&other.0.unwrap_or(f64::INFINITY)));
     let (least, short) = most.expect("a scheme lacks room");
     Err(too_little(experiment, user, &short, least))
 }
 
-/// What planning comes to.
+/// Outcome of planning.
 enum Fit {
     Fits(Box<Plan>),
     /// The slots that the host needs, and the schemes that keep fewer.
@@ -181,7 +181,7 @@ fn most_slots(experiment: &Experiment, drive: &Drive, choice: &SchemeChoice) -> 
     ssd::user_slots_max(drive, choice, &experiment.gc).map_err(|e| refused(choice, &e))
 }
 
-/// What is left of this many slots where blocks are bad from the factory, spread evenly: no drive keeps more.
+/// Slots that remain of this many where blocks are bad from the factory, spread evenly: no drive keeps more.
 fn beside_bad_blocks(experiment: &Experiment, most: u32) -> u32 {
     (f64::from(most) * (1.0 - experiment.age.bad_blocks)) as u32
 }

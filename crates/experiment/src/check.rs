@@ -1,4 +1,4 @@
-//! What an experiment must keep to beyond the types of its fields.
+//! Rules of an experiment beyond the types of its fields.
 //!
 //! A problem names the dotted path of its field; the document turns that into a place.
 

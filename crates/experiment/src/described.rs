@@ -50,7 +50,8 @@ fn read_job(experiment: &Experiment, name: &str, text: &str) -> Result<Flows, Pr
     fio_job::parse(name, text, &around).map_err(|error| trace_problem(&error))
 }
 
-/// What the drive of an experiment stores for its host: what `--capacity` says, else what over-provisioning leaves of its flash.
+/// User capacity of the drive of an experiment: the value of `--capacity`, else the space that over-provisioning leaves
+/// of its flash.
 fn drive_size(experiment: &Experiment) -> Bytes {
     let (geometry, capacity) = (&experiment.drive.geometry, &experiment.capacity);
     match capacity.size {

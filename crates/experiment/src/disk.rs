@@ -7,7 +7,7 @@ use common::Problem;
 use ssd::Setup;
 use vocab::Bytes;
 
-/// What the host may store where the experiment leaves that to a trace.
+/// User capacity where the experiment leaves that to a trace.
 const SIZE: Bytes = Bytes(1 << 30);
 
 /// Blocks of each plane that are added at most to make room for recovery from power cuts.

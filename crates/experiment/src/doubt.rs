@@ -26,7 +26,7 @@ const GAP: (f64, f64) = (0.25, 60.0);
 /// Share of requests that come earlier than the one before from which on the order itself is wrong.
 const BACK: f64 = 0.01;
 
-/// What was found in a recording.
+/// Findings in a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'a> {
     /// Units of its columns, as `--columns` writes them; empty where the format has none that could be others.
@@ -147,7 +147,7 @@ fn long(time: f64) -> String {
     if time >= YEAR { format!("{:.1} years", time / YEAR) } else { seconds(time) }
 }
 
-/// What reading left out or changed, each a sentence.
+/// Lines that reading left out or changed, each a sentence.
 pub fn met(met: &Met) -> Vec<String> {
     let mut notes = Vec::new();
     let (ignored, clip) = (met.read.ignored, met.clip);
@@ -164,7 +164,7 @@ pub fn met(met: &Met) -> Vec<String> {
     notes
 }
 
-/// What the columns of a recording are, as `--columns` writes them.
+/// Columns of a recording, as `--columns` writes them.
 pub fn columns<'a>(tape: &Tape, format: &str, given: Option<&'a str>) -> &'a str {
     match tape {
         Tape::Recorded(_) | Tape::Joined(_) => {

@@ -124,7 +124,7 @@ pub struct Experiment {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-valid" = "up to 4096, each with a name of its own and a `depth` of 1 to 65,536 or times in its `generate.arrivals`"))]
     pub flow: Vec<FlowSpec>,
-    /// What the host asks.
+    /// Requests of the host.
     #[serde(default)]
     pub trace: TraceSpec,
     /// Options of the generator, where `trace.source` is one.
@@ -186,7 +186,7 @@ pub struct CapacitySpec {
     pub fairness: Fairness,
 }
 
-/// What all compared schemes have alike besides user capacity, seed, history and clock.
+/// Quantity that all compared schemes have alike besides user capacity, seed, history and clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fairness {
@@ -297,7 +297,7 @@ pub struct DriveSpec {
     pub energy: Energy,
     /// Latencies.
     pub timing: Timing,
-    /// What firmware and host link add to each command.
+    /// Time that firmware and host link add to each command.
     #[serde(default, skip_serializing_if = "Controller::is_free")]
     pub controller: Controller,
     /// Blocks written with one bit a cell before others.
@@ -389,7 +389,7 @@ impl DriveSpec {
     }
 }
 
-/// What reads of an experiment's text need besides: settings typed on the command line.
+/// Further inputs of reads of an experiment's text: settings typed on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// `TRACE` or its like: a bundled trace, a path, or a generator.

@@ -207,7 +207,7 @@ impl GenerateSpec {
     /// Slots of the range, rounded down. `host_slots`: those that the host may use, asked where the range is a share of them.
     ///
     /// # Errors
-    /// What `host_slots` finds wrong.
+    /// A problem that `host_slots` finds.
     pub fn slots(&self, slot_size: Bytes, host_slots: impl FnOnce() -> Result<u64, Problem>) -> Result<u64, Problem> {
         match self.range {
             AddressRange::Of(Bytes(bytes)) => Ok(bytes / slot_size.0),

@@ -24,7 +24,7 @@ fn named(label: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// What results call a compared scheme: by the user's own name, or as it was asked for.
+/// Name of a compared scheme in results: the user's own name, or the scheme with its options.
 #[must_use]
 pub fn shown(label: &str) -> &str {
     named(label).0.unwrap_or(label)

@@ -125,7 +125,7 @@ impl Experiment {
     /// The experiment of TOML text; `name` is what complaints call it.
     ///
     /// # Errors
-    /// What is wrong with the text, with its place.
+    /// A problem of the text, with its place.
     pub fn parse(name: &str, text: &str) -> Result<Self, Problem> {
         Self::parse_with(name, text, Own::default())
     }
@@ -133,7 +133,7 @@ impl Experiment {
     /// The experiment of TOML text, with policies that this program brings.
     ///
     /// # Errors
-    /// What is wrong with the text, with its place.
+    /// A problem of the text, with its place.
     pub fn parse_with(name: &str, text: &str, own: Own) -> Result<Self, Problem> {
         Self::from_document_with(Document::parse(name, text)?, &Overrides::default(), own)
     }

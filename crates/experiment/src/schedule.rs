@@ -21,7 +21,7 @@ const REQUEST_MAX: u64 = 1 << 48;
 const TIMES_MAX: u32 = 10_000;
 const CONTROLS_MAX: usize = 100_000;
 
-/// What is drawn.
+/// Mark of a drawn number.
 const DRAWN: &str = "?";
 
 #[derive(Deserialize)]
@@ -184,7 +184,7 @@ fn drawn(words: &str, geometry: &Geometry, draws: &mut Stream, before: &mut Draw
     Ok(filled.collect::<Vec<_>>().join(" "))
 }
 
-/// What the schedule `text` plans for a drive of this geometry; `name` is what complaints call it. `?` in place of the number of a
+/// Plan of the schedule `text` for a drive of this geometry; `name` is its name in complaints. `?` in place of the number of a
 /// part, and a point between two, are drawn from its seed.
 ///
 /// # Errors

@@ -70,7 +70,7 @@ impl<'a> Node<'a> {
         self.keyword(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// What kind of text it is, or each entry of a list of such.
+    /// Kind of its text, or of each entry of a list of texts.
     fn format(self) -> &'a str {
         match self.words("format") {
             "" => self.entries().map_or("", |entry| entry.words("format")),
@@ -92,7 +92,7 @@ impl<'a> Node<'a> {
         self.inner["oneOf"].as_array().into_iter().flatten().filter_map(name).collect()
     }
 
-    /// What a value is to a reader.
+    /// Kind of a value, for the reader.
     pub fn kind(self) -> &'static str {
         let types = &self.inner["type"];
         let of = types.as_array().and_then(|types| types.iter().find(|one| *one != "null")).unwrap_or(types);
@@ -316,7 +316,7 @@ mod tests {
         /// there is.
         #[schemars(range(min = 2, max = 100_000))]
         level: u32,
-        /// What it waits for.
+        /// Time of the wait.
         #[schemars(extend("formatMaximum" = Nanos(5_000), "x-valid" = "less than a day"))]
         wait: Option<Nanos>,
         /// A table of the toy.

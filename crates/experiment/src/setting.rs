@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 pub struct Setting {
     /// Path in an experiment file, as `--set` takes it.
     pub key: String,
-    /// What it means.
+    /// Meaning of the setting.
     pub meaning: String,
-    /// What a value is: a number, a size, a time ..
+    /// Kind of value: a number, a size, a time ..
     pub kind: &'static str,
     /// Names it may have, each with its meaning; empty where it is no name.
     pub names: Vec<(String, String)>,

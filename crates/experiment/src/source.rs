@@ -8,7 +8,7 @@ use trace::TraceError;
 use trace::generate::{GENERATORS, GeneratorKind};
 use vocab::Bytes;
 
-/// What stands for standard input instead of a path.
+/// Stands for standard input instead of a path.
 pub(crate) const STANDARD_INPUT: &str = "-";
 
 /// Most bytes of a trace on standard input: it is read more than once, so it is kept.

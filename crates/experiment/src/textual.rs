@@ -49,7 +49,7 @@ impl Warmup {
 pub enum Size {
     /// As much as the trace touches; the drive is scaled to it.
     Auto,
-    /// What the drive at its own size leaves after the spare.
+    /// The space that the drive at its own size leaves after over-provisioning.
     Drive,
     /// This much; the drive is scaled to it.
     User(Bytes),
@@ -58,7 +58,7 @@ pub enum Size {
 /// How much a write buffer holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BufferSize {
-    /// What a drive of this shape needs: [`ssd::Buffer::usual_size`].
+    /// The size that a drive of this shape needs: [`ssd::Buffer::usual_size`].
     #[default]
     Auto,
     /// This much.

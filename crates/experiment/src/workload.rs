@@ -1,4 +1,4 @@
-//! What the host asks, from a trace or a generator, as commands of the drive.
+//! Requests of the host, from a trace or a generator, as commands of the drive.
 
 use crate::described::{self, DESCRIPTIONS, is_described};
 use crate::doubt::{self, Found};
@@ -36,7 +36,7 @@ pub struct Workload {
     flows: Vec<Flow>,
 }
 
-/// What is known about a workload; requests and bytes are those of one loop.
+/// Facts of a workload; requests and bytes are those of one loop.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TraceFacts {
     /// Bundled name, file name or generator.
@@ -216,7 +216,7 @@ fn recording(spec: &TraceSpec, name: &str) -> Result<TraceSource, Problem> {
     Ok(source.with_options(ReadOptions { blk_action, columns, is_sorted, ..ReadOptions::default() }))
 }
 
-/// What of it is left out.
+/// Requests that are left out.
 pub fn left_out(experiment: &Experiment) -> LeftOut {
     let TraceSpec { max_gap, keep_writes, device, since, until, skip, first, .. } = experiment.trace;
     LeftOut { pick: Pick { device, from: since, until, skip, first }, max_gap, keep_writes }
@@ -227,7 +227,7 @@ impl Workload {
     /// `progress` hears the requests read so far.
     ///
     /// # Errors
-    /// What is wrong with the trace, with file, line and field.
+    /// A problem of the trace, with file, line and field.
     pub fn open(experiment: &Experiment, progress: &dyn Fn(u64)) -> Result<Self, Problem> {
         let (tape, left_out) = (tape(experiment)?, left_out(experiment));
         let slot_size = experiment.drive.geometry.slot_size;
@@ -273,13 +273,13 @@ impl Workload {
         Err(format!("the last request would come {found:.0} years after the first, valid is up to {most:.0} years"))
     }
 
-    /// What is known about it.
+    /// Facts of the workload.
     #[must_use]
     pub fn facts(&self) -> &TraceFacts {
         &self.facts
     }
 
-    /// What its description has that has no counterpart, or was taken for something else.
+    /// Fields of its description without a counterpart, or with a replacement.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         if let Tape::Described { flows, .. } = &self.tape { &flows.notes } else { &[] }
@@ -449,7 +449,7 @@ impl Workload {
         Some(Tape::Generated { kind, workload: Workload { requests, arrivals, ..workload.clone() }, seed: *seed })
     }
 
-    /// What such a generator gives after the requests of this workload.
+    /// Requests of such a generator after those of this workload.
     pub fn drawn_on<'a>(&self, further: &'a Tape, map: &AddressMap) -> CommandStream<'a> {
         let mut commands = HostCommands::of_tape(further, LeftOut { max_gap: None, ..self.left_out }, 1, map, None);
         let skipped = usize::try_from(self.facts.requests).unwrap_or(usize::MAX);

@@ -32,7 +32,7 @@ impl Drive {
         self
     }
 
-    /// What the host may store, as `"1GiB"`; where it is not set it follows the workload.
+    /// Sets the user capacity, as `"1GiB"`; where it is not set it follows the workload.
     pub fn capacity(self, size: impl Display) -> Self {
         self.set("capacity.size", size)
     }
@@ -118,7 +118,7 @@ impl Replay {
     }
 }
 
-/// What a replay gave.
+/// Results of a replay.
 #[derive(Clone, Debug)]
 pub struct Run(Comparison);
 

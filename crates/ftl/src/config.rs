@@ -44,7 +44,7 @@ pub struct GcConfig {
     pub streams: StreamConfig,
 }
 
-/// What becomes of writes of several streams.
+/// Treatment of writes of several streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StreamConfig {

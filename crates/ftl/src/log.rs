@@ -47,7 +47,7 @@ pub struct Unit {
     pub slc: bool,
 }
 
-/// What kind of log the drive keeps (decision D4).
+/// Kind of log that the drive keeps (decision D4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogKind {
     /// A region log on each die, or several ([`Segments`]); a unit is a block.

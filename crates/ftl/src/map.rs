@@ -29,7 +29,7 @@ fn place(word: u32) -> Place {
     }
 }
 
-/// What is left of the old version when a new one is published.
+/// State of the old version when a new one is published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
     /// The unit of the old version, pinned until [`Ftl::release`]; `None` where there was none.

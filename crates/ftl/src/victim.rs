@@ -4,7 +4,7 @@ use crate::{Unit, UnitState};
 use std::sync::Arc;
 use vocab::Stream;
 
-/// What a policy may see: the units of one log. Only closed units can be victims.
+/// View of a policy: the units of one log. Only closed units can be victims.
 pub struct Candidates<'a> {
     /// All units of the log.
     pub units: &'a [Unit],

@@ -1,4 +1,4 @@
-// What all pages of Flashkeep share: numbers, themes, parts of plots, files. Data: the JSON island #data.
+// Code that all pages of Flashkeep share: numbers, themes, parts of plots, files. Data: the JSON island #data.
 // Each plot is { id, title, hint, buttons, height(), option(still), csv() }; `still` means: for a file or paper. It
 // may have: zooms (by dragging), renderer, onLegend(event), controls() (elements before the buttons), section (a heading
 // before the plot).

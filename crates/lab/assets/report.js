@@ -161,7 +161,7 @@
     /// From one panel to the next where they stand below each other: room for turned labels.
     step: () => 300 + 4.4 * Math.max(...runs.map((run) => mark(run.label).length)),
     height(width) { return width < 600 ? 80 + 3 * this.step() : 420; },
-    /// What some causes count together: a value for each seed, or null where there is nothing to relate it to.
+    /// Sum of some causes: a value for each seed, or null where there is nothing to relate it to.
     values(i, [, key, per, scale], causes) {
       const values = samples(runs[i]).map((run) => {
         const n = causes.reduce((all, cause) => all + (run[key][cause] || 0), 0);

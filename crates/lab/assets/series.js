@@ -1,4 +1,4 @@
-// What happened when: charts under each other with one zoom. Data: `data.series`, bins of equal width from when the
+// Events over time: charts under each other with one zoom. Data: `data.series`, bins of equal width from when the
 // run began. `flashkeep.when(tools)` gives the plots; `link` makes them share the zoom once they are on the page.
 "use strict";
 flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, mark, time, tickTime, causeColour, notComparable }) => {
@@ -22,7 +22,7 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, mark, time, tickTime,
   const common = when.arrived.length === 1;
   const arrived = (i) => when.arrived[common ? 0 : i];
   const most = (i) => values(i, "outstanding_max").reduce((a, b) => Math.max(a, b || 0), 0);
-  // What piled up most is asked about first.
+  // The largest backlog comes first.
   runs.forEach((run, i) => { if (most(i) > most(state.scheme)) state.scheme = i; });
   const isAny = (name) => runs.some((run, i) => values(i, name).some((value) => value !== null && value > 0));
   /// A point in the middle of each bin.

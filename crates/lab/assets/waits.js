@@ -1,6 +1,6 @@
 // Where the time of latencies goes: a stacked bar for each scheme, for all requests and for the slowest 1 %.
 "use strict";
-// What a bar shows, as `waits` of a run has it.
+// Value of a bar, from `waits` of a run.
 flashkeep.waitsPlot = ({ runs, shown, mark, time, cutAt, ofSeeds, notComparable }) => {
   const { state, escapeHtml, percent, colour, base, axis, legend, heading, marker, tip } = flashkeep;
   const KINDS = [["writes", "All writes"], ["slowest_writes", "Slowest 1% of writes"], ["reads", "All reads"], ["slowest_reads", "Slowest 1% of reads"]];

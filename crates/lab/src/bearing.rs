@@ -66,7 +66,7 @@ fn energy_of_writing(run: &RunResult) -> f64 {
     if writing == 0.0 || all == 0.0 { 1.0 } else { writing / all }
 }
 
-/// What is lacking, each in a few words.
+/// Missing redundancy, each kind in a few words.
 fn lacking(outcome: &Outcome, user_slots: u32) -> Vec<String> {
     let (run, geometry) = (&outcome.result, &outcome.planned.drive.geometry);
     let mut lacking = Vec::new();

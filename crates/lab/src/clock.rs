@@ -23,7 +23,7 @@ pub(crate) const DEPTH_WITHOUT_TIMES: u32 = 32;
 pub struct Clock {
     /// How commands are handed to the drive.
     pub pace: Pace,
-    /// What recorded times are multiplied by.
+    /// Factor of the recorded times.
     pub factor: f64,
     /// The choice in words.
     pub said: String,
@@ -176,7 +176,7 @@ fn half_busy(factor: f64) -> String {
     }
 }
 
-/// What the runs measured of the clock: how busy dies were, and how many requests waited for long.
+/// Measured load under the clock: how busy dies were, and how many requests waited for long.
 pub(crate) fn measured(clock: &Clock, outcomes: &[Outcome]) -> String {
     let busy: Vec<String> =
         outcomes.iter().map(|o| format!("`{}` {}", o.label, percent(o.result.flash.die_utilisation))).collect();

@@ -24,7 +24,7 @@ use ssd::{AnsweredRequest, Demand, HistoryProgress, RunResult, RunSeries, Sessio
 use std::sync::Arc;
 use trace::AddressMap;
 
-/// What the caller provides: the results do not depend on it.
+/// Resources of the caller: the results do not depend on it.
 pub struct Bench<'a> {
     /// Runs, of schemes under seeds, at the same time.
     pub threads: usize,
@@ -34,7 +34,7 @@ pub struct Bench<'a> {
     pub progress: &'a (dyn Fn(Progress) + Sync),
 }
 
-/// What goes on.
+/// Step of the work in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// The workload is read for the first time; requests so far.
@@ -76,7 +76,7 @@ pub fn compare_logged(experiment: &Experiment, bench: &Bench<'_>, log: Option<&R
     compare_on(experiment, bench, None, Observe::Waits { log })
 }
 
-/// What is kept of a run beside its result; nothing of it changes the result.
+/// Records of a run beside its result; nothing of it changes the result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Observe<'a> {
     /// Nothing.
@@ -136,7 +136,7 @@ pub(crate) fn compare_on(
     }
 }
 
-/// What a run gave, and when, where that was recorded.
+/// Result of a run, and its time series, where that was recorded.
 type Observed = (Outcome, Option<RunSeries>);
 
 /// Everything the threads share.
@@ -166,7 +166,7 @@ struct Prepared {
     choice: SchemeChoice,
     planned: PlannedDrive,
     session: Box<Session>,
-    /// What the workload will ask of it, where the clock depends on that.
+    /// Load of the workload on the drive, where the clock depends on that.
     demand: Option<Demand>,
     wall_s: f64,
 }
@@ -213,7 +213,7 @@ impl Runs<'_> {
         };
         let mut prepared: Vec<_> = left.iter().map(|_| None).collect();
         while !left.is_empty() {
-            // What another run is preparing comes last.
+            // Drives that another run is preparing come last.
             let is_free = |&index: &usize| !drives.is_being_prepared(&self.setup_of(index));
             let index = left.remove(left.iter().position(is_free).unwrap_or(0));
             prepared[index] = Some(self.prepare(index));
@@ -315,7 +315,8 @@ impl Runs<'_> {
     fn run_all(&self, prepared: Vec<Prepared>, clock: &Clock) -> Result<Vec<(TraceFacts, Vec<Observed>)>, Problem> {
         let (schemes, seeds) = (prepared.len(), self.experiment.seeds as usize);
         let mut indexed: Vec<_> = prepared.into_iter().enumerate().collect();
-        // What took longest to prepare is likely to run longest: begun first, it is not waited for alone at the end.
+        // The run that took longest to prepare is likely to run longest: begun first, it is not waited for alone at the
+        // end.
         indexed.sort_by(|(_, one), (_, other)| other.wall_s.total_cmp(&one.wall_s));
         let order: Vec<usize> = indexed.iter().map(|(index, _)| *index).collect();
         let later = (1..seeds).flat_map(|repetition| order.iter().map(move |&scheme| Piece::Later { repetition, scheme }));

@@ -22,20 +22,20 @@ pub struct Comparison {
     pub user_slots: u32,
     /// Share of them that the workload may touch.
     pub touched_share: f64,
-    /// What each scheme gave, in the experiment's order.
+    /// Outcome of each scheme, in the experiment's order.
     pub outcomes: Vec<Outcome>,
     /// How the comparison was made fair.
     pub fairness: Vec<String>,
-    /// What was adapted or left out.
+    /// Adapted settings, and settings left out.
     pub notes: Vec<String>,
-    /// What makes some of the numbers worth less than they seem to be, gravest first.
+    /// Reasons to trust some of the numbers less, gravest first.
     pub cautions: Vec<Caution>,
-    /// What each scheme survives and costs, and which to take.
+    /// Losses that each scheme survives, its costs, and the scheme to take.
     pub verdict: Verdict,
-    /// What it was under each seed, where it was repeated. Fairness, notes, cautions and verdict above are then about all
-    /// repetitions, the rest about the first.
+    /// Results under each seed, where the comparison was repeated. Fairness, notes, cautions and verdict above are then
+    /// about all repetitions, the rest about the first.
     pub seeds: Option<Seeds>,
-    /// What happened when, for each outcome in order; nothing where that was not recorded, as in sweeps.
+    /// Time series of each outcome in order; empty where it was not recorded, as in sweeps.
     pub series: Vec<SeriesResult>,
 }
 
@@ -58,7 +58,7 @@ impl Comparison {
         self.seeds.as_ref().map_or(std::slice::from_ref(self), Seeds::repetitions)
     }
 
-    /// What each run of a scheme gave, by index of the scheme: one for each seed.
+    /// Outcomes of a scheme, by index of the scheme: one for each seed.
     pub(crate) fn runs_of(&self, scheme: usize) -> Vec<&Outcome> {
         self.repetitions().iter().map(|one| &one.outcomes[scheme]).collect()
     }
@@ -139,7 +139,7 @@ impl Seeds {
         (0..self.repetitions[0].outcomes.len()).filter(is_comparable).collect()
     }
 
-    /// What a column was for a scheme, by index, under each seed; `None` unless it was a number under every one.
+    /// Values of a column for a scheme, by index, under each seed; `None` unless it was a number under every one.
     #[must_use]
     pub fn values(&self, scheme: usize, column: &str) -> Option<Vec<f64>> {
         self.rows.iter().map(|rows| rows[scheme].get(column)?.as_f64()).collect()
@@ -151,7 +151,7 @@ impl Seeds {
         Interval::of(&self.values(scheme, column)?)
     }
 
-    /// What a column of a scheme is against that of another.
+    /// A column of a scheme against that of another.
     #[must_use]
     pub fn paired(&self, scheme: usize, other: usize, column: &str) -> Option<Paired> {
         Paired::of(&self.values(scheme, column)?, &self.values(other, column)?)

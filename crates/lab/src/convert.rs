@@ -9,7 +9,7 @@ use std::io::Write;
 use trace::{AddressMap, Footprint, Record, TapeWriter};
 use vocab::{Bytes, Fua, HostOp, Lba, SECTOR_BYTES};
 
-/// What a workload can be written as.
+/// Formats to which a workload can be converted.
 pub const CONVERSIONS: &[(&str, &str)] = &[
     ("fio-iolog", "log of fio, version 3: times in whole microseconds"),
     ("mqsim", "ASCII of MQSim: times in ns, sectors; reads and writes alone"),
@@ -18,7 +18,7 @@ pub const CONVERSIONS: &[(&str, &str)] = &[
     ("csv", "read again with --columns time=ns,op,device,lba=bytes,size=bytes,stream"),
 ];
 
-/// What was written, and what could not be.
+/// Lines that were written, and requests that could not be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Converted {
     /// Requests.
@@ -31,7 +31,7 @@ pub struct Converted {
 /// folded into `capacity.size`, they are those of one drive.
 ///
 /// # Errors
-/// What is wrong with the workload, an unknown format, and what cannot be written.
+/// A problem of the workload, an unknown format, and requests that cannot be written.
 pub fn convert(experiment: &Experiment, to: &str, out: &mut dyn Write, progress: &dyn Fn(u64)) -> Result<Converted, Problem> {
     let names: Vec<&str> = CONVERSIONS.iter().map(|(name, _)| *name).collect();
     if !names.contains(&to) {

@@ -18,7 +18,7 @@ const DRAWN_REQUESTS: u64 = 20_000_000;
 /// The plan as text, for a comparison of which this many runs go on at a time. `progress` hears the requests read so far.
 ///
 /// # Errors
-/// What the comparison itself would refuse before it simulates.
+/// Problems that the comparison itself would refuse before it simulates.
 pub fn dry_run(experiment: &Experiment, threads: usize, progress: &dyn Fn(u64)) -> Result<String, Problem> {
     plan_of_first(experiment, DRAWN_REQUESTS, threads, progress)
 }

@@ -1,4 +1,4 @@
-//! What is in a trace, and which formats it may have: tables, curves and notes, as a study.
+//! Contents of a trace, and the formats that it may have: tables, curves and notes, as a study.
 
 use crate::study::{Axis, Cell, Column, Layout, Mark, Plot, Series, Study, Table};
 use common::Problem;
@@ -11,7 +11,7 @@ use experiment::{Experiment, doubt};
 use trace::{Met, Profile, REUSE_BUCKETS, Tape, TraceSource};
 use vocab::Bytes;
 
-/// What hot shares, reuse and footprint are counted in.
+/// Unit of hot shares, reuse and footprint.
 const SLOT: Bytes = Bytes(4096);
 
 /// Requests of a candidate that are read.
@@ -21,7 +21,7 @@ const CANDIDATE_REQUESTS: usize = 1_000_000;
 /// make of it instead. `progress` hears the requests read so far.
 ///
 /// # Errors
-/// What is wrong with the trace, with file, line and field.
+/// A problem of the trace, with file, line and field.
 pub fn inspect(experiment: &Experiment, progress: &dyn Fn(u64)) -> Result<Study, Problem> {
     let tape = tape(experiment)?;
     let spec = &experiment.trace;
@@ -44,7 +44,7 @@ pub fn inspect(experiment: &Experiment, progress: &dyn Fn(u64)) -> Result<Study,
     Ok(study)
 }
 
-/// What is to be said of this workload before anything else.
+/// Notes on this workload that come before the tables.
 fn notes_of(experiment: &Experiment, tape: &Tape, profile: &Profile, met: &Met) -> Vec<String> {
     let extent = profile.footprint().extents().iter().max().copied().unwrap_or(0) * SLOT.0;
     let columns = doubt::columns(tape, met.format, experiment.trace.columns.as_deref());
@@ -74,7 +74,7 @@ fn plain(key: &'static str, title: &str, columns: Vec<Column>, rows: Vec<Vec<Cel
     Table { key, columns, rows, layouts: vec![Layout::Plain { title: title.into(), part: None, columns: all }] }
 }
 
-/// What each of several formats would make of a file.
+/// Reading of a file under each of several formats.
 fn several(source: &TraceSource, settings: Vec<(&'static str, String)>) -> Study {
     let columns = vec![
         column("format", "format", ""),

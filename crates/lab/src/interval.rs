@@ -117,7 +117,7 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// What `one` is against `other`; values of one place belong together. `None` of fewer than two pairs.
+    /// Compares `one` with `other`; values of one place belong together. `None` of fewer than two pairs.
     ///
     /// # Panics
     /// If there are not as many of the one as of the other.
@@ -208,7 +208,7 @@ mod tests {
         for size in [2, 5, 10] {
             let (mut ratios, mut differences) = (0, 0);
             for _ in 0..SAMPLES {
-                // What a seed does to both schemes is ten times what it does to one of them.
+                // The effect of a seed on both schemes is ten times its effect on one of them.
                 let shared: Vec<f64> = (0..size).map(|_| normal(&mut draws)).collect();
                 let mut scheme = |mean: f64, scale: fn(f64) -> f64| -> Vec<f64> {
                     shared.iter().map(|seed| scale(mean + 0.2 * seed + 0.02 * normal(&mut draws))).collect()
@@ -241,7 +241,7 @@ mod tests {
         for (there, back) in [(ratio.ratio, back.ratio), (ratio.low, back.high), (ratio.high, back.low)] {
             assert!((there * back - 1.0).abs() < 1e-12, "{there} and {back}");
         }
-        // What a seed does to both alike widens the interval of neither the difference nor the ratio.
+        // An effect of the seed on both alike widens the interval of neither the difference nor the ratio.
         let alone = Interval::of(&one).expect("a sample");
         assert!(paired.difference.half_width < alone.half_width / 2.0);
     }

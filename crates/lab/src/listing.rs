@@ -1,4 +1,4 @@
-//! What is known: every list comes from the registry that also decides.
+//! Lists of known names: every list comes from the registry that also decides.
 
 use common::Problem;
 use experiment::{DRIVES, Experiment, Overrides};
@@ -8,7 +8,7 @@ use experiment::{DRIVES, Experiment, Overrides};
 pub struct Listed {
     /// Name to type.
     pub name: String,
-    /// What it is.
+    /// Description of the entry.
     pub summary: String,
     /// Where it comes from, or a unit; may be empty.
     pub source: String,
@@ -20,7 +20,7 @@ pub struct Listed {
 pub struct List {
     /// Name of the list.
     pub name: &'static str,
-    /// What it lists, and where an experiment uses it.
+    /// Contents of the list, and the place in an experiment that uses it.
     pub about: &'static str,
     /// Its entries.
     pub entries: fn() -> Vec<Listed>,

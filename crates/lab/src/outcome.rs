@@ -48,7 +48,7 @@ pub fn fairness(flows: &[FlowOutcome]) -> Option<f64> {
     Some(least / most)
 }
 
-/// What one scheme gave.
+/// Outcome of one scheme.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Its ECC policy.
@@ -59,11 +59,11 @@ pub struct Outcome {
     pub choice: SchemeChoice,
     /// Its drive.
     pub planned: PlannedDrive,
-    /// What the run gave.
+    /// Result of the run.
     pub result: RunResult,
     /// Figures of each flow of the workload; nothing where there is one.
     pub flows: Vec<FlowOutcome>,
-    /// What the drive would survive at the end of the run.
+    /// Losses that the drive would survive at the end of the run.
     pub standing: Standing,
     /// Wall-clock seconds of preconditioning and ageing.
     pub prepare_wall_s: f64,

@@ -9,7 +9,7 @@ use experiment::over_provisioning::of_user;
 use std::path::{Path, PathBuf};
 use vocab::Bytes;
 
-/// What pages and experiment files of Flashkeep say of themselves.
+/// Marks by which Flashkeep knows its own pages and experiment files.
 const MARKS: [(&str, &str); 3] = [
     ("index.html", " - Flashkeep</title>"),
     ("experiment.toml", "# The effective experiment of a Flashkeep run"),
@@ -43,7 +43,7 @@ const ROOM: usize = 1 << 20;
 /// Makes sure before a run that a directory has room for its results: a full disk would be found when all is done.
 ///
 /// # Errors
-/// What the operating system says.
+/// An error of the operating system.
 pub fn check_room(option: &str, directory: &Path) -> Result<(), Problem> {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let probe = directory.join(format!(".flashkeep-{}.room", std::process::id()));
@@ -55,7 +55,7 @@ pub fn check_room(option: &str, directory: &Path) -> Result<(), Problem> {
 /// Makes sure before a run that a file can be written when it is over, and leaves what is there.
 ///
 /// # Errors
-/// What the operating system says.
+/// An error of the operating system.
 fn check_writable(option: &str, file: &Path) -> Result<(), Problem> {
     let is_new = !file.exists();
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);

@@ -201,7 +201,7 @@ impl Comparison {
         format!("{}\n{answer}\n{table}{waits}\n{}{warnings}{}", self.setup(), self.flows_text(), self.checks(explain))
     }
 
-    /// What was run, in two lines.
+    /// Workload and drive, in two lines.
     fn setup(&self) -> String {
         let trace = &self.trace;
         let of_all = |kind: u64| percent(kind as f64 / trace.requests.max(1) as f64);
@@ -255,7 +255,7 @@ impl Comparison {
         }
     }
 
-    /// What was verified, what was held equal, and how to go on.
+    /// Checks, controls, and further commands.
     fn checks(&self, is_explained: bool) -> String {
         let sum = |of: fn(&Outcome) -> u64| self.repetitions().iter().flat_map(|one| &one.outcomes).map(of).sum::<u64>();
         let (reads, wrong) = (sum(|o| o.result.oracle.checked_reads), sum(|o| o.result.oracle.mismatches));

@@ -1,4 +1,4 @@
-//! What happened when, in all runs of a comparison, at one resolution.
+//! Time series of all runs of a comparison, at one resolution.
 
 use ssd::{RunSeries, SeriesResult};
 use vocab::Nanos;

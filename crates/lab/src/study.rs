@@ -1,4 +1,4 @@
-//! What a study found: tables of numbers, how to lay them out, and curves.
+//! Results of a study: tables of numbers, how to lay them out, and curves.
 
 use common::table::{Row as Line, aligned, grouped};
 use common::{Columns, Row};
@@ -250,7 +250,7 @@ impl Table {
 /// An axis of a plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// What it shows, with its unit.
+    /// Quantity of the axis, with its unit.
     pub name: &'static str,
     /// Whether it is logarithmic; then only values above 0 are drawn.
     pub log: bool,
@@ -270,7 +270,7 @@ pub struct Series {
 pub struct Mark {
     /// Where on the x axis.
     pub x: f64,
-    /// What is there.
+    /// Text of the mark.
     pub label: String,
 }
 
@@ -300,7 +300,7 @@ pub struct Study {
     pub name: &'static str,
     /// Headline.
     pub title: String,
-    /// What it depends on: option and value.
+    /// Settings of the study: option and value.
     pub settings: Vec<(&'static str, String)>,
     /// The same for readers: `name: value`.
     pub facts: Vec<String>,
@@ -308,7 +308,7 @@ pub struct Study {
     pub tables: Vec<Table>,
     /// Curves.
     pub plots: Vec<Plot>,
-    /// What a reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 

@@ -88,7 +88,7 @@ pub(crate) fn longest(waits: Option<&WaitsResult>) -> Option<&'static str> {
     WORDS.iter().max_by(|a, b| waited_us(waits, a.0).total_cmp(&waited_us(waits, b.0))).map(|(_, words)| *words)
 }
 
-/// What the slowest 1 % of a scheme's reads and writes wait for most, as a sentence; empty where no one asked.
+/// Longest waits of the slowest 1 % of a scheme's reads and writes, as a sentence; empty where they were not recorded.
 pub(crate) fn sentence(waits: Option<&WaitsResult>) -> String {
     let Some(waits) = waits else { return String::new() };
     let told = |what: &str, of: &ExplainedResult| {

@@ -1,4 +1,4 @@
-//! What is replayed of a workload before it is measured (decision 15).
+//! Replay of a workload before it is measured (decision 15).
 
 use crate::bearing::HALVES_APART;
 use crate::clock::DEPTH_WITHOUT_TIMES;
@@ -67,7 +67,7 @@ pub(crate) fn endless<'a>(workload: &'a Workload, map: &'a AddressMap) -> Planne
 }
 
 impl Planned<'_> {
-    /// What changes the drive of its requests: all but reads. Recordings are repeated.
+    /// Requests that change the drive: all but reads. Recordings are repeated.
     ///
     /// # Errors
     /// A trace that cannot be read again.
@@ -98,7 +98,7 @@ pub(crate) struct Commands<'a> {
     time: Option<u64>,
     /// When the first request of the pass came.
     began: Option<SimTime>,
-    /// What earlier passes took.
+    /// Time of earlier passes.
     before_ns: u64,
     /// Requests of the pass.
     taken: u64,

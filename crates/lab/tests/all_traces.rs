@@ -136,8 +136,8 @@ fn replay(source: &str, schemes: &[&str], settings: &str) -> Comparison {
     compare(&experiment, &bench).unwrap_or_else(|e| panic!("{source}: {e}"))
 }
 
-/// What is wrong with the outcomes, in words; nothing if every request was answered, every read
-/// checked and right, and no page was lost.
+/// Problems of the outcomes, in words; none if every request was answered, every read checked and right, and no page
+/// was lost.
 fn wrong(label: &str, comparison: &Comparison) -> String {
     let mut said = String::new();
     let requests = comparison.trace.requests;

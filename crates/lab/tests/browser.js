@@ -71,7 +71,7 @@
       });
       must(inside.height <= 85, `${name}: "${row.textContent.trim()}" is ${inside.height} high`);
     });
-    // What cannot be compared has no ratio, and is no measure of others.
+    // A result that cannot be compared has no ratio, and is no measure of others.
     document.querySelectorAll("#tables thead").forEach((head) => head.querySelectorAll("th.apart").forEach((one) => {
       const cells = head.parentElement.querySelectorAll(`td[data-scheme="${one.dataset.scheme}"] .ratio`);
       cells.forEach((cell) => must(!cell.textContent || cell.textContent === "!", `${name}: ratio "${cell.textContent}" of what cannot be compared`));

@@ -34,7 +34,7 @@ fn report(name: &str, (drive, requests, schemes): (&str, u32, &str), more: &str)
     tested
 }
 
-/// What the script of the test says of a page on a screen of this width.
+/// Findings of the test's script on a page on a screen of this width.
 fn look(browser: &OsString, page: &Path, width: u32) -> serde_json::Value {
     // A window has a least width, a frame has not.
     let inside = std::fs::read_to_string(page).expect("it was written").replace('&', "&amp;").replace('"', "&quot;");

@@ -174,7 +174,7 @@ fn a_flow_may_be_a_recording_beside_its_file() {
     assert_eq!(workload.duration_s(), 2e-6);
 }
 
-/// What is changed in a device, and what is said about it.
+/// Changed settings of a device, and the words for them.
 const DEVICES: [((&str, &str), &str); 6] = [
     (("Flash_Channel_Count", "two"), "ssd.xml:15:28: Flash_Channel_Count: found `two`, wanted a whole number"),
     (("Flash_Technology", "QLC"), "Flash_Technology: unknown value `QLC`"),

@@ -213,7 +213,7 @@ fn the_answer_says_by_how_much_with_the_ends_of_the_interval() {
     assert!(bare.contains(&sentence.replace('`', "")) && text.contains(sentence.as_str()));
     assert!(page.contains("class=\"whisker\"") && page.contains("data-half-width=") && page.contains("class=\"pairs\""));
     assert!(text.contains(" +- ") && page.contains(" \u{b1} ") && !page.contains(" +- "));
-    // What is written beside the report repeats it.
+    // The experiment written beside the report repeats it.
     let again = Experiment::load(&directory.join("experiment.toml"), &experiment::Overrides::default()).expect("valid");
     assert_eq!(portable(&on(&again, 2)), portable(&comparison));
 }

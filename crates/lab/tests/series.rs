@@ -1,4 +1,4 @@
-//! What happened when: documented, equal in all its forms, and enough to see a burst.
+//! Time series: documented, equal in all their forms, and enough to see a burst.
 
 mod small;
 
@@ -115,7 +115,7 @@ fn a_burst_of_ten_times_the_mean_stands_out_where_it_was() {
             let is_edge = (series.time_s[bin] - from).abs().min((series.time_s[bin] - until).abs()) <= series.bin_s;
             assert!(is_edge || (rate > 5.0 * mean) == during(bin), "{}: {rate}/s at {} s", outcome.label, series.time_s[bin]);
         }
-        // What piled up did so since the burst, and the longest latency is of its time, too.
+        // Requests piled up since the burst, and the longest latency is of its time, too.
         let most = |name: &str| {
             let values = column(name).iter().map(|value| value.unwrap_or(0.0)).enumerate();
             values.max_by(|one, other| one.1.total_cmp(&other.1)).expect("bins")

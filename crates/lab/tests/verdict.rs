@@ -1,4 +1,4 @@
-//! What a hurried reader concludes from the verdict is true: situations in which tables alone mislead.
+//! Conclusions of a hurried reader from the verdict are true: situations in which tables alone mislead.
 
 mod small;
 
@@ -142,7 +142,7 @@ fn more_bad_blocks_than_the_spare_are_refused_before_the_run() {
         assert!(problem.message.contains(part), "{part}: {problem}");
     }
     assert!(!ran.into_inner(), "before anything was prepared");
-    // What is named as valid is.
+    // The value that the error names as valid is valid.
     let spare: f64 = problem
         .message
         .split("capacity.over_provisioning from ")
@@ -296,7 +296,7 @@ fn a_run_that_does_not_bear_figures_of_flash_is_said_to_and_nothing_is_concluded
                     source = \"zipf\"\n[generate]\nrequests = 2000\nrange = \"16MiB\"\nread_fraction = 0.5\n";
     let comparison = run(settings);
     let (raid5, ds_raid) = (&comparison.outcomes[0].result, of(&comparison, "ds-raid"));
-    // What was overwritten there left the host, and took nothing.
+    // Pages that were overwritten there left the host, and took nothing.
     assert_eq!((raid5.flash.programs.values().sum::<u64>(), raid5.flash.waf), (0, Some(0.0)), "all is in the buffer");
     assert!(raid5.flash.buffered_pages > 0 && ds_raid.costs.tbw_tb.is_none());
     let answer = comparison.verdict.answer.join(" ");

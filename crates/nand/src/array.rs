@@ -13,10 +13,10 @@ use contents::{BlockContents, Coverages, EccOob, RecoveryOob, Sequences, Stored}
 use std::collections::BTreeMap;
 use vocab::{BlockAddr, Capability, DieId, Geometry, Grid, Ppn, SimTime, StripSet};
 
-/// What a slot carries. Flash stores it and never looks inside.
+/// Payload of a slot. Flash stores it and never looks inside.
 pub trait Payload: Clone + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {}
 
-/// What became of a page read.
+/// Outcome of a page read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadOutcome {
     /// The page holds what was programmed.
@@ -34,7 +34,7 @@ impl ReadOutcome {
     }
 }
 
-/// What came over the bus, as the out-of-band bytes with right checksums say.
+/// Page that came over the bus, by the out-of-band bytes with right checksums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Arrived {
     /// The page that was asked for.
@@ -46,7 +46,7 @@ pub enum Arrived {
     Erased,
 }
 
-/// What became of a program or an erase.
+/// Outcome of a program or an erase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProgramOutcome {
     /// Done.
@@ -134,8 +134,8 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn block(&self, block: BlockAddr) -> &BlockInfo;
     /// Senses a page and counts the read; what it holds is then seen through [`Self::page`].
     fn read(&mut self, ppn: Ppn) -> ReadOutcome;
-    /// What the last read that was [`ReadOutcome::Clean`] gave. Arrays without such faults always give
-    /// what was asked for.
+    /// Page that the last read with [`ReadOutcome::Clean`] returned. Arrays without such faults always return the
+    /// requested page.
     #[inline]
     fn arrived(&self) -> Arrived {
         Arrived::AsAsked
@@ -213,7 +213,7 @@ pub trait FlashArray<P: Payload>: Clone + Send {
     fn set_ecc(&mut self, block: BlockAddr, ecc: Capability);
 }
 
-/// What the OOB of a page says of its block and of the drive.
+/// Counts of its block and of the drive in the OOB of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct History {
     pub pe: u32,
@@ -240,13 +240,13 @@ pub struct MemoryArray<P> {
     /// Words of 32 bits in which the coverage of a page is kept.
     coverage_words: usize,
     keeps_payload: bool,
-    /// What each slot of a page carries where no payload is kept.
+    /// Payload of each slot of a page where no payload is kept.
     no_payload: Box<[P]>,
     keeps_ecc: bool,
     keeps_updates: bool,
     /// Most P/E cycles of any block.
     pe_max: u32,
-    /// What power cuts left behind.
+    /// Damage by power cuts.
     pub(crate) scars: Scars,
 }
 
@@ -327,13 +327,13 @@ impl<P: Payload> MemoryArray<P> {
         }
     }
 
-    /// What a block that was programmed at some time holds.
+    /// Contents of a block that was programmed at some time.
     #[inline]
     fn contents(&self, block: BlockAddr) -> &BlockContents<P> {
         self.contents[block.index()].as_ref().expect("a programmed block has contents").get()
     }
 
-    /// What the block of a programmed page holds, and the page's number within it.
+    /// Contents of the block of a programmed page, and the page's number within it.
     #[inline(always)]
     fn programmed(&self, ppn: Ppn) -> (&BlockContents<P>, usize) {
         let (block, page) = self.grid.split(ppn);
@@ -428,8 +428,8 @@ impl<P: Payload> MemoryArray<P> {
         self.contents[block.index()] = self.contents[block.index()].take().map(Stored::close);
     }
 
-    /// What the OOB of a programmed page says of its block and of the drive. Where the array
-    /// keeps no updates it knows no highest count but that of the block.
+    /// Counts of its block and of the drive in the OOB of a programmed page. Where the array keeps no updates it knows
+    /// no highest count but that of the block.
     pub(crate) fn history(&self, ppn: Ppn) -> History {
         let (block, page) = self.grid.split(ppn);
         let contents = self.contents(block);

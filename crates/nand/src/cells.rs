@@ -14,7 +14,7 @@ use crate::rber::{PageSite, RberModel, Stress, acceleration, aged};
 use crate::warmth::Warmth;
 use vocab::{DieId, Nanos, Ppn, SimTime, Stream, Streams};
 
-/// What the cells of a drive are like.
+/// Properties of a drive's cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellSettings {
     /// Errors of a mean page.
@@ -29,7 +29,7 @@ pub struct CellSettings {
     pub unaccelerated: f64,
     /// How far a read at another temperature than that of the program moves the best references, in units of the model.
     pub cross_shift: f64,
-    /// What each kelvin between the temperatures of program and read adds to that, where the drive's temperature changes.
+    /// Added shift for each kelvin between the temperatures of program and read, where the drive's temperature changes.
     pub cross_step: f64,
     /// Standard deviation of the logarithm of a page's factor.
     pub page_sigma: f64,
@@ -64,16 +64,16 @@ pub struct Cells {
     positions: Vec<Stream>,
 }
 
-/// What decides the rate of one page, whatever references it is read with.
+/// Properties that decide the rate of one page, whatever references it is read with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PageCells {
-    /// What its cells have been through.
+    /// Stress of its cells.
     pub stress: Stress,
     /// Where it lies in its block.
     pub site: PageSite,
     /// How far something else than age has moved its optimum references.
     extra: f64,
-    /// What recharges add to the rate.
+    /// Part of the rate that recharges add.
     recharged: f64,
     /// By which factors block and page differ from the mean.
     factors: (f64, f64),
@@ -233,7 +233,7 @@ impl Cells {
         if block.is_slc() { (number * self.slc.0, self.slc.1) } else { (number, 1.0) }
     }
 
-    /// What decides the rate of this very page.
+    /// Properties that decide the rate of this very page.
     #[must_use]
     pub fn page(&self, ppn: Ppn, block: &BlockInfo, sequence: u64, age: Nanos) -> PageCells {
         let factor = |sigma: f64, name: &str, number: u64| {

@@ -26,9 +26,9 @@
 //!
 //! Wrong data, while the medium reports success: see `silent.rs`.
 //!
-//! What a failure takes, it takes between two commands: a program that completed before it is
-//! lost with the rest, one that completes after it fails. A page that fails to program holds
-//! nothing, and the pages behind it in its block are not programmed either.
+//! A failure takes effect between two commands: a program that completed before it is lost with the rest, one that
+//! completes after it fails. A page that fails to program holds nothing, and the pages behind it in its block are not
+//! programmed either.
 //!
 //! Draws come from a stream of their own and happen once for each page read that a permanent
 //! loss did not strike, so that the same reads meet the same faults whatever the pages carry.
@@ -75,7 +75,7 @@ pub struct Faulty<A> {
     draws: Stream,
 }
 
-/// What has failed permanently, and what goes wrong silently: all that someone keeps who closes a drive.
+/// Permanent failures, and silent faults: all that is kept of them when a drive is closed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FaultsFound {
     /// Dies that do not answer.
@@ -97,7 +97,7 @@ pub struct FaultsFound {
 }
 
 impl<A> Faulty<A> {
-    /// What has failed; `None`: nothing has.
+    /// Permanent failures; `None`: there are none.
     pub fn found(&self) -> Option<FaultsFound> {
         self.any.then(|| FaultsFound {
             dies: (0..).map(DieId).zip(&self.dead).filter(|(_, dead)| **dead).map(|(die, _)| die).collect(),
@@ -111,7 +111,7 @@ impl<A> Faulty<A> {
         })
     }
 
-    /// What had failed of the array has failed. `draws` are those of silent misreads. If it was at the end of its life, it is so again
+    /// Restores former failures of the array. `draws` are those of silent misreads. If it was at the end of its life, it is so again
     /// once it is told ([`Self::wear_out_at_random`]), from the chance that it had.
     pub fn have(&mut self, faults: FaultsFound, draws: Stream) {
         let FaultsFound { dies, blocks, pages, worn_out, spoiled, silent, blank, fatigue: _ } = faults;
@@ -143,7 +143,7 @@ impl<A> Faulty<A> {
         self.draws = draws;
     }
 
-    /// What is wrapped.
+    /// The wrapped array.
     pub fn inner(&self) -> &A {
         &self.inner
     }
@@ -333,7 +333,7 @@ impl<A> Faulty<A> {
 }
 
 impl<P: Payload, A: Scan<P>> Scan<P> for Faulty<A> {
-    /// What is lost permanently is unreadable; reads that fail for once are not drawn here.
+    /// Permanently lost pages are unreadable; reads that fail for once are not drawn here.
     fn scan_page(&self, ppn: Ppn) -> PageScan<'_> {
         if self.is_gone(self.inner.grid().split(ppn).0) {
             return PageScan::Unreadable;

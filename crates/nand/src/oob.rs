@@ -1,4 +1,4 @@
-//! What is stored beside each page, as `docs/spec/oob.md` lays it out on flash.
+//! Bytes stored beside each page, as `docs/spec/oob.md` lays them out on flash.
 //!
 //! In memory the same facts are packed: a tag per slot, and per page the write sequence and a
 //! coverage word. [`OobPage`] is all of it, and turns it into bytes and back.
@@ -8,7 +8,7 @@ mod bytes;
 pub use bytes::{OobError, OobPage, OobSlot};
 use vocab::{Capability, Lpn, Slot, StripSet, StripeId};
 
-/// What a slot holds: role and number, 32 bits.
+/// Contents of a slot: role and number, 32 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct OobTag(u32);
 
@@ -58,7 +58,7 @@ impl OobTag {
         (word <= PARITY | NUMBER || word == u32::MAX).then_some(OobTag(word))
     }
 
-    /// What the tag says.
+    /// Role in the tag.
     #[inline]
     #[must_use]
     pub fn role(self) -> PageRole {
@@ -80,7 +80,7 @@ impl OobTag {
 pub struct Member {
     /// Where it lay when the parity was computed; `u32::MAX` where it had no place.
     pub slot: Slot,
-    /// What it holds.
+    /// Its contents.
     pub tag: OobTag,
     /// Its `update`.
     pub update: u64,
@@ -96,6 +96,6 @@ pub struct Oob {
     /// For parity: the strips (or dies of the row) it covers. For data of a static stripe: the
     /// strips that were updated together. Empty where there is no redundancy.
     pub coverage: StripSet,
-    /// What the ECC of the page data corrects (FLARES' p_cur).
+    /// Errors that the ECC of the page data corrects (FLARES' p_cur).
     pub ecc: Capability,
 }

@@ -32,7 +32,7 @@ use crate::{FlashArray, Member, MemoryArray, Oob, OobTag, Pairing, Payload, Read
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{BlockAddr, Ppn, SimTime, Stream, Streams};
 
-/// What became of the earlier pages that share cells with an interrupted one.
+/// State of the earlier pages that share cells with an interrupted one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Partners {
     /// They stay as they were.
@@ -41,7 +41,7 @@ pub enum Partners {
     Torn,
 }
 
-/// What a cut made of a program.
+/// Effect of a cut on a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProgramFate {
     /// Its cells were not touched.
@@ -54,14 +54,14 @@ pub enum ProgramFate {
     Weak {
         /// Reads that it answers.
         reads: u32,
-        /// What became of its partners.
+        /// State of its partners.
         partners: Partners,
     },
     /// It ended just before the cut.
     Ended,
 }
 
-/// What a cut made of an erase.
+/// Effect of a cut on an erase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EraseFate {
     /// Its cells were not touched.
@@ -91,7 +91,7 @@ pub struct Program<'a, P> {
     /// An `update` for each slot (`docs/spec/oob.md`): the sequence of the write that gave the slot
     /// its contents, which moved pages keep. `None`: all slots are written again.
     pub updates: Option<&'a [u64]>,
-    /// What the page names: the members of its codeword, or what its stripe is made of.
+    /// Names in the page: the members of its codeword, or the contents that its stripe is made of.
     pub members: &'a [Member],
     /// Facts about the page.
     pub oob: Oob,
@@ -168,7 +168,7 @@ impl<P> InFlight<'_, P> {
     }
 }
 
-/// What an interrupted command left of a page.
+/// State of a page after an interrupted command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scar {
     /// Reads as erased.
@@ -179,7 +179,7 @@ pub(crate) enum Scar {
     Weak { reads: u32 },
 }
 
-/// What power cuts left behind, until the blocks are erased.
+/// Damage by power cuts, until the blocks are erased.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scars {
     /// Whether there are any: what every read and program asks.

@@ -1,4 +1,4 @@
-//! What a mount sees: flash after a cut, without the memory of the controller that filled it.
+//! View of a mount: flash after a cut, without the memory of the controller that filled it.
 //!
 //! | fact | after a cut |
 //! |---|---|
@@ -17,7 +17,7 @@ use crate::power::Scar;
 use crate::{FlashArray, MemoryArray, Oob, OobTag, PageView, Payload};
 use vocab::{BlockAddr, Ppn, SimTime};
 
-/// What a page looks like to someone who knows nothing of it.
+/// State of a page for an observer without prior knowledge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PageScan<'a> {
     /// Every byte of page and OOB reads as erased. The page may have been begun nonetheless.
@@ -28,8 +28,7 @@ pub enum PageScan<'a> {
     Valid(ValidPage<'a>),
 }
 
-/// What the OOB of a readable page says. The updates of its slots are [`FlashArray::update`], its
-/// contents are there to be read.
+/// OOB of a readable page. The updates of its slots are [`FlashArray::update`], and its contents can be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ValidPage<'a> {
     /// A tag for each slot.
@@ -46,7 +45,7 @@ pub struct ValidPage<'a> {
     pub first_program: SimTime,
 }
 
-/// What a block looks like to someone who knows nothing of it.
+/// State of a block for an observer without prior knowledge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockScan {
     /// Marked bad: neither programmed nor erased any more. Pages programmed before can be looked

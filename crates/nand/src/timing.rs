@@ -231,7 +231,7 @@ pub struct Latencies {
     read: Vec<Nanos>,
     program: Vec<Nanos>,
     program_worn: Vec<Nanos>,
-    /// What 1000 P/E cycles add to a program.
+    /// Time that 1000 P/E cycles add to a program.
     program_growth: Nanos,
     erase: Nanos,
     erase_worn: Nanos,

@@ -45,7 +45,7 @@ fn kill_after(lines: u64, path: &Path, seed: u64) -> (usize, usize) {
         .spawn()
         .expect("the test runs itself");
     let (mut begun, mut ended, mut heard) = (0, 0, 0);
-    // What it said before it died is still in the pipe.
+    // The child's output before it died is still in the pipe.
     for line in BufReader::new(child.stdout.take().expect("a pipe")).lines() {
         let line = line.expect("the child speaks ASCII");
         // The first line may follow the name of the test.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// What fio does, in words and in options.
+/// Workloads of fio, in words and in options.
 const WORKLOADS: [(&str, &str); 6] = [
     ("write 4 KiB, one at a time", "--rw=randwrite --bs=4k --iodepth=1"),
     ("read 4 KiB, one at a time", "--rw=randread --bs=4k --iodepth=1"),

@@ -142,7 +142,7 @@ pub fn say(what: &str) {
     unsafe { nbdkit_error(c"%s".as_ptr(), text.as_ptr()) }
 }
 
-/// What a failed request tells its client.
+/// Fails a request with this error.
 pub fn fails(errno: Errno) {
     // SAFETY: it only takes a number.
     unsafe { nbdkit_set_error(errno as c_int) }

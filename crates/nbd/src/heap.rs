@@ -22,7 +22,7 @@ pub fn keep() {
     }
 }
 
-/// What was needed to open the drive and is free again goes back to the kernel.
+/// Returns memory that was needed to open the drive to the kernel.
 pub fn give_back() {
     #[cfg(target_env = "gnu")]
     {

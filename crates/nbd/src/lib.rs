@@ -16,7 +16,7 @@ mod signals;
 use abi::Plugin;
 use std::ffi::c_int;
 
-/// What nbdkit asks for when it has loaded the library.
+/// Entry that nbdkit calls when it has loaded the library.
 ///
 /// # Safety
 /// The struct lives as long as the library.

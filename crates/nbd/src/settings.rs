@@ -9,7 +9,7 @@ use std::os::fd::{FromRawFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// What `nbdkit --help` says.
+/// Text of `nbdkit --help`.
 pub const HELP: &CStr = c"\
 drive=DIRECTORY   (required) a drive that `flashkeep serve --create` made
 control=SOCKET    a control socket for `flashkeep ctl`
@@ -56,7 +56,7 @@ pub fn server() -> Option<&'static Arc<Server>> {
     SERVER.get()
 }
 
-/// What nbdkit gets: 0, or -1 after the error was said.
+/// Return value for nbdkit: 0, or -1 after the error was reported.
 fn done(result: Result<(), String>) -> c_int {
     match result {
         Ok(()) => 0,

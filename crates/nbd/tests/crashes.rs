@@ -9,7 +9,7 @@ use common::{Served, have, run, text};
 use serve::{Crash, DriveKind, Kept, Recording, Tried};
 use std::path::{Path, PathBuf};
 
-/// What is not flushed is lost with the power. The file system has the first 7 MiB.
+/// Unflushed data are lost with the power. The file system has the first 7 MiB.
 const DRIVE: &str = "drive.preset = \"mlc-2014\"\nschemes = [\"none\"]\ncapacity.size = \"8MiB\"\nbuffer.kind = \"volatile\"\n";
 const FILE_SYSTEM: [&str; 11] = ["-q", "-F", "-b", "1024", "-J", "size=1", "-O", "^resize_inode", "-N", "64", "-E"];
 

@@ -57,7 +57,7 @@ fn killed(scheme: &str, buffer: &str, rounds: u64, seed: u64) {
             }
         }
         served.kill();
-        // What it had said before it died counts.
+        // Answers that it had sent before it died count.
         while let Ok((cookie, Ok(_))) = client.hear() {
             let page = pages.get_mut(&under_way.remove(&cookie).expect("it was sent")).expect("it was sent");
             page.answered = page.answered.max(cookie);

@@ -109,7 +109,7 @@ fn a_file_system_comes_back_clean_from_kills() {
     served.check();
 }
 
-/// What all jobs of fio have in common: writes that it can verify later.
+/// Options that all jobs of fio have in common: writes that it can verify later.
 fn checked_writes(uri: &str) -> [&str; 7] {
     ["--ioengine=nbd", uri, "--rw=randwrite", "--bs=4k", "--iodepth=8", "--verify=crc32c", "--verify_fatal=1"]
 }

@@ -23,7 +23,8 @@ fn ends_well(served: &mut Served) -> bool {
     panic!("the process goes on");
 }
 
-/// What a client wrote and did not flush is on the drive after `stop`, its connection is closed, and no socket is left.
+/// After `stop`, data that a client wrote and did not flush are on the drive, its connection is closed, and no socket
+/// is left.
 #[test]
 fn stop_ends_clients_and_server_in_order() {
     if !have("stop_ends_clients_and_server_in_order", &["nbdkit"]) {

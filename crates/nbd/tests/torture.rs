@@ -20,7 +20,7 @@ const SECTORS: u64 = (4 << 20) / SECTOR;
 /// Requests under way on all connections of a deep scenario.
 const DEPTH: usize = 12;
 
-/// What a sector may hold: the number of the write that left it, or 0 for zeros.
+/// Contents of a sector: the number of the write that left it, or 0 for zeros.
 #[derive(Clone, Debug, Default)]
 struct Sector {
     /// The newest answered, and others that a power cut may leave.
@@ -70,7 +70,7 @@ struct Scenario {
     clients: Vec<(Client, VecDeque<u64>)>,
     under_way: BTreeMap<u64, Request>,
     sent: u64,
-    /// What was found, in a number.
+    /// The findings, in a number.
     digest: u64,
 }
 

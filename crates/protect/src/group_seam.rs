@@ -108,7 +108,7 @@ pub enum Across {
     Block,
 }
 
-/// What is known of a page's part in a codeword.
+/// State of a page's part in a codeword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageState {
     /// It counts as zeros so far.
@@ -123,7 +123,7 @@ pub enum PageState {
     Unsettled,
 }
 
-/// What a choice of code may depend on.
+/// Facts on which a choice of code may depend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupHistory {
     /// Groups opened so far.

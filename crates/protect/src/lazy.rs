@@ -44,7 +44,7 @@ pub(crate) const EXTRA_READS: (&str, &str, &str) =
     ("extra_reads", "auto", "reads for alternatives in the queues of the drive at most; `auto`: 8 for each die");
 
 impl ReadAround {
-    /// What the options `read_around` and `extra_reads` say; `None`: off.
+    /// Setting of the options `read_around` and `extra_reads`; `None`: off.
     ///
     /// # Errors
     /// Says what was found and what would be valid.
@@ -58,7 +58,7 @@ impl ReadAround {
     }
 }
 
-/// What is asked of a code.
+/// Request to a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// Data blocks to get.
@@ -69,7 +69,7 @@ pub struct Ask {
     pub held: Blocks,
 }
 
-/// What an event brought about.
+/// Consequences of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Blocks that can be computed from now on, as sums of blocks at hand.
@@ -95,7 +95,7 @@ pub struct LazyRead {
     wanted: Blocks,
     /// Contents at hand.
     read: Blocks,
-    /// What `read` gives, itself included.
+    /// Blocks that `read` gives, itself included.
     known: Blocks,
     pending: Blocks,
     /// Blocks that can be read: offered, and not failed.

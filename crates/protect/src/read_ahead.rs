@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use vocab::Lba;
 
-/// What read-ahead depends on.
+/// Facts on which read-ahead depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadAheadSettings {
     /// Threads that are followed.
@@ -37,7 +37,7 @@ pub struct Readahead {
     pub thread: usize,
     /// First sectors of the read that are in the buffer.
     pub from_buffer: u64,
-    /// What is read from flash: whole groups, the last of which replaces what was in the buffer.
+    /// Blocks to read from flash: whole groups, the last of which replaces what was in the buffer.
     pub fetch: Option<Extent>,
 }
 
@@ -56,7 +56,7 @@ struct Thread {
     next: Lba,
     /// Sectors in sequence so far.
     sectors: u64,
-    /// What its buffer holds.
+    /// Contents of its buffer.
     buffer: Range<u64>,
     used: u64,
 }

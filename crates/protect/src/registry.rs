@@ -14,7 +14,7 @@ pub struct SchemeEntry {
     pub name: &'static str,
     /// Where it is published.
     pub paper: &'static str,
-    /// What it does, in one line.
+    /// Effect, in one line.
     pub summary: &'static str,
     /// Options: `(name, default, help)`.
     pub options: &'static [(&'static str, &'static str, &'static str)],
@@ -162,13 +162,13 @@ pub const JOINED: &[SchemeEntry] = &[
     },
 ];
 
-/// What goes beside a scheme, with a name of its own behind the scheme's: `ds-raid+limits`.
+/// Addition to a scheme, with a name of its own behind the scheme's: `ds-raid+limits`.
 pub struct AdditionEntry {
     /// Its name.
     pub name: &'static str,
     /// Where it is published.
     pub paper: &'static str,
-    /// What it does, in one line.
+    /// Effect, in one line.
     pub summary: &'static str,
     /// Options: `(name, default, help)`.
     pub options: &'static [(&'static str, &'static str, &'static str)],

@@ -5,7 +5,7 @@ use crate::lazy::ReadAround;
 use crate::{GroupScheme, Options, SchemeError};
 use vocab::{Bytes, DieId, Nanos, PeCycles, StripSet, StripeId};
 
-/// What a scheme may know of the drive it is built for.
+/// Facts of the drive that a scheme may know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Dies of the drive.
@@ -168,7 +168,7 @@ pub struct StripeWrite {
     pub long: bool,
 }
 
-/// What to do about a stripe's parity.
+/// Treatment of a stripe's parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StripePlan {
     /// New parity = sum of the new contents and of these strips as stored now; it goes to flash
@@ -413,7 +413,7 @@ pub struct OpenRow {
     pub waiting: u32,
 }
 
-/// What comes next in a row.
+/// Next step in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowStep {
     /// The next waiting data page.
@@ -435,7 +435,7 @@ pub enum RowStep {
 /// Caller's duties: a request is answered once all its pages and a parity covering each are
 /// durable. Implementer's duties: [`Self::next`] never leaves data uncovered when a row closes.
 pub trait RowScheme: Send + Sync {
-    /// What comes next in the open row.
+    /// Next step in the open row.
     fn next(&self, row: &OpenRow) -> RowStep;
     /// Rows that a scrub reads in a second of virtual time, obsolete pages too; 0: none.
     fn scrub_rows_per_s(&self) -> u32 {

@@ -216,8 +216,8 @@ impl Disk {
         Ok(())
     }
 
-    /// What happened as it was planned since this was last asked: when in seconds of virtual time, after how many requests, what, and
-    /// why it could not.
+    /// Planned events that happened since the last call: time in seconds of virtual time, requests before it, the event, and its
+    /// error, if it has one.
     fn happened(&self) -> Vec<(f64, u64, String, Option<String>)> {
         let told = |happened: Happened| {
             let Happened { at, requests, control, refused } = happened;

@@ -96,7 +96,8 @@ impl Frame {
         self.columns.columns().iter().map(|column| column.name.as_str()).collect()
     }
 
-    /// What the values of each column are, by name: `text`, `whole number`, `number` or `truth value`; any may be missing.
+    /// Type of the values of each column, by name: `text`, `whole number`, `number` or `truth value`; any may be
+    /// missing.
     #[getter]
     fn types<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let types = PyDict::new(py);

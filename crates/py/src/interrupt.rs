@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Whether work is still wanted.
 pub struct Wanted(AtomicBool);
 
-/// What work unwinds with that is no longer wanted.
+/// Payload with which unwanted work unwinds.
 struct Unwanted;
 
 impl Wanted {
@@ -62,7 +62,7 @@ pub fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(&Wanted) -> PyRe
     })
 }
 
-/// What became of work that unwound.
+/// Error of work that unwound.
 fn unwound<T>(payload: Box<dyn Any + Send>, raised: Option<PyErr>) -> PyResult<T> {
     match raised {
         Some(error) if payload.is::<Unwanted>() => Err(error),

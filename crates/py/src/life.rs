@@ -39,12 +39,12 @@ impl Life {
         table.map(|table| Frame::new(table.to_columns())).transpose()
     }
 
-    /// What `flashkeep life` prints.
+    /// Text that `flashkeep life` prints.
     fn text(&self) -> String {
         self.life.to_screen()
     }
 
-    /// What `flashkeep life --json` prints, as text.
+    /// JSON that `flashkeep life --json` prints, as text.
     fn json(&self) -> String {
         self.study.to_json().to_string()
     }

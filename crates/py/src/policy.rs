@@ -9,7 +9,7 @@ use ssd::ftl::{Unit, UnitState, victim};
 use std::sync::{Arc, Mutex, PoisonError};
 use vocab::{Capability, PeCycles, Ppn, Streams};
 
-/// What a policy raised first. The run goes on without it, and then ends with that.
+/// First exception of a policy. The run goes on without it, and then ends with that.
 #[derive(Clone, Debug, Default)]
 pub struct Raised(Arc<Mutex<Option<PyErr>>>);
 
@@ -26,7 +26,7 @@ impl Raised {
         self.first().is_some()
     }
 
-    /// What was raised, as an error.
+    /// The exception, as an error.
     pub fn end(&self) -> PyResult<()> {
         self.first().take().map_or(Ok(()), Err)
     }

@@ -26,12 +26,12 @@ impl Run {
         self.0.passed()
     }
 
-    /// What `flashkeep run --json` prints, as text.
+    /// JSON that `flashkeep run --json` prints, as text.
     fn json(&self) -> String {
         self.0.to_json().to_string()
     }
 
-    /// What `flashkeep run` prints.
+    /// Text that `flashkeep run` prints.
     fn text(&self) -> String {
         self.0.to_table()
     }
@@ -51,7 +51,7 @@ impl Run {
         self.over_seeds(Seeds::intervals)
     }
 
-    /// What each scheme is against each other one, paired by seed; nothing where it was not repeated.
+    /// Each scheme against each other one, paired by seed; nothing where the run was not repeated.
     fn differences(&self) -> PyResult<Option<Frame>> {
         self.over_seeds(Seeds::differences)
     }

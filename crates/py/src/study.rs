@@ -3,7 +3,7 @@
 use crate::errors::bad_input;
 use pyo3::prelude::*;
 
-/// What `flashkeep reliability STUDY --json` prints, as text.
+/// JSON that `flashkeep reliability STUDY --json` prints, as text.
 #[pyfunction]
 pub fn study(py: Python<'_>, name: &str, options: Vec<(String, String)>) -> PyResult<String> {
     let study = py.detach(|| lab::reliability::study(name, &options));

@@ -25,7 +25,7 @@ pub fn grid_text(path: PathBuf) -> PyResult<String> {
 #[pyclass(frozen, module = "flashkeep._native")]
 pub struct Grid {
     grid: lab::sweep::Grid,
-    /// What a policy of it raised first.
+    /// First exception of one of its policies.
     raised: Raised,
 }
 

@@ -70,7 +70,7 @@ impl Campaign {
         Ok(py.detach(|| self.0.part(piece).to_text()))
     }
 
-    /// What all pieces gave; parts in their order.
+    /// Results of all pieces; parts in their order.
     fn merged(&self, py: Python<'_>, parts: Vec<String>) -> PyResult<Tortured> {
         if parts.len() != self.0.pieces() {
             return Err(PyIndexError::new_err(format!("found {} parts, wanted {}", parts.len(), self.0.pieces())));
@@ -121,7 +121,7 @@ impl CampaignDirectory {
     }
 }
 
-/// What a campaign gave.
+/// Results of a campaign.
 #[pyclass(frozen, module = "flashkeep._native")]
 pub struct Tortured {
     summary: Summary,

@@ -13,7 +13,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 use vocab::{Fua, Nanos, SimTime};
 
-/// What a request came to.
+/// Outcome of a request.
 pub type Answer = Result<Vec<u8>, Failed>;
 
 /// Where a thread waits, for one request after the other. A condition variable would ask the kernel to wake someone with each
@@ -32,7 +32,7 @@ enum Waiting {
     Answer(Answer),
 }
 
-/// What a waiting thread is woken for.
+/// Cause for which a waiting thread is woken.
 pub(crate) enum Woken {
     Lead,
     Answer(Answer),
@@ -86,7 +86,7 @@ impl Slot {
     }
 }
 
-/// What threads hand to the one that works.
+/// Item that threads hand to the one that works.
 pub(crate) enum Item {
     /// Of a client of this generation.
     Request(DiskRequest, Arc<Slot>, u64),
@@ -134,7 +134,7 @@ pub struct Core {
     pub(crate) lateness: Lateness,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) snapshots: BTreeMap<String, Snapshot>,
-    /// What went wrong permanently, in words.
+    /// Permanent failure, in words.
     pub(crate) broken: Option<String>,
     pub(crate) events: Events,
     /// Samples of how it was, where someone looks.

@@ -48,7 +48,7 @@ impl Deceit {
         is_down
     }
 
-    /// What the drive gets of a request; none, if that is answered as if it were done.
+    /// Request that the drive gets; none, if it is answered as if it were done.
     pub fn passes(&mut self, request: DiskRequest) -> Option<DiskRequest> {
         match request {
             DiskRequest::Flush if self.drops_flushes => {
@@ -87,7 +87,7 @@ impl Deceit {
         }
     }
 
-    /// What was read from this sector on, as the client gets it.
+    /// Spoils data that were read from this sector on, as the client gets them.
     pub fn spoil(&self, sector: u64, data: &mut [u8]) {
         for offset in self.in_range(sector, data.len() as u64 / SECTOR_BYTES) {
             data[(offset - sector * SECTOR_BYTES) as usize] ^= 0xff;

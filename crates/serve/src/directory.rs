@@ -133,7 +133,7 @@ impl DriveDirectory {
         Ok(experiment::disk_setup(&experiment)?)
     }
 
-    /// What a schedule file plans for the drive.
+    /// Plan of a schedule file for the drive.
     ///
     /// # Errors
     /// As of [`Self::setup`], or what is wrong with the file.
@@ -141,10 +141,10 @@ impl DriveDirectory {
         Self::planned(&self.setup()?, file)
     }
 
-    /// What a schedule file plans for a drive of this setup.
+    /// Plan of a schedule file for a drive of this setup.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// A problem of the file.
     pub fn planned(setup: &Setup, file: &Path) -> Result<Vec<Planned>, ServeError> {
         let geometry = setup.drive.geometry;
         let text = std::fs::read_to_string(file).map_err(|error| ServeError::File(file.to_owned(), "read", error))?;

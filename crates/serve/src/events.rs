@@ -1,4 +1,4 @@
-//! What happened to a served drive beside requests, for those who look at it later.
+//! Events of a served drive beside requests, for later readers.
 
 use serde_json::{Value, json};
 use std::collections::VecDeque;

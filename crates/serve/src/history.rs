@@ -91,7 +91,7 @@ impl Totals {
     }
 }
 
-/// What a count grew by; a power cut begins it again.
+/// Growth of a count; a power cut begins it again.
 fn grown(now: u64, before: u64) -> u64 {
     if now >= before { now - before } else { now }
 }

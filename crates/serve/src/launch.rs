@@ -182,7 +182,7 @@ impl Launch {
         if version().is_some_and(dies_of_hang_ups) { 1 } else { threads(self.pace, self.kept) }
     }
 
-    /// What is to be known of the nbdkit that is installed.
+    /// Warning on the nbdkit that is installed.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         let version = version().filter(|version| dies_of_hang_ups(*version) && !self.says_threads())?;
@@ -199,7 +199,7 @@ impl Launch {
 fn threads(pace: Pace, kept: Kept) -> u32 {
     match (pace, kept) {
         (Pace::None | Pace::Still, Kept::Memory) => 4,
-        // What is saved before answers is saved once for all that come together.
+        // Data that are saved before answers are saved once for all answers that come together.
         _ => 32,
     }
 }
@@ -232,7 +232,7 @@ fn absolute(path: &Path) -> Result<PathBuf, ServeError> {
     std::path::absolute(path).map_err(|error| ServeError::File(path.to_owned(), "find", error))
 }
 
-/// What glibc reads when a process begins.
+/// Variable that glibc reads when a process begins.
 const TUNABLES: &str = "GLIBC_TUNABLES";
 
 /// The heap of nbdkit on huge pages, unless someone has decided that already: pages of a drive are asked for in no order, so that

@@ -43,7 +43,7 @@ pub use vocab::{Fua, Nanos, SECTOR_BYTES, SharedBytes};
 /// The experiment of a file.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A problem of the file.
 pub fn experiment(file: &std::path::Path) -> Result<experiment::Experiment, ServeError> {
     Ok(experiment::Experiment::load(file, &experiment::Overrides::default())?)
 }

@@ -1,5 +1,5 @@
-//! What clients asked, in a file: a fio I/O log (version 3), which `flashkeep compare` reads, and beside it, in `FILE.data`, the
-//! bytes of all writes one after the other. A write with FUA is followed by a `datasync`.
+//! Requests of clients, in a file: a fio I/O log (version 3), which `flashkeep compare` reads, and beside it, in `FILE.data`,
+//! the bytes of all writes one after the other. A write with FUA is followed by a `datasync`.
 //!
 //! Everything else that happened is in lines with the action `note`, which a reader of workloads leaves out: the drive's size, whether it held
 //! anything when the recording began, marks, and commands of the control socket. A command after which the drive may hold other data
@@ -23,7 +23,7 @@ pub(crate) struct Recorder {
     data: BufWriter<File>,
     start: Instant,
     pub requests: u64,
-    /// What could not be written.
+    /// Error of writing.
     pub error: Option<io::Error>,
 }
 

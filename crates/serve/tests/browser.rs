@@ -25,7 +25,7 @@ fn browser() -> Option<OsString> {
     found
 }
 
-/// What the browser makes of an address.
+/// Page of an address, as the browser makes it.
 fn dump(browser: &OsString, address: &str, profile: &Path, width: u32) -> String {
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=3000", "--dump-dom"])

@@ -14,7 +14,7 @@ use ssd::{BufferKind, Setup};
 use std::path::{Path, PathBuf};
 use vocab::{Fua, Nanos, Stream, Streams};
 
-/// What a sector may hold: the number of the write that left it, or 0 for zeros.
+/// Contents of a sector: the number of the write that left it, or 0 for zeros.
 #[derive(Clone, Debug, Default)]
 struct Sector {
     /// The newest answered, and older ones that a power cut may bring back.
@@ -368,7 +368,7 @@ fn machine_failures(case: &common::files::Case, rounds: u32, withstands: bool) -
     disk.withstand_machine_failures(withstands);
     disk.sync().expect("files in memory");
     let mut pair = Pair::new(disk, &setup, case.seed, repeat(case.seed, &case.to_string()));
-    // What was answered and not flushed may be gone, whatever the buffer.
+    // Requests that were answered and not flushed may be gone, whatever the buffer.
     (pair.volatile, pair.machine_fails) = (true, true);
     let mut draws = Streams::new(case.seed).stream_of("test/machine", case.number);
     world.watch_syncs();
@@ -544,7 +544,8 @@ fn a_snapshot_of_a_drive_in_files_outlives_the_process() {
     remove(&path);
 }
 
-/// What is saved is what changed: a page when it comes into the buffer, and when it is programmed, whatever the buffer holds beside it.
+/// A save writes the changes: a page when it comes into the buffer, and when it is programmed, whatever the buffer
+/// holds beside it.
 #[test]
 fn a_write_to_a_drive_in_files_saves_what_it_changes() {
     for pages in [8, 64] {

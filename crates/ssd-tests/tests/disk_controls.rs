@@ -1,4 +1,4 @@
-//! What happens to a drive beside requests: its temperature, slow dies, stalls, channels, and schedules of all that.
+//! Events of a drive beside requests: its temperature, slow dies, stalls, channels, and schedules of all that.
 #![cfg(unix)]
 
 mod common;

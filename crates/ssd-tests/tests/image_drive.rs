@@ -43,7 +43,7 @@ fn live(case: &Case, session: &mut ImageSession, witness: &mut Witness, life: u6
     let pace = Pace::Closed { depth: case.depth() };
     let (events, dies_in_a_write) = (draws.below(600), !life.is_multiple_of(3));
     let last = 1 + draws.below(LAST_BYTES) as usize;
-    // What is told once the process is dead is not heard.
+    // Events reported once the process is dead are not heard.
     let told = &mut |event| {
         if !world.is_dead() {
             witness.hear(&event);

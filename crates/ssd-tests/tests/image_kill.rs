@@ -103,7 +103,7 @@ fn kill_once(case: &Case, image: &Path, life: u64, breaks: Breaks, witness: &mut
         child.kill().expect("a child that runs");
     }
     let mut heard = 0;
-    // What it said before it died is still in the pipe.
+    // The child's output before it died is still in the pipe.
     for line in BufReader::new(child.stdout.take().expect("a pipe")).lines() {
         let Some(event) = event(&line.expect("the child speaks ASCII")) else { continue };
         witness.hear(&event);

@@ -67,7 +67,7 @@ fn setup(scheme: &str, checkpoint: bool) -> Setup {
     }
 }
 
-/// What a mount found, and the wall-clock seconds of it.
+/// Outcome of a mount, and its wall-clock seconds.
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the wall clock")]
 fn mount(scheme: &str, checkpoint: bool) -> (Mounted, f64) {
     let setup = setup(scheme, checkpoint);

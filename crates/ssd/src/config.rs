@@ -35,7 +35,7 @@ pub struct Drive {
     pub energy: Energy,
     /// Rated P/E cycles.
     pub endurance: PeCycles,
-    /// What firmware and host link add to each command.
+    /// Time that firmware and host link add to each command.
     #[serde(default, skip_serializing_if = "Controller::is_free")]
     pub controller: Controller,
     /// Blocks written with one bit a cell before others.
@@ -65,7 +65,7 @@ pub enum SlcFold {
     Full,
 }
 
-/// What becomes of host writes while the cache is full.
+/// Handling of host writes while the cache is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SlcFull {
@@ -140,7 +140,7 @@ impl Default for Slc {
     }
 }
 
-/// What firmware and host link add to each command, beside the work of the flash. Nothing by default.
+/// Time that firmware and host link add to each command, beside the work of the flash. Nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Controller {
@@ -171,7 +171,7 @@ impl Controller {
     }
 }
 
-/// What a scheme may know of a drive.
+/// Facts of a drive that a scheme may know.
 #[must_use]
 pub fn shape(drive: &Drive) -> Shape {
     let geometry = &drive.geometry;
@@ -186,7 +186,7 @@ pub fn shape(drive: &Drive) -> Shape {
     }
 }
 
-/// What acknowledges a write before flash does.
+/// Memory that acknowledges a write before flash does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BufferKind {
@@ -236,7 +236,7 @@ impl Buffer {
 }
 
 impl Default for Buffer {
-    /// What every drive has.
+    /// The buffer that every drive has.
     fn default() -> Self {
         Self { kind: BufferKind::Plp, ..Self::OFF }
     }
@@ -429,7 +429,7 @@ impl Default for Refresh {
     }
 }
 
-/// What power cuts may do to the drive, and whether it is to be mounted after one.
+/// Possible effects of power cuts on the drive, and whether it is to be mounted after one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Power {
     /// Whether what a mount reads is kept beside each page. It takes memory.
@@ -445,7 +445,7 @@ pub struct Power {
     pub without: Option<SafetyRule>,
 }
 
-/// What a page carries (decision D1).
+/// Contents of a page (decision D1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PayloadKind {

@@ -1,4 +1,4 @@
-//! What fits on a drive: checks of settings, and how much the host can store, before a drive is built.
+//! Capacity of a drive: checks of settings, and how much the host can store, before a drive is built.
 
 use crate::config::{Drive, Setup, SetupError, SlcFold, SlcFull, SlcMode, shape};
 use crate::write::zones::over::code_over;
@@ -161,7 +161,7 @@ pub(crate) fn cycles_a_cycle(drive: &Drive) -> Result<u8, SetupError> {
     })
 }
 
-/// What block groups hold, under a scheme that has them.
+/// Capacity of block groups, under a scheme that has them.
 pub(crate) fn group_space(grid: &Grid, protection: &Protection) -> Option<ftl::GroupSpace> {
     protection.groups().map(|scheme| ftl::GroupSpace::new(grid, scheme))
 }

@@ -1,4 +1,4 @@
-//! What one run of one scheme gave, as documented in `docs/spec/results.md`.
+//! Results of one run of one scheme, as documented in `docs/spec/results.md`.
 
 pub(crate) mod flows;
 pub(crate) mod series;
@@ -30,7 +30,7 @@ pub struct Latency {
 /// Points `(microseconds, share of requests answered within)` of a cumulative distribution.
 pub type Cdf = Vec<(f64, f64)>;
 
-/// What page ECC did in one run.
+/// Work of page ECC in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EccResult {
     /// Codewords decoded.
@@ -57,7 +57,7 @@ pub struct EccResult {
     pub recharged_pages: u64,
 }
 
-/// What the ladder of reads did in one run.
+/// Steps of the read ladder in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LadderResult {
     /// Page reads by the step they ended on: `hard`, `retry`, `soft_2_bit`, `soft_3_bit`, or `parity`, those that nothing helped.
@@ -107,7 +107,7 @@ pub struct AroundResult {
     pub valid_groups: u64,
 }
 
-/// What an SLC cache took and gave in one run, in logical pages.
+/// Logical pages that entered and left an SLC cache in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlcResult {
     /// Pages of the host written to it.
@@ -120,7 +120,7 @@ pub struct SlcResult {
     pub erases: u64,
 }
 
-/// What the host asked and was told in one run.
+/// Requests of the host and their latencies in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostResult {
     /// Requests answered, by kind: `read`, `write`, `flush`, `discard`.
@@ -154,7 +154,7 @@ pub struct HostResult {
     pub refused_requests: u64,
 }
 
-/// What the oracle found in one run.
+/// Findings of the oracle in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OracleResult {
     /// Host page reads compared with what was written.
@@ -163,7 +163,7 @@ pub struct OracleResult {
     pub mismatches: u64,
 }
 
-/// What flash did in one run.
+/// Work of the flash in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlashResult {
     /// Page reads by cause.
@@ -202,7 +202,7 @@ pub struct FlashResult {
     pub ops: u64,
 }
 
-/// What redundancy gave back in one run.
+/// Pages that redundancy restored in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RedundancyResult {
     /// Host pages answered by solving from a stripe.
@@ -278,7 +278,7 @@ pub struct WarmUpResult {
     pub is_phased: bool,
 }
 
-/// What one stream of the host did in one run. Streams are told apart only where the drive has several.
+/// Figures of one stream of the host in one run. Streams are told apart only where the drive has several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamResult {
     /// Logical pages that the host wrote in it.
@@ -346,34 +346,34 @@ pub struct WaitsResult {
     pub slowest_writes: ExplainedResult,
 }
 
-/// What one run of one scheme gave, by where it comes from. Plain data: lab gives it its documented flat keys. What serde
-/// makes of it is flat, too: scripts of reports look figures up by name.
+/// Results of one run of one scheme, by origin. Plain data: lab gives it its documented flat keys. Serde writes it flat,
+/// too: scripts of reports look figures up by name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// Scheme name.
     pub scheme: String,
-    /// What the host asked and was told.
+    /// Requests and their latencies.
     #[serde(flatten)]
     pub host: HostResult,
-    /// What was checked against what was written.
+    /// Comparisons with the written data.
     #[serde(flatten)]
     pub oracle: OracleResult,
-    /// What flash did.
+    /// Work of the flash.
     #[serde(flatten)]
     pub flash: FlashResult,
-    /// What page ECC did; zeros without it.
+    /// Work of page ECC; zeros without it.
     pub ecc: EccResult,
-    /// What the ladder of reads did; nothing where pages are read once.
+    /// Steps of the read ladder; zeros where pages are read once.
     pub ladder: LadderResult,
     /// Reads with alternatives; zeros where there are none.
     pub around: AroundResult,
-    /// What an SLC cache took and gave; zeros where there is none.
+    /// Pages that entered and left an SLC cache; zeros where there is none.
     #[serde(default)]
     pub slc: SlcResult,
-    /// What redundancy gave back.
+    /// Pages that redundancy restored.
     #[serde(flatten)]
     pub redundancy: RedundancyResult,
-    /// What each stream of the host did; empty where the drive tells none apart.
+    /// Figures of each stream of the host; empty where the drive has one stream.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<StreamResult>,
     /// How the preconditioning ended.

@@ -8,9 +8,9 @@ pub enum SafetyRule {
     Pins,
     /// A write to a row is answered when a parity covers it.
     Cover,
-    /// What may have been cut late is written again after a mount.
+    /// Pages that a cut may have interrupted are written again after a mount.
     Suspects,
-    /// What would count without suspects is kept from erase until then.
+    /// Pages that would be current without the suspects are kept from erase until then.
     Fallback,
     /// Copies are ranked by the write of their contents, not by their program.
     Rank,
@@ -34,7 +34,7 @@ pub enum SafetyRule {
     StrikeOut,
     /// A page whose newest contents are lost has no older ones, and was written.
     Journal,
-    /// What a read brings is checked against what was asked for.
+    /// Results of reads are checked against the request.
     Compare,
     /// Counts of reads come back a step higher than they were saved.
     ReadReserve,

@@ -22,7 +22,7 @@ pub struct TakenApart {
     pub wrong: Option<String>,
 }
 
-/// What a codeword says of the pages in it.
+/// Sum of the pages in a codeword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sum {
     Right,
@@ -33,7 +33,7 @@ enum Sum {
     Unknown,
 }
 
-/// What parities, each a slot of a page, add up to with all that they cover: the same for every page that they cover.
+/// Sums of parities, each a slot of a page, with all that they cover: the same for every page that they cover.
 type Known = BTreeMap<(Ppn, u32), Sum>;
 
 /// A drive at rest.
@@ -224,8 +224,8 @@ impl Apart {
         self.flash.pages.get(&ppn).map(|page| slot_of(page, index))
     }
 
-    /// What the page on a die counts in the parity on another: 1 where there is one parity, otherwise as in the Cauchy matrix
-    /// of ISA-L, the inverse of the sum of both symbols' numbers.
+    /// Coefficient of the page on a die in the parity on another: 1 where there is one parity, otherwise as in the Cauchy
+    /// matrix of ISA-L, the inverse of the sum of both symbols' numbers.
     fn coefficient(&self, superblock: u32, parity: u32, member: u32) -> u8 {
         let Some(map) = self.flash.groups.get(&superblock).filter(|map| map.parity > 1) else { return 1 };
         let symbol = |die: u32| map.strips.iter().find(|strip| u32::from(strip.die.0) == die).map_or(0, |strip| strip.symbol);

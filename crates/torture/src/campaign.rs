@@ -26,7 +26,7 @@ pub struct Runner<'a> {
     pub progress: &'a (dyn Fn() + Sync),
 }
 
-/// What was done to one scheme.
+/// Counts of one scheme.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Scenarios.
@@ -60,7 +60,7 @@ pub struct Found {
     pub times: u64,
 }
 
-/// What a campaign gave.
+/// Results of a campaign.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// By scheme, in the order of the scope.

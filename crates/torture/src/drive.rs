@@ -22,7 +22,7 @@ const TRIES: u32 = 6;
 const SLOT: u64 = 4096;
 const MONTH: Nanos = Nanos(30 * 24 * 3_600_000_000_000);
 
-/// What befalls the scenarios of a drive.
+/// Faults that the scenarios of a drive may have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     /// Whether the power goes.
@@ -47,7 +47,7 @@ pub(super) struct Plan {
     pub uncorrectable: bool,
     /// Whether pages may be reported lost; none may ever be read wrong.
     pub may_lose: bool,
-    /// What the drive is drawn for.
+    /// Focus of the drive.
     pub focus: Focus,
 }
 
@@ -163,7 +163,7 @@ pub(super) fn shaped(dies: u32, channels: u32, blocks: u32, pages: u32, slots: u
     }
 }
 
-/// What may befall a drive whose scheme survives this many losses.
+/// Plan of a drive whose scheme survives this many losses.
 fn plan(scope: &Scope, protection: &Protection, draws: &mut Stream) -> Plan {
     let survives = protection.survives_dies();
     let mut plan = Plan { cuts: scope.faults.contains(&FaultKind::Cut), ..Plan::default() };
@@ -182,7 +182,7 @@ fn plan(scope: &Scope, protection: &Protection, draws: &mut Stream) -> Plan {
     plan
 }
 
-/// What else befalls the drive. Where nothing is lost permanently, cuts may take memory, or reads be wrong.
+/// Further faults of the drive. Where nothing is lost permanently, cuts may take memory, or reads be wrong.
 fn outages(scope: &Scope, plan: Plan, draws: &mut Stream) -> Plan {
     let share = of_all(scope);
     // A lost write looks to a mount like a page that was never begun: no cuts.

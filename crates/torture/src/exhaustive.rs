@@ -39,15 +39,15 @@ const PACE: Pace = Pace::Closed { depth: 3 };
 pub struct Case {
     /// The drive.
     pub setup: Setup,
-    /// What the host asks.
+    /// Commands of the host.
     pub commands: Vec<HostCommand>,
-    /// What it asks after a cut.
+    /// Commands of the host after a cut.
     pub more: Vec<HostCommand>,
     /// Cuts in a row.
     pub depth: u32,
 }
 
-/// What became of a case.
+/// Results of a case.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tried {
     /// Scheme and policy of page ECC.
@@ -326,7 +326,7 @@ fn stop_text(stop: &Stop) -> String {
     format!("{} events later the power goes: {}", stop.after, fates.join(", "))
 }
 
-/// What becomes of these commands if each meets the fate that is like this, or the last of its fates.
+/// Fates of these commands if each meets the fate that is like this, or the last of its fates.
 fn plain(begun: &[Begun], like: fn(Fate) -> bool) -> Vec<Fate> {
     let of = |begun: &Begun| {
         let fates = begun.fates(0);
@@ -339,7 +339,7 @@ fn given(begun: &[Begun], fates: &[Fate]) -> Fates {
     Fates::Given(begun.iter().map(|&begun| die_of(begun)).zip(fates.iter().copied()).collect::<Vec<(DieId, Fate)>>())
 }
 
-/// What may become of these commands.
+/// Possible fates of these commands.
 fn combinations(begun: &[Begun], is_new: bool, draws: &mut Stream) -> Vec<Vec<Fate>> {
     let fates: Vec<Vec<Fate>> = begun.iter().map(|begun| begun.fates(draws.bits())).collect();
     let bases = [plain(begun, is_ended), plain(begun, is_not_begun)];

@@ -8,7 +8,7 @@ use ssd::protect::registry::SchemeEntry;
 use ssd::{PayloadKind, Setup};
 use vocab::Stream;
 
-/// What a drive is drawn for.
+/// Focus of a drive: the fault or the feature for which it is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Focus {
     /// For nothing more than others.
@@ -26,7 +26,7 @@ pub(super) enum Focus {
 const SHARE: u64 = 8;
 
 impl Focus {
-    /// What a drive of this scheme is drawn for.
+    /// Draws the focus of a drive of this scheme.
     pub fn draw(scope: &Scope, entry: &SchemeEntry, draws: &mut Stream) -> Self {
         let has_narrow_stripes = entry.options.iter().any(|(name, ..)| *name == "data_strips");
         match draws.below(SHARE) {

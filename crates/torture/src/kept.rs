@@ -29,7 +29,7 @@ pub struct Crew<'a> {
 /// A campaign that is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// What all pieces gave.
+    /// Results of all pieces.
     pub summary: Summary,
     /// Pieces that were there.
     pub found: usize,

@@ -44,7 +44,7 @@ use common::Problem;
 use ssd::protect::registry::{JOINED, SCHEMES, SchemeEntry};
 use ssd::{SAFETY_RULES, SafetyRule};
 
-/// What may befall a drive.
+/// Kind of fault that a drive may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FaultKind {
     /// The power goes.
@@ -128,14 +128,14 @@ pub const FAULT_KINDS: &[(&str, FaultKind, &str)] = &[
     ("clock", FaultKind::Clock, "the clock comes back from a cut earlier or later than it was"),
 ];
 
-/// What scenarios are drawn from.
+/// Options from which scenarios are drawn.
 #[derive(Clone)]
 pub struct Scope {
     /// Seed of all scenarios.
     pub seed: u64,
     /// Their schemes, each as often as the others.
     pub schemes: Vec<&'static SchemeEntry>,
-    /// What may befall them.
+    /// Faults that they may have.
     pub faults: Vec<FaultKind>,
     /// How these come together.
     pub draws: Draws,

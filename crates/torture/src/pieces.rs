@@ -150,7 +150,7 @@ impl Campaign {
         Part { key: self.key(piece), rows: summary.schemes.into_iter().map(|(scheme, tally)| to_row(scheme, tally)).collect() }
     }
 
-    /// What all pieces gave together; parts in order of the pieces.
+    /// Results of all pieces together; parts in order of the pieces.
     ///
     /// # Errors
     /// A part that is missing or belongs to something else.

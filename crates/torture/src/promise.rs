@@ -1,12 +1,12 @@
-//! What a drive promises under all that befalls it together.
+//! Promises of a drive under all its faults together.
 
 use crate::scenario::{Scenario, Strike, When};
 use crate::{Lived, ladder};
 use ssd::nand::Pairing;
 use ssd::protect::registry;
 
-/// What must hold of acknowledged data. Whatever is promised: no page is ever read wrong or as if it had never been
-/// written, no invariant breaks, every parity is the sum of its strips, and the drive ends its background work.
+/// Promise on acknowledged data. Whatever is promised: no page is ever read wrong or as if it had never been written,
+/// no invariant breaks, every parity is the sum of its strips, and the drive ends its background work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
     /// Every page can be read.
@@ -27,7 +27,7 @@ pub enum Losses {
     Untimely,
 }
 
-/// What befalls a drive, as far as its promise depends on that.
+/// Faults of a drive, as far as its promise depends on them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Befalls {
     /// The power goes.
@@ -44,7 +44,7 @@ pub struct Befalls {
     pub takes_partners: bool,
 }
 
-/// What a scheme that survives this many losses promises.
+/// Promise of a scheme that survives this many losses.
 #[must_use]
 pub fn promise(survives: u32, befalls: &Befalls) -> Promise {
     let Befalls { cuts, memory, losses, wear_out, random, takes_partners } = *befalls;
@@ -68,7 +68,7 @@ pub fn promise(survives: u32, befalls: &Befalls) -> Promise {
 }
 
 impl Scenario {
-    /// What befalls the drive at most.
+    /// Worst faults of the drive.
     #[must_use]
     pub fn befalls(&self) -> Befalls {
         let (faults, power) = (&self.setup.faults, &self.setup.power);
@@ -90,7 +90,7 @@ impl Scenario {
                     befalls.losses = if untimely { Losses::Untimely } else { Losses::InTime };
                     at_a_time += u32::from(*when != When::Whole);
                 }
-                // What is lost stays lost until it is rebuilt, on a new die or elsewhere.
+                // Lost parts stay lost until they are rebuilt, on a new die or elsewhere.
                 Strike::Replace => {}
             }
         }
@@ -101,7 +101,7 @@ impl Scenario {
         befalls
     }
 
-    /// What the drive promises.
+    /// Promise of the drive.
     #[must_use]
     pub fn promise(&self) -> Promise {
         // A drive on its way to parity survives a loss when that comes: it waits until the drive is whole.

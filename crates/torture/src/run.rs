@@ -19,12 +19,12 @@ const EVENTS_AT_MOST: u64 = 200_000;
 /// Events after which a small drive has rebuilt what it can.
 const REBUILT_WITHIN: u64 = 20_000;
 
-/// What a scenario may violate.
+/// Rule that a scenario may violate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
     /// A read returns what was written.
     Wrong,
-    /// What was acknowledged is kept.
+    /// Acknowledged data are kept.
     Lost,
     /// Every parity is the sum of what it covers.
     Audit,
@@ -76,7 +76,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What happened at a stop.
+/// Event at a stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happened {
     /// The power went, this became of the commands under way, and that memory was found to be gone.
@@ -87,7 +87,7 @@ pub enum Happened {
     Replaced(Option<DieId>),
 }
 
-/// What a scenario gave.
+/// Outcome of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Power cuts.
@@ -102,7 +102,7 @@ pub struct Outcome {
     pub pages_checked: u64,
     /// The round in which a rule was broken, and how.
     pub violation: Option<(usize, Violation)>,
-    /// What happened at each stop that was reached, round by round.
+    /// Events at each stop that was reached, round by round.
     pub happened: Vec<Vec<Happened>>,
 }
 
@@ -177,7 +177,7 @@ impl Scenario {
     }
 }
 
-/// What `f` returns; a panic is a violation.
+/// Result of `f`; a panic is a violation.
 pub(super) fn guarded<T>(f: impl FnOnce() -> T) -> Result<T, Violation> {
     let before = GUARDED.replace(true);
     let result = catch_unwind(AssertUnwindSafe(f));
@@ -238,7 +238,7 @@ impl Runner<'_> {
     /// parity. A drive keeps one free for that; several such cuts may use up all groups.
     fn keeps_all_covered(&self) -> AllCovered {
         let Befalls { losses, wear_out, random, takes_partners, .. } = self.scenario.befalls();
-        // What a drive stands is asked last: each page is looked at for it.
+        // The losses that a drive would survive are listed last: each page is looked at for it.
         let is_quiet = losses == Losses::None && !wear_out && !random && !takes_partners;
         if !is_quiet || self.session.standing().promised_dies == 0 {
             return AllCovered::No;
@@ -248,8 +248,8 @@ impl Runner<'_> {
         if often { AllCovered::WhereSuperblocksAreLeft } else { AllCovered::Yes }
     }
 
-    /// What is found at the end of a round stays: nothing of it may be in a buffer that is lost with power. A
-    /// flush makes durable what was answered before it was sent.
+    /// Flush at the end of a round, so that the findings there stay valid: nothing of it may be in a buffer that is
+    /// lost with power. A flush makes durable what was answered before it was sent.
     fn last_command(&self) -> Option<HostCommand> {
         let flush = HostCommand { at: SimTime(0), op: HostOp::Flush, lba: Lba(0), sectors: 0, stream: StreamId::default() };
         (self.scenario.setup.buffer.kind == BufferKind::Volatile).then_some(flush)
@@ -406,7 +406,7 @@ pub(super) fn verify(session: &mut Session, may_lose: bool) -> Result<(), Violat
         let lost: Vec<String> = found.lost.iter().map(ToString::to_string).collect();
         return Err(Violation { rule: Rule::Lost, what: format!("{} cannot be read", lost.join(", ")) });
     }
-    // What was lost while pages were read is rebuilt now.
+    // Pages lost while pages were read are rebuilt now.
     rest(session, &mut std::iter::empty(), ssd::Pace::Closed { depth: 1 })?;
     let audited = session.audit().and_then(|_| session.doubled_stripe().map_or(Ok(()), Err));
     audited.map_err(|what| Violation { rule: Rule::Audit, what })

@@ -9,7 +9,7 @@ use vocab::{DieId, Fua, HostCommand, HostOp, Lba, SimTime, Stream, StreamId, Str
 /// Of this many scenarios flash is taken apart in one: it costs a good part of a scenario.
 const TAKEN_APART: u64 = 8;
 
-/// What is done to one drive.
+/// Life of one drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// The drive and its history.
@@ -20,7 +20,7 @@ pub struct Scenario {
     pub pace: Pace,
     /// The clock of a second flow of requests, which has those of stream 1. `None`: all are of one flow.
     pub second: Option<FlowClock>,
-    /// What comes after each other; everything is read back at the end of each.
+    /// Rounds, one after the other; everything is read back at the end of each.
     pub rounds: Vec<Round>,
     /// Whether pages may be reported lost.
     pub may_lose: bool,
@@ -31,9 +31,9 @@ pub struct Scenario {
 /// Requests, and what happens in the meantime.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Round {
-    /// What the host asks.
+    /// Commands of the host.
     pub commands: Vec<HostCommand>,
-    /// What happens, in order.
+    /// Events, in order.
     pub stops: Vec<Stop>,
 }
 
@@ -46,7 +46,7 @@ pub struct Stop {
     pub strike: Strike,
 }
 
-/// What happens.
+/// Kind of event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Strike {
     /// The power goes, and the drive is mounted.
@@ -64,7 +64,7 @@ pub enum Strike {
     Replace,
 }
 
-/// What a loss waits for.
+/// Condition of a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum When {
     /// Nothing.
@@ -76,7 +76,7 @@ pub enum When {
     Whole,
 }
 
-/// What becomes of the commands that a cut interrupts.
+/// Fates of the commands that a cut interrupts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fates {
     /// Drawn from a stream of this seed.

@@ -66,7 +66,7 @@ impl Search<'_> {
         }
     }
 
-    /// What was drawn becomes what happened.
+    /// Replaces drawn fates by those that happened.
     fn explicit_fates(&mut self) {
         let happened = self.outcome.happened.clone();
         self.changed(|scenario| {

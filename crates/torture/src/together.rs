@@ -13,7 +13,7 @@ use vocab::Stream;
 /// Losses of a drive beyond its budget, each when those before are rebuilt.
 const RENEWALS: u32 = 3;
 
-/// What may befall the drive.
+/// Faults that the drive may have.
 pub(super) fn plan(scope: &Scope, choice: &SchemeChoice, protection: &Protection, focus: Focus, draws: &mut Stream) -> Plan {
     let kinds = focus.kinds(kinds(&scope.faults, draws), draws);
     let has = |kind| kinds.contains(&kind);

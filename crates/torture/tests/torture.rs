@@ -90,7 +90,7 @@ fn drives_of_the_ladder_need_it_and_keep_what_they_promise() {
             }
         });
     }
-    // What two bits of a cell do not tell and three do is little.
+    // Few pages need three bits of a cell where two do not suffice.
     let least = [("hard", 100), ("retry", 100), ("soft_2_bit", 50), ("soft_3_bit", 1), ("parity", 50)];
     let seldom = least.iter().find(|(step, pages)| reads.get(*step).is_none_or(|read| read < pages));
     assert!(kept > 100 && seldom.is_none(), "{kept} scenarios, {reads:?}, too few: {seldom:?}");
@@ -122,7 +122,7 @@ fn two_flows_ask_for_what_one_asks_for_by_clocks_of_their_own() {
     assert!(two > 220 && two < 290 && different > 100, "{two} with two flows, {different} in which a fault met something else");
 }
 
-/// What it takes to read every page of a drive as it is drawn.
+/// Reads that it takes to read every page of a drive as it is drawn.
 fn all_pages_read(setup: &ssd::Setup) -> ssd::LadderResult {
     let mut session = ssd::Session::new(setup).expect("it was drawn");
     let lba = |lpn: u32| Lba(u64::from(lpn) * 8);

@@ -33,13 +33,13 @@ impl fmt::Display for SchemeChoice {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} {scheme}, {setting}: {reason}")]
 pub struct SchemeError {
-    /// What kind of thing: `scheme`, `ecc`.
+    /// Kind of the choice: `scheme`, `ecc`.
     pub kind: &'static str,
     /// The scheme.
     pub scheme: String,
     /// The setting at fault.
     pub setting: String,
-    /// What was found and what would be valid.
+    /// The name found, and the valid ones.
     pub reason: String,
 }
 

@@ -53,7 +53,7 @@ pub struct Geometry {
 pub struct GeometryError {
     /// The field at fault.
     pub field: &'static str,
-    /// What is wrong and what would be valid.
+    /// The defect, and the valid values.
     pub reason: String,
 }
 

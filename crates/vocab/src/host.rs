@@ -1,4 +1,4 @@
-//! What a host asks of a drive, and why a flash command runs.
+//! Requests of a host to a drive, and the cause of a flash command.
 
 use crate::{Lba, SimTime};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ pub enum Fua {
     No,
 }
 
-/// What a host command does.
+/// Operation of a host command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HostOp {
     /// Read sectors.
@@ -47,7 +47,7 @@ impl StreamId {
 pub struct HostCommand {
     /// When the host sends it, in time since the start of the workload.
     pub at: SimTime,
-    /// What it does.
+    /// The operation.
     pub op: HostOp,
     /// First sector. Ignored by a flush.
     pub lba: Lba,

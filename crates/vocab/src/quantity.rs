@@ -10,9 +10,9 @@ use std::ops::{Add, AddAssign, Mul, Sub};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{found}` is not a valid quantity: wanted {wanted}")]
 pub struct QuantityError {
-    /// What was found.
+    /// The text found.
     pub found: String,
-    /// What would be valid.
+    /// The valid form.
     pub wanted: &'static str,
 }
 

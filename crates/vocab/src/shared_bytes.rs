@@ -76,7 +76,7 @@ struct Pool {
     largest: u32,
 }
 
-/// What is free in a chunk.
+/// Free room in a chunk.
 struct Room {
     chunk: Owned,
     /// The free page that is handed out next; [`NONE`].
@@ -130,7 +130,7 @@ fn at_once(length: usize) -> usize {
 static POOLS: Mutex<BTreeMap<usize, Pool>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
-    /// What this thread has at hand.
+    /// Spare chunks of this thread.
     static SPARES: RefCell<Spares> = const { RefCell::new(Spares(Vec::new())) };
 }
 
@@ -262,7 +262,7 @@ impl SharedBytes {
     #[inline]
     #[must_use]
     pub fn holders(&self) -> u32 {
-        // What others did with the bytes before they gave them up has happened.
+        // The other holders' use of the bytes has ended.
         self.0.count().load(Ordering::Acquire)
     }
 
@@ -317,7 +317,7 @@ impl Clone for SharedBytes {
 impl Drop for SharedBytes {
     #[inline]
     fn drop(&mut self) {
-        // What this holder did with the bytes has happened before the last one gives them up.
+        // This holder's use of the bytes ends before the last one frees them.
         if self.0.count().fetch_sub(1, Ordering::Release) != 1 {
             return;
         }
@@ -447,7 +447,7 @@ mod tests {
                 }
             })
         });
-        // What a thread had at hand it gives back before it is joined.
+        // A thread frees its spare chunks before it is joined.
         threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().expect("it finds what it made"));
         assert!(theirs.iter().all(|page| page.holders() == 1));
         drop(theirs);

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 const CODES: [&str; 6] =
     ["ldpc-4k-0.889-2", "ldpc-4k-0.901-2", "ldpc-4k-0.928-2", "ldpc-2k-0.901-2", "ldpc-1k-0.889-2", "ldpc-1k-0.928-2"];
-/// What is read, and how often it is wrong.
+/// Reads, and their error rates.
 const READS: [(Stage, f64); 4] = [(Stage::Hard, 0.0), (Stage::Hard, 2e-3), (Stage::Hard, 4e-3), (Stage::TwoBit, 8e-3)];
 /// The peer's fastest layered decoders.
 const PEERS: [DecoderImplementation; 2] = [DecoderImplementation::HLMinstarapproxi8, DecoderImplementation::HLAminstari8];

@@ -28,7 +28,7 @@ fn cargo(copy: &Path, target: &Path, arguments: &[&str], mut hear: impl FnMut(&V
     child.wait().expect("cargo ends").success()
 }
 
-/// What the compiler refuses of the crates in scope.
+/// Errors of the compiler in the crates in scope.
 pub fn check(copy: &Path, target: &Path) -> Vec<Refusal> {
     let mut refused = Vec::new();
     let passed = cargo(copy, target, &["check", "--keep-going", "-p", "flashkeep-ssd", "-p", "flashkeep-coding"], |message| {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the build needs beside `crates`.
+/// Files that the build needs beside `crates`.
 const ROOT_FILES: &[&str] = &["Cargo.toml", "Cargo.lock", "clippy.toml", "README.md"];
 const FOLDERS: &[&str] = &["crates", "docs", "experiments"];
 

@@ -123,7 +123,7 @@ impl Finder<'_> {
     }
 }
 
-/// What a function may return at once, by its type.
+/// Values that a function may return at once, by its type.
 fn returns(output: &ReturnType) -> &'static [&'static str] {
     let ReturnType::Type(_, found) = output else { return &[""] };
     let Type::Path(path) = &**found else { return &[] };

@@ -15,7 +15,7 @@ pub struct Segment {
 /// `text` with the mutants of this file, numbers first, and where they are.
 pub fn write(text: &str, mutants: &[(usize, &Point)]) -> (String, Vec<Segment>) {
     let mut sorted = mutants.to_vec();
-    // What is around others comes first; a return stands before the first statement.
+    // Outer mutants come first; a return stands before the first statement.
     sorted.sort_by_key(|(number, p)| {
         (p.range.start, !p.range.is_empty(), Reverse(p.range.end), p.change != Change::LeftOut, *number)
     });

@@ -1,4 +1,4 @@
-//! What judges: single tests of the crates, and torture. Each is one process, cheap ones first.
+//! Suites that judge: single tests of the crates, and torture. Each is one process, cheap ones first.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufRead, BufReader, Read};

@@ -10,11 +10,11 @@ use super::Random;
 use flashkeep_coding::ldpc::curve::{Point, Tail};
 use flashkeep_coding::ldpc::{Code, Curve, Stage};
 
-/// What the planted words lost.
+/// Losses of the planted words.
 const PLANTED: &str = include_str!("../../../../experiments/ldpc/planted.csv");
 /// Lost words that tell a floor.
 const TOLD: f64 = 10.0;
-/// What a bend must add to the logarithm of the likelihood.
+/// Least gain in the logarithm of the likelihood that justifies a bend.
 const WORTH: f64 = 4.0;
 /// Fits to draws, for intervals.
 const DRAWS: usize = 80;

@@ -71,7 +71,7 @@ impl Random {
     }
 }
 
-/// What is measured at one point.
+/// Measurement of one point.
 struct Point {
     code: &'static Code,
     channel: Channel,
@@ -193,7 +193,7 @@ fn chunk(point: &Point, seed: &[u64]) -> Counts {
     counts
 }
 
-/// What is made.
+/// Kind of output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Rber,
@@ -215,7 +215,7 @@ impl Kind {
     ];
 }
 
-/// What is asked for.
+/// The requested output.
 struct Asked {
     kind: Kind,
     codes: Vec<&'static Code>,

@@ -16,7 +16,7 @@ pub(super) struct Parts {
     parts: Vec<Vec<usize>>,
 }
 
-/// What is known of the words of one rate.
+/// Known words of one rate.
 pub(super) struct Planted {
     pub(super) parts: usize,
     /// Probability that a part is wrong, and sure of itself.

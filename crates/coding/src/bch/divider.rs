@@ -1,4 +1,4 @@
-//! What division by the generator polynomial needs, prepared for data of one length.
+//! Division by the generator polynomial, prepared for data of one length.
 
 use super::generator::Generator;
 use super::kernel::Kernel;
@@ -22,7 +22,7 @@ pub(super) struct Divider {
     pub(super) reciprocal: u64,
     /// Of the kernel that the table is for: see there.
     pub(super) step: usize,
-    /// What the kernel multiplies with or looks up.
+    /// Factors or table of the kernel.
     pub(super) table: Vec<u64>,
     /// The sum of c d over all pairs of constants: a word more than a remainder.
     pub(super) correction: Vec<u64>,

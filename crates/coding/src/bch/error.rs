@@ -1,4 +1,4 @@
-//! What can be wrong with a code that is asked for, and with a word.
+//! Errors of a requested code, and of a word.
 
 /// No such code; says what is asked for and what there is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -6,7 +6,7 @@ pub enum BchError {
     /// No field of that size.
     #[error("a BCH code over GF(2^{m}): m must be 5 to 16")]
     Order {
-        /// What was asked for.
+        /// Requested value.
         m: u32,
     },
     /// This many errors cannot be corrected.
@@ -14,7 +14,7 @@ pub enum BchError {
     Strength {
         /// The field is GF(2^m).
         m: u32,
-        /// What was asked for.
+        /// Requested value.
         t: usize,
         /// The most in that field.
         most: usize,
@@ -29,7 +29,7 @@ pub enum BchError {
         m: u32,
         /// Errors to correct.
         t: usize,
-        /// What was asked for.
+        /// Requested value.
         data_bits: usize,
         /// The most with that m and t.
         most: usize,

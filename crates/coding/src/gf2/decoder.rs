@@ -24,7 +24,7 @@ impl Decoder {
         }
     }
 
-    /// What the known symbols give.
+    /// Symbols that follow from the known ones.
     #[must_use]
     pub fn solve<const W: usize>(self, equations: &[Symbols<W>], known: &Symbols<W>) -> Vec<Solved<W>> {
         match self {

@@ -23,7 +23,7 @@ pub use symbols::Symbols;
 pub struct Solved<const W: usize> {
     /// The symbol.
     pub symbol: usize,
-    /// What adds up to it, all of it known from the start.
+    /// Symbols that add up to it, all of them known from the start.
     pub sum: Symbols<W>,
 }
 

@@ -2,8 +2,7 @@
 
 use super::kernel::{GROUP, Kernel, Part};
 
-/// What a first-level data cache holds of the inputs while several groups of outputs pass over them,
-/// bytes.
+/// Bytes of the inputs that a first-level data cache holds while several groups of outputs pass over them.
 const CACHED: usize = 32 << 10;
 
 /// A matrix over GF(2^8): each output is a sum of inputs with fixed coefficients. Encoding and

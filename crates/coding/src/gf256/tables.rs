@@ -1,5 +1,4 @@
-//! What the kernels look up: computed by the compiler from the definition, 10 KiB in all, so that no
-//! call builds a table.
+//! Tables of the kernels: computed by the compiler from the definition, 10 KiB in all, so that no call builds a table.
 
 use super::naive;
 

@@ -73,7 +73,7 @@ impl Decodable {
     }
 }
 
-/// What some blocks tell; a block is a set of data blocks, as bits.
+/// Knowledge that follows from some blocks; a block is a set of data blocks, as bits.
 trait Knowledge: Clone {
     fn add(&mut self, block: u32);
     fn has(&self, all: u32) -> bool;

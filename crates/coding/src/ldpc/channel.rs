@@ -1,4 +1,4 @@
-//! What reads of a cell tell: two overlapping Gaussians, cut by one, three or seven reads.
+//! Information from reads of a cell: two overlapping Gaussians, cut by one, three or seven reads.
 //!
 //! A bit 0 gives a voltage about +1, a bit 1 one about -1, with one standard deviation sigma: the read at 0 is wrong with
 //! probability RBER = Q(1 / sigma). Soft reads add thresholds at +-t, at equal distances on both sides. They are chosen

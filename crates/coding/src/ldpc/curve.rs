@@ -34,7 +34,7 @@ pub struct Tail {
     pub spread: f64,
     /// How much steeper it is at 0 errors: the probit is u / spread (1 + bend u / middle), u below the middle.
     pub bend: f64,
-    /// What an error beyond the mean of the rate counts.
+    /// Count of an error beyond the mean of the rate.
     pub counts: f64,
     /// Of the floor: wrong bits that defeat the decoder, ...
     pub power: u32,
@@ -76,11 +76,11 @@ impl Tail {
 /// The curve of one code and stage.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
-    /// What was measured.
+    /// Measured points.
     pub points: Vec<Point>,
     /// Wrong bits of a word, ascending, and the mean iterations of min-sum where it succeeds; failing takes all of them.
     pub iterations: Vec<(f64, f64)>,
-    /// What is fitted to it.
+    /// The fit to them.
     pub tail: Tail,
     bits: usize,
 }

@@ -91,7 +91,7 @@ pub(super) struct Layout {
     pub(super) encoder: Encoder,
 }
 
-/// What the encoder needs besides. Parity is solved in three steps: by substitution as if the last [`GAP`] blocks were 0, which
+/// Further tables of the encoder. Parity is solved in three steps: by substitution as if the last [`GAP`] blocks were 0, which
 /// leaves sums of the last rows; those blocks, by a product with the inverse; and by substitution what they change in the others.
 pub(super) struct Encoder {
     /// By row: the data blocks.
@@ -175,8 +175,8 @@ impl Encoder {
     }
 }
 
-/// What the last [`GAP`] parity blocks must be multiplied with to give the sums of the last rows is D - C T^-1 B, where T
-/// is the triangle, C what is below and B what is right of it, and D the rest. This is its inverse.
+/// The matrix that multiplies the last [`GAP`] parity blocks to give the sums of the last rows is D - C T^-1 B, where T
+/// is the triangle, C the part below and B the part right of it, and D the rest. This is its inverse.
 fn inverse(base: &Base) -> Option<[[Polynomial; GAP]; GAP]> {
     let ring = Ring { z: base.z };
     let solved = base.rows - GAP;

@@ -43,7 +43,7 @@ use simd::{Buffers, Levels};
 use std::fmt;
 use std::sync::OnceLock;
 
-/// What names a code.
+/// Key of a code.
 struct Entry {
     name: &'static str,
     /// Bytes of data.
@@ -97,7 +97,7 @@ pub struct Code {
     layout: Layout,
 }
 
-/// What a decoder may do.
+/// Limits of a decoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Iterations of min-sum at most, of each try.
@@ -132,7 +132,7 @@ pub struct Outcome {
 #[error("the decoder found no codeword")]
 pub struct Undecoded;
 
-/// What reads tell of the bits of a word besides the bits themselves.
+/// Reliability of the bits of a word, beside the bits themselves.
 #[derive(Clone, Copy, Debug)]
 pub enum Soft<'a> {
     /// One read: nothing.

@@ -22,7 +22,7 @@ struct At {
     place: usize,
 }
 
-/// What a column closes, by how bad it is. Sets are counted once for each order in which they can be grown.
+/// Sets that a column closes, by how bad they are. Sets are counted once for each order in which they can be grown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Closed {
     /// Sets of the worst kind.
@@ -132,7 +132,7 @@ impl Graph {
         pairs.flat_map(move |(a, other)| others(other).map(move |b| (first, [a, b])))
     }
 
-    /// What the last column closes with those before it, but for sets without a cycle of length 6.
+    /// Sets that the last column closes with those before it, but for sets without a cycle of length 6.
     pub(super) fn closed(&self) -> Closed {
         let mut closed = Closed::default();
         let six = self.grow_from_six(self.columns.len() - 1, &mut |set| closed.count(set));

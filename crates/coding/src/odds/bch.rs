@@ -15,7 +15,7 @@ pub struct BchSize {
     pub parity_per_error: u32,
 }
 
-/// What uncorrectable codewords are counted against to give the UBER.
+/// Denominator of the UBER: uncorrectable codewords are divided by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
     /// Bits of the codeword, parity included: FLARES, Eq. 1.

@@ -1,4 +1,4 @@
-//! What erasure codes lose when each of their pages is lost with probability U, independently.
+//! Losses of erasure codes when each of their pages is lost with probability U, independently.
 //!
 //! Source: Greenan et al., Building Flexible, Fault-Tolerant Flash-based Storage Systems, HotDep
 //! 2009, section 4.2. Its figures are rates of *events*: the probability that something in a

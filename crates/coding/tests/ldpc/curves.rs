@@ -89,7 +89,7 @@ fn tails_fit_what_was_measured() {
     assert!(all < freedom + 4.0 * (2.0 * freedom).sqrt(), "all: {all} of {freedom}");
 }
 
-/// What was measured is likeliest with the middle and the spread of the table, and with its count of an error.
+/// The measurements are likeliest with the middle and the spread of the table, and with its count of an error.
 #[test]
 fn tails_are_the_likeliest() {
     for code in codes() {

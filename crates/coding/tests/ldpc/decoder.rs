@@ -94,7 +94,7 @@ fn doubting_is_that_of_a_naive_decoder() {
     assert!(saved > 2 && failed > 0 && most > 16, "{saved} saved, {failed} failed, {most} iterations at most");
 }
 
-/// What the channel says of each bit, in the numbers of the decoder.
+/// Channel information of each bit, in the numbers of the decoder.
 fn llrs(frame: &Frame, channel: &Channel) -> Vec<i32> {
     let bit = |bytes: &[u8], at: usize| usize::from(bytes[at / 8] >> (at % 8) & 1);
     let llr = |at: usize| {
@@ -172,7 +172,7 @@ fn a_word_without_errors_takes_no_iteration() {
 
 #[test]
 fn bit_flipping_loses_no_word() {
-    // What it cannot correct min-sum gets as it was read.
+    // Min-sum gets a word that bit flipping cannot correct as it was read.
     let mut noise = Noise(26);
     let (code, mut by_flips) = (Code::find("ldpc-1k-0.928").expect("it is known"), 0);
     let channel = Channel::new(Stage::Hard, 3.4e-3);

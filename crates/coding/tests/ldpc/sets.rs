@@ -191,7 +191,7 @@ fn matrices_close_no_small_sets() {
     }
 }
 
-/// What the crate lists, for words with planted sets, is what there is.
+/// The crate's list, for words with planted sets, is complete.
 #[test]
 fn small_sets_are_those_that_grow() {
     for name in ["ldpc-4k-0.901", "ldpc-2k-0.901-2"] {

@@ -121,7 +121,7 @@ fn naive_sums(coefficients: &[u8], inputs: &[&[u8]]) -> Vec<Vec<u8>> {
     coefficients.chunks_exact(inputs.len()).map(output).collect()
 }
 
-/// What every kernel makes of the matrix must be the sums of the definition, and nothing beside them.
+/// The output of every kernel for the matrix must be the sums of the definition, and nothing beside them.
 fn check_sums(coefficients: &[u8], strips: &[Vec<u8>], offset: usize) {
     let inputs: Vec<&[u8]> = strips.iter().map(|strip| &strip[offset..]).collect();
     let expected = naive_sums(coefficients, &inputs);

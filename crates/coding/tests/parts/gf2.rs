@@ -118,7 +118,7 @@ proptest! {
         for one in &peeled {
             prop_assert!(solved.iter().any(|other| other.symbol == one.symbol));
         }
-        // What elimination leaves is truly open: some word of zeros at the known symbols is not zero there.
+        // Symbols that elimination leaves are truly open: some word of zeros at the known symbols is not zero there.
         for open in (0..12).filter(|s| !known.contains(*s) && !solved.iter().any(|solved| solved.symbol == *s)) {
             let is_word = |word: u64| equations.iter().all(|e| e.and(&Symbols::from(word)).len().is_multiple_of(2));
             let free = (0u64..1 << 12).any(|word| word >> open & 1 == 1 && known.and(&Symbols::from(word)).is_empty() && is_word(word));

@@ -119,7 +119,7 @@ fn product_codes_lose_the_patterns_of_the_table() {
         rows += 1;
     }
     assert_eq!(rows, 178);
-    // What fits no forest of 8 + 64 vertices cannot be brought back.
+    // A pattern that fits no forest of 8 + 64 vertices cannot be brought back.
     let paper = &codes.iter().find(|(shape, _)| *shape == (8, 64)).expect("the table has the paper's code").1;
     assert_eq!((paper.recoverable(71) == 0u32.into(), paper.recoverable(72) == 0u32.into()), (false, true));
 }

@@ -20,7 +20,7 @@ pub struct Directory {
     written: AtomicUsize,
 }
 
-/// What is in the directory.
+/// Contents of the directory.
 #[derive(Debug, Default)]
 pub struct Known {
     /// Keys of wanted parts that are there.
@@ -29,7 +29,7 @@ pub struct Known {
     pub others: usize,
 }
 
-/// What a file among the parts is by its name.
+/// Kind of a file among the parts, by its name.
 enum Name {
     Part(u64),
     /// Left behind by a process that was killed, or being written by another one.

@@ -15,11 +15,11 @@ pub use part::{PROBLEM, Part};
 pub struct Work {
     /// With its article.
     pub name: &'static str,
-    /// What a part is of.
+    /// Unit of a part.
     pub unit: &'static str,
     /// Folder of the parts. A directory that has a folder of other work is refused.
     pub folder: &'static str,
-    /// What to do where a directory will not do.
+    /// Advice where a directory is unsuitable.
     pub elsewhere: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What was done in one go, as text that tells whether it is whole.
+//! Work done in one go, as text that tells whether it is whole.
 
 use super::Work;
 use crate::columns::Row;
@@ -13,7 +13,7 @@ pub const PROBLEM: &str = "problem";
 /// Version of the text.
 const FORMAT: u32 = 1;
 
-/// What one run of a sweep gave, or one piece of a campaign.
+/// Result of one run of a sweep, or of one piece of a campaign.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     /// Hash of all that it depends on.

@@ -5,7 +5,7 @@ use vocab::Streams;
 
 const DIES: usize = 3;
 
-/// What happens to a made-up drive for `span` ns, in order of time; each die serves one command after the other, and rests.
+/// Events of a made-up drive for `span` ns, in order of time; each die serves one command after the other, and rests.
 fn facts(seed: u64, span: u64) -> Vec<(SimTime, Fact)> {
     let mut draws = Streams::new(seed).stream("test/series");
     let mut facts: Vec<(SimTime, Fact)> = Vec::new();

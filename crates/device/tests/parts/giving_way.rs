@@ -75,7 +75,7 @@ fn beside(device: &mut Tiny, later: u64) -> [u64; 2] {
     [1, 2].map(|owner| ended.iter().find(|ended| ended.0 == owner).expect("it ends").1 - start)
 }
 
-/// What is to be, from when the command is taken up: it is moved, and its cells work; a read comes so much later.
+/// Expected times from when the command is taken up: it is moved, and its cells work; a read comes so much later.
 fn expected(moved: u64, cells: u64, later: u64) -> [u64; 2] {
     if later < moved {
         return [moved + ONE_READ + cells, moved + ONE_READ];

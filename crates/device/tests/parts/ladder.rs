@@ -36,7 +36,7 @@ fn setup(ladder: ReadRetry, rate: &str, codec: CodecTiming) -> (Ecc, Errors) {
     (ecc, Errors { model: "tlc-128l".into(), ..Errors::default() })
 }
 
-/// What ended when: the owner of a command, the time, whether it was clean.
+/// Commands in the order of their ends: the owner of a command, the time, whether it was clean.
 type Ended = Vec<(u32, u64, bool)>;
 
 fn finish(device: &mut Tiny, id: CommandId, clean: bool, ended: &mut Ended) {
@@ -167,7 +167,7 @@ fn an_erase_waits_for_a_page_that_is_read_again_and_reads_of_others_do_not() {
     assert!(decode > 0 && at(1).1 >= start + flash + decode, "die, channel and decoder work one after the other for one page");
 }
 
-/// What a block remembers is of its pages alone, and ends with an erase and with power.
+/// Remembered references belong to pages of the block alone, and end with an erase and with power.
 #[test]
 fn tracked_references_are_remembered_until_an_erase_or_a_power_cut() {
     let retries = |device: &mut Tiny, ppn| {

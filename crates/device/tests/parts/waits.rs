@@ -13,7 +13,7 @@ use nand::{Oob, OobTag, Timing, Transfer};
 use std::collections::BTreeMap;
 use vocab::{Cause, DieId, Lpn, Nanos, SimTime, Streams};
 
-/// What a die did, as someone sees it who only looks at the clock.
+/// Work of a die, for an observer of the clock alone.
 struct Service {
     die: DieId,
     from: SimTime,

@@ -63,7 +63,7 @@ impl fmt::Display for NodeError {
 
 impl std::error::Error for NodeError {}
 
-/// What serde calls a type, in the words of a user.
+/// Name of a serde type, in the words of a user.
 fn wanted(expected: &dyn de::Expected) -> String {
     match expected.to_string().as_str() {
         "u8" => "a whole number from 0 to 255".into(),

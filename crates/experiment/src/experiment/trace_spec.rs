@@ -10,7 +10,7 @@ use vocab::Nanos;
 /// Settings that are lists of recordings.
 pub(crate) const LISTS: [&str; 2] = ["trace.then", "trace.beside"];
 
-/// What the host asks.
+/// Requests of the host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TraceSpec {

@@ -40,7 +40,7 @@ const LATENCIES: &[&str] = &[
 /// Longest operation, in nanoseconds; the bounds of a drive say so again.
 const TIME: (u64, u64) = (0, 1_000_000_000);
 
-/// What a whole number of the shape may be; the bounds of a drive are tighter.
+/// Bounds of a whole number of the shape; the bounds of a drive are tighter.
 const COUNT: (u64, u64) = (1, 1 << 24);
 
 /// The drive of a device file: its fields, and under `usual` what such a device has besides; and as notes what of the file has
@@ -76,7 +76,7 @@ pub(crate) fn drive(name: &str, text: &str) -> Result<(Document, Vec<String>), P
     Ok((writing.document, notes))
 }
 
-/// What would be another kind of device.
+/// Refuses other kinds of device.
 fn refuse(device: &Fields<'_>) -> Result<(), Problem> {
     device.choice("Memory_Type", &[("FLASH", ())])?;
     device.choice("HostInterface_Type", &[("NVME", ()), ("SATA", ())])?;
@@ -167,7 +167,7 @@ fn suspension(writing: &mut Writing<'_>, flash: &Fields<'_>) -> Result<(), Probl
     Ok(())
 }
 
-/// What the device has besides its flash: settings of the experiment, where that says nothing else.
+/// Settings of the device besides its flash, where the experiment does not set them.
 fn usual(writing: &mut Writing<'_>, device: &Fields<'_>) -> Result<(), Problem> {
     writing.set(device, "", "usual.capacity.size", "\"drive\"")?;
     let spare = device.share_or("Overprovisioning_Ratio", 0.07)?;

@@ -1,7 +1,7 @@
 //! Files of MQSim: a device (`ssdconfig.xml`) as a drive, flows (`workload.xml`) as a workload.
 //!
-//! What has a counterpart is taken over, what has none is listed in a note, what contradicts it is refused. `docs/mqsim.md` names
-//! every field and what becomes of it.
+//! Fields with a counterpart are taken over, fields without one are listed in a note, and fields that contradict it are refused.
+//! `docs/mqsim.md` lists every field and its treatment.
 
 mod device;
 mod workload;

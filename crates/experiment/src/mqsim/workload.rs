@@ -46,7 +46,7 @@ type Spot = (u64, u64, u64, u64);
 /// The workload of a file.
 ///
 /// # Errors
-/// What is wrong with it, with its place.
+/// A problem of the file, with its place.
 pub(crate) fn read(experiment: &Experiment, name: &str, text: &str) -> Result<Flows, Problem> {
     let file = Foreign::new(name, text);
     let text = without_late_declaration(text);

@@ -212,7 +212,7 @@ fn a_group_narrowed_while_full_is_fitted_once_it_is_erased() {
 #[test]
 fn what_new_groups_hold_counts_on_dies_that_most_groups_have() {
     let drive = drive(12);
-    // What a group of one free slot of 16 wins depends on what it is compared with.
+    // The gain of a group of one free slot of 16 depends on its rival.
     let wins_after_losing = |groups: u32| {
         let (mut map, grid) = (settled(&drive, 0), drive.grid());
         assert_eq!(fill(&mut map, &grid, 1, 0, 15), 0);

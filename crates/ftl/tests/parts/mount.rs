@@ -59,7 +59,7 @@ fn what_a_mount_found_is_as_old_as_the_newest_in_it() {
     NEWEST.iter().for_each(|&(unit, _)| found(&mut map, unit, 1));
     let dirty = map.condemn_dirty(0).expect("a dirty unit");
     map.erased(dirty);
-    // What is closed after the mount is younger than all of it.
+    // A unit closed after the mount is younger than all of it.
     assert_eq!(fill_unit(&mut map, 0, PAGES, Stream::Gc), dirty);
     let order: Vec<UnitId> = std::iter::from_fn(|| map.condemn(0)).map(|(unit, _)| unit).collect();
     // Once nothing can be won there is no victim: unit 0 is full.

@@ -65,7 +65,7 @@ impl Pair {
         if from.is_empty() { None } else { Some(from[self.below(from.len())]) }
     }
 
-    /// What was pinned when an entry that lay at `old` got another place.
+    /// Pins an entry that lay at `old` and got another place.
     fn superseded(&mut self, old: Option<Place>, published: Published) {
         let expected = if let Some(Place::At(slot)) = old { Some(self.naive.unit_of(slot.0)) } else { None };
         assert_eq!(published.pinned, expected, "what publishing pinned");
@@ -201,7 +201,7 @@ impl Pair {
         }
     }
 
-    /// What happens rarely: a unit out of turn, closed early, or given back.
+    /// A rare event: a unit out of turn, closed early, or given back.
     fn rare(&mut self) {
         let log = self.below(self.naive.logs.len());
         let units: Vec<UnitId> = self.naive.logs[log].units.clone().collect();

@@ -66,7 +66,7 @@ fn the_host_stops_where_as_much_is_valid_as_the_log_may_hold() {
     write_all(&mut map, 0..4, Stream::Host);
     assert!(!map.has_room(0, Stream::Host) && map.take_page(0, Stream::Host).is_none());
     assert!(map.has_room(0, Stream::Commit) && map.has_room(0, Stream::Gc), "others do not stop");
-    // What moves leaves as much valid as there was.
+    // A move leaves as many valid pages as before.
     write(&mut map, 2, Stream::Gc);
     assert!(!map.has_room(0, Stream::Host));
     forget(&mut map, [1]);
@@ -160,7 +160,7 @@ fn the_wear_of_the_next_page_is_told_before_it_is_taken() {
     assert_eq!(map.next_pe(0, Stream::Host), None);
 }
 
-/// What `live_max` promises: however the host overwrites, GC wins space in the end.
+/// Promise of `live_max`: however the host overwrites, GC wins space in the end.
 #[test]
 fn a_log_as_full_as_it_may_be_takes_overwrites_for_ever() {
     for (policy, separate, reserve) in

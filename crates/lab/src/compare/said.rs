@@ -48,7 +48,7 @@ pub(super) fn fairness(experiment: &Experiment, plan: &Plan, clock: &Clock, outc
     ]
 }
 
-/// What the write buffer is and does.
+/// Kind and behaviour of the write buffer.
 pub(crate) fn buffer_words(experiment: &Experiment) -> String {
     let drive = experiment.drive.drive();
     let mut size = experiment.buffer.on(&drive).size.to_string();
@@ -150,7 +150,7 @@ fn warmed(outcomes: &[Outcome]) -> Option<String> {
     (!told.is_empty()).then(|| format!("warm-up: before it is measured the workload wrote {}", told.join(", ")))
 }
 
-/// What makes numbers worth less than they seem to be: of each run, then of the workload.
+/// Reasons to trust numbers less: of each run, then of the workload.
 pub(super) fn cautions(
     experiment: &Experiment,
     workload: &Workload,

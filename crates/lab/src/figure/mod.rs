@@ -122,7 +122,7 @@ pub(crate) enum Group {
     Simulator,
 }
 
-/// What a number means to a reader.
+/// Kind of a number, for the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Less is better: its ratio to the baseline is shown.

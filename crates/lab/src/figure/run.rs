@@ -29,7 +29,7 @@ impl RunSpeed {
 #[derive(Clone, Copy)]
 pub(crate) struct Run<'a> {
     result: &'a RunResult,
-    /// What the verdict says of it.
+    /// Verdict on the run.
     pub verdict: Option<&'a SchemeVerdict>,
     /// The scheme and its drive.
     pub outcome: Option<&'a Outcome>,

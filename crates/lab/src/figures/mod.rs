@@ -39,8 +39,8 @@
 //! name their place: `{ x = "mean", of = "static", y = 0.8, what = "-20 %", why = "why ours is another" }`.
 //! A value without `y` is words only. Plots may have `log = true` (y), `traces = [..]`, `mean = true`.
 //!
-//! What was measured on a real drive names who measured it, and belongs to `docs/validation.md` ([`validation`]):
-//! `{ x = 32, y = 263460, what = "263,460", by = "..", fitted = true, within = 0.05, why = "the mechanism that is missing" }`.
+//! Measurements of real drives name who measured them, and belong to `docs/validation.md` ([`validation`]): `{ x = 32, y =
+//! 263460, what = "263,460", by = "..", fitted = true, within = 0.05, why = "the mechanism that is missing" }`.
 //!
 //! Formulas need no runs. A figure of a study (`flashkeep reliability`) has neither traces, points nor arms:
 //!

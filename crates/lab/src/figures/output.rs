@@ -1,4 +1,4 @@
-//! What figures gave: rows of CSV, curves, a table for the terminal, and whether it is what it was.
+//! Results of figures: rows of CSV, curves, a table for the terminal, and a comparison with the recorded values.
 
 use super::plot::{self, Drawing};
 use super::reproduction::number;
@@ -86,12 +86,12 @@ impl FigureResult {
         &self.figure.spec.title
     }
 
-    /// What to know of it.
+    /// Description of the figure.
     pub(super) fn about(&self) -> &str {
         &self.figure.spec.about
     }
 
-    /// What was left out.
+    /// Runs that were left out.
     #[must_use]
     pub fn skipped(&self) -> Vec<String> {
         if matches!(self.golden, Golden::Kept(_)) {
@@ -104,7 +104,7 @@ impl FigureResult {
         self.figure.absent.iter().map(said).collect()
     }
 
-    /// What makes some of the numbers worthless.
+    /// Reasons why some of the numbers are invalid.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -139,7 +139,7 @@ impl FigureResult {
         format!("{}.{}{over}", self.figure.spec.source, stated.collect::<String>())
     }
 
-    /// What to know of the figure, as `name: value`.
+    /// Facts of the figure, as `name: value`.
     pub(crate) fn facts(&self) -> Vec<String> {
         let spec = &self.figure.spec;
         let mut facts = vec![format!("Title: {}", spec.title), format!("Source: {}", spec.source)];

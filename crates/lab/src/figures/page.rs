@@ -50,7 +50,7 @@ fn texts(cells: impl IntoIterator<Item = String>) -> Vec<Cell> {
     cells.into_iter().map(Cell::Text).collect()
 }
 
-/// What the paper states beside what was found.
+/// Statements of the paper beside the results.
 fn reproduction(paper: &PaperResult) -> String {
     let rows = paper.reproduction();
     if rows.is_empty() {
@@ -79,7 +79,7 @@ fn about(figure: &FigureResult) -> String {
     )
 }
 
-/// What the plots draw and the downloads contain.
+/// Data of plots and downloads.
 fn data(paper: &PaperResult, command: &str) -> Value {
     let plots = paper
         .figures
@@ -129,7 +129,7 @@ fn plot(figure: &FigureResult, index: usize, drawing: &Drawing) -> Option<Value>
         let colour = palette::of_curve(number_of(figure, &curve.name).unwrap_or(number));
         json!({ "name": curve.name, "colour": colour, "points": curve.points, "ends": curve.ends, "dots": dots, "stated": of_curve })
     };
-    // What is stated of no one place is a line across.
+    // A statement without an x value is a line across.
     let wide = drawing.published.iter().filter(|value| value.x.is_none());
     let levels: Vec<Value> =
         wide.filter_map(|value| Some(json!({ "y": value.y?, "label": format!("paper: {}", value.what) }))).collect();

@@ -78,7 +78,7 @@ impl Drawing {
         }
     }
 
-    /// What was found where something is stated: of its curve or of all, at its place or at any.
+    /// Values found at a statement's place, at its place or at any.
     pub fn found(&self, stated: &Published) -> Vec<f64> {
         let curves = self.curves.iter().filter(|curve| stated.of.as_ref().is_none_or(|name| *name == curve.name));
         let place = self.place(stated);
@@ -165,7 +165,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// What a plot shows in one place.
+/// Value that a plot shows in one place.
 #[derive(Clone, Copy)]
 struct Shown {
     y: f64,
@@ -225,7 +225,7 @@ fn of_traces(spec: &Spec, plot: &PlotSpec, sheet: &Sheet) -> (Vec<String>, Vec<C
     (categories.into_iter().map(str::to_owned).collect(), curves)
 }
 
-/// What a cell of a study's column is called in a legend.
+/// Name of a cell of a study's column in a legend.
 fn label(key: &str, cell: &str) -> String {
     match cell.parse::<f64>() {
         Ok(hours) if key.ends_with("_h") => span(hours),

@@ -1,4 +1,4 @@
-//! What papers state beside what was found here, as one table.
+//! Statements of papers beside the results here, as one table.
 
 use super::output::PaperResult;
 use super::plot::Drawing;

@@ -22,12 +22,12 @@ pub struct Run<'a> {
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
 }
 
-/// What is kept of one run.
+/// Record of one run.
 #[derive(Clone, Debug)]
 struct Measured {
     /// In the order of [`VALUES`].
     values: Vec<Option<f64>>,
-    /// What recorded times were multiplied by.
+    /// Factor of the recorded times.
     factor: f64,
     /// FNV-1a of the requests.
     trace_digest: u64,
@@ -38,7 +38,7 @@ struct Measured {
     warnings: Vec<String>,
 }
 
-/// What a figure's runs, or its study, gave.
+/// Results of a figure's runs, or of its study.
 pub(super) struct Ran {
     pub sheet: Sheet,
     pub warnings: Vec<String>,

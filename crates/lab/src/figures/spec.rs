@@ -1,4 +1,4 @@
-//! What a figure's file says, and the experiments that follow from it.
+//! Contents of a figure's file, and the experiments that follow from it.
 
 use super::values::VALUES;
 use common::Problem;
@@ -17,7 +17,7 @@ pub(super) struct Spec {
     pub source: String,
     #[serde(default)]
     pub about: String,
-    /// What is varied; without it the traces are, one beside the other.
+    /// The varied setting; without it the traces are varied, one beside the other.
     #[serde(default)]
     pub x: Option<AxisSpec>,
     #[serde(default)]
@@ -25,7 +25,7 @@ pub(super) struct Spec {
     /// Formulas instead of runs.
     #[serde(default)]
     pub study: Option<StudySpec>,
-    /// What traces ask of banks and zones, instead of runs.
+    /// Census of the banks and zones that traces use, instead of runs.
     #[serde(default)]
     pub census: Option<CensusSpec>,
     /// Whole lives instead of runs.
@@ -93,7 +93,7 @@ pub(super) struct CensusSpec {
     pub zone: Bytes,
 }
 
-/// What is varied.
+/// The varied setting.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AxisSpec {
@@ -268,7 +268,7 @@ impl Figure {
     /// Reads a figure's file; traces given by `file` lie beside it or below `traces`.
     ///
     /// # Errors
-    /// What is wrong with the file or with any experiment that follows from it, with its place.
+    /// A problem of the file or of any experiment that follows from it, with its place.
     pub fn load(path: &Path, traces: &Path) -> Result<Self, Problem> {
         let document = experiment::reading::read(path)?;
         let File { figure: mut spec } = document.read()?;

@@ -1,4 +1,4 @@
-//! What was measured on real drives beside what the engine says, as tables in Markdown.
+//! Measurements of real drives beside the engine's results, as tables in Markdown.
 
 use super::output::{FigureResult, PaperResult};
 use super::plot::Drawing;
@@ -55,7 +55,7 @@ impl Row<'_> {
     }
 }
 
-/// What was measured of a drawing, in its order; statements that lie in no one place are none.
+/// Measurements of a drawing, in its order; statements without a place are left out.
 fn rows(drawing: &Drawing) -> Vec<Row<'_>> {
     let row = |stated: &'_ Published| {
         let place = drawing.place(stated)?;

@@ -1,4 +1,4 @@
-//! What figures show of a run.
+//! Values of a run that figures show.
 
 use crate::figure::{self, Run};
 use ssd::RunResult;

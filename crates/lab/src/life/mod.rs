@@ -102,7 +102,7 @@ pub struct Timed {
 pub struct Epoch {
     /// Years since its first write.
     pub years: f64,
-    /// What the host has written, in multiples of the user capacity.
+    /// Data that the host has written, in multiples of the user capacity.
     pub drive_writes: f64,
     /// By how much `drive_writes` may be off, either way, because of leaps: half the difference between the sums with the write
     /// amplification before and after each.
@@ -154,7 +154,7 @@ impl Epoch {
         -(-self.losses).exp_m1()
     }
 
-    /// What Percentage Used of the SMART log reads (NVMe 2.0, 5.16.1.3): P/E cycles by those rated, at most 255.
+    /// Percentage Used of the SMART log (NVMe 2.0, 5.16.1.3): P/E cycles by those rated, at most 255.
     #[must_use]
     pub fn percentage_used(&self, rated: f64) -> u8 {
         (self.pe[0] / rated * 100.0).min(255.0) as u8
@@ -168,7 +168,7 @@ pub struct SchemeLife {
     pub label: String,
     /// Ages in order; the first is of the new drive.
     pub epochs: Vec<Epoch>,
-    /// What ended it.
+    /// Cause of its end.
     pub end: End,
     /// Blocks of the drive.
     pub blocks: u32,
@@ -208,7 +208,7 @@ impl SchemeLife {
 pub struct Life {
     /// The experiment as it was run.
     pub experiment: Experiment,
-    /// What else it depends on.
+    /// The other settings.
     pub settings: LifeSettings,
     /// The workload.
     pub workload: String,
@@ -224,7 +224,7 @@ pub struct Life {
     pub swings: Vec<Swing>,
     /// Reads that were checked in all lives, those of further seeds and of the tornado among them.
     pub verified: Verified,
-    /// What a reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 

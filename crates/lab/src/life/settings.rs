@@ -5,7 +5,7 @@ use common::Problem;
 use experiment::Experiment;
 use vocab::{Bytes, Nanos};
 
-/// What a drive is sold as, by JESD218: its limit on UBER, and how long its data last without power at its end.
+/// Class of a drive by JESD218: its limit on UBER, and the retention without power at its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Class {
     /// Its name.
@@ -35,7 +35,7 @@ impl Class {
     }
 }
 
-/// What a life depends on beside the experiment.
+/// Settings of a life beside the experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LifeSettings {
     /// Drive writes of the host a day.
@@ -71,7 +71,7 @@ pub struct LifeSettings {
 }
 
 impl LifeSettings {
-    /// What of it an experiment has settings for.
+    /// Applies the settings that an experiment has, too.
     pub(super) fn vary(&self, experiment: &mut Experiment) {
         (experiment.errors.page_sigma, experiment.errors.block_sigma) = self.sigma;
         (experiment.errors.celsius, experiment.errors.reference_celsius) = self.celsius;

@@ -25,7 +25,7 @@ pub use settings::{OPTIONS, StudyOption};
 pub struct StudyEntry {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it answers, in one line.
+    /// Question of the study, in one line.
     pub summary: &'static str,
     /// Where its formulas come from.
     pub source: &'static str,
@@ -197,7 +197,7 @@ fn cycles(pe: f64) -> Cell {
     Cell::Count(pe as u64)
 }
 
-/// What must be said of some models.
+/// Notes on some models.
 fn model_notes(model: &ssd::nand::rber::RberEntry) -> Vec<String> {
     let said = match model.name {
         "flares" => "flares has no read disturb: reads change nothing; flares-disturb adds it",

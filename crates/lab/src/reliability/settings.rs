@@ -1,4 +1,4 @@
-//! What a study depends on: options as typed, checked, with defaults of each study.
+//! Settings of a study: options as typed, checked, with defaults of each study.
 
 use super::schemes::Scheme;
 use crate::study::{DAY, YEAR};
@@ -14,7 +14,7 @@ use std::ops::RangeInclusive;
 pub struct StudyOption {
     /// Name, typed after `--`.
     pub name: &'static str,
-    /// What stands for its value in help.
+    /// Placeholder of the value in help.
     pub value: &'static str,
     /// Help.
     pub help: &'static str,

@@ -24,7 +24,7 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("pe", "1000,3000,5000,10000,15000,20000"),
 ];
 
-/// What the limits keep: its name, and the RBER it bears.
+/// Target of the limits: its name, and the RBER it bears.
 struct Target {
     name: String,
     rber: f64,

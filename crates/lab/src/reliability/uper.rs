@@ -84,7 +84,7 @@ fn rber_of(page: Page, loss: f64) -> f64 {
     low
 }
 
-/// What is said of crossings, and where they lie.
+/// Notes on crossings, and their places.
 fn crossings(schemes: &[Scheme], page: Page) -> Vec<(String, Mark)> {
     let products = schemes.iter().filter(|scheme| matches!(scheme, Scheme::Product { .. }));
     let pairs = products.flat_map(|product| {

@@ -44,7 +44,7 @@ pub(super) fn signs(text: &str) -> String {
     let is_digit = |word: Option<&str>| word.and_then(|word| word.chars().next_back()).is_some_and(|last| last.is_ascii_digit());
     let mut out: Vec<String> = Vec::new();
     for word in text.split(' ') {
-        // What follows the unit stays: a bracket, a full stop.
+        // Characters behind the unit stay: a bracket, a full stop.
         let unit: String = word.chars().take_while(char::is_ascii_alphanumeric).collect();
         let after = &word[unit.len()..];
         match (unit.as_str(), is_digit(out.last().map(String::as_str))) {

@@ -77,11 +77,11 @@ pub struct ReportInput<'a> {
     pub dies: u32,
     /// Why the comparison is fair: what was held equal, and how.
     pub fairness: &'a [String],
-    /// What a reader should know.
+    /// Notes for the reader.
     pub notes: &'a [String],
-    /// What a reader must know.
+    /// Cautions for the reader.
     pub cautions: &'a [Caution],
-    /// What each run survives and costs, one for each run in their order, or nothing.
+    /// Losses that each run survives and its costs, one for each run in their order, or nothing.
     pub verdict: &'a Verdict,
     /// The effective experiment file.
     pub experiment: &'a str,
@@ -91,11 +91,11 @@ pub struct ReportInput<'a> {
     pub flows: (&'a [Vec<String>], Option<&'a str>),
     /// The runs; ratios are relative to the first until the reader chooses another.
     pub runs: &'a [RunResult],
-    /// What happened when in each run, in order, or nothing.
+    /// Time series of each run, in order, or nothing.
     pub series: &'a [SeriesResult],
     /// Simulator speed of each run, in order; may be shorter.
     pub speeds: &'a [RunSpeed],
-    /// What the comparison was under each seed, where it was repeated; the runs above are those of the first.
+    /// The comparison under each seed, where it was repeated; the runs above are those of the first.
     pub seeds: Option<&'a Seeds>,
 }
 
@@ -127,7 +127,7 @@ pub fn html(comparison: &ReportInput) -> String {
     })
 }
 
-/// What differs between pages; texts are HTML but for `title` and `command`.
+/// Parts that differ between pages; texts are HTML but for `title` and `command`.
 pub(crate) struct Page<'a> {
     pub title: &'a str,
     pub summary: &'a str,
@@ -255,7 +255,7 @@ pub(crate) fn bullets(lines: &[String]) -> String {
     format!("<ul>{items}</ul>")
 }
 
-/// What the plots draw and the downloads contain.
+/// Data of plots and downloads.
 fn data(comparison: &ReportInput, labels: &[(String, &'static str)]) -> Value {
     let all: Vec<&RunResult> = match comparison.seeds {
         Some(seeds) => seeds.repetitions().iter().flat_map(|one| &one.outcomes).map(|outcome| &outcome.result).collect(),
@@ -301,7 +301,7 @@ fn data(comparison: &ReportInput, labels: &[(String, &'static str)]) -> Value {
     })
 }
 
-/// What bars of a scheme are made of under each seed.
+/// Values of the bars of a scheme under each seed.
 fn by_seed(seeds: &Seeds, scheme: usize) -> Value {
     let one = |result: &RunResult| {
         json!({

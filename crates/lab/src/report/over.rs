@@ -6,7 +6,7 @@ use crate::comparison::Seeds;
 use crate::interval::{Interval, Ratio};
 use common::Quantity;
 
-/// What a mean is of.
+/// Population of a mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MeanOf {
     Count,
@@ -101,7 +101,7 @@ fn mean(cells: &[Value]) -> Value {
     }
 }
 
-/// What each scheme is against each other one: the intervals of paired ratios, in percent more or less.
+/// Each scheme against each other one: the intervals of paired ratios, in percent more or less.
 pub(super) fn pairs(seeds: &Seeds) -> String {
     let comparable = seeds.comparable();
     let mut rows = String::new();

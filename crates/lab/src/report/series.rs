@@ -36,7 +36,7 @@ fn numbers(values: &[Option<f64>]) -> Value {
     values.iter().map(|value| value.map_or(Value::Null, rounded)).collect()
 }
 
-/// What the host asked for: kinds that it did ask for, and bytes.
+/// Requests of the host: kinds that occur, and bytes.
 fn arrived(series: &SeriesResult) -> Value {
     let kinds = ["read", "write", "flush", "discard"].map(|kind| format!("{kind}_requests_per_s"));
     let kinds = kinds.into_iter().filter(|name| is_any(series, name));
@@ -89,7 +89,7 @@ fn busy(series: &SeriesResult, rows: u32) -> Value {
     (0..rows).map(row).collect()
 }
 
-/// What the charts draw; nothing where no run has a series.
+/// Data of the charts; nothing where no run has a series.
 pub(super) fn data(all: &[SeriesResult]) -> Value {
     let Some(first) = all.first() else { return Value::Null };
     let rows = all.iter().map(|series| series.dies).min().unwrap_or(1).clamp(1, ROWS_MAX);

@@ -47,7 +47,7 @@ pub fn study(study: &Study) -> String {
     })
 }
 
-/// What the plots draw and the downloads contain.
+/// Data of plots and downloads.
 fn data(study: &Study) -> Value {
     let mut data = study.to_json();
     let curve = |(number, series): (usize, &Series)| json!({ "name": series.name, "colour": palette::of_curve(number), "points": series.points });

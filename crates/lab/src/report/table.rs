@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use vocab::{Cause, StreamId};
 
-/// What a cell shows.
+/// Contents of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Count(u64),
@@ -87,7 +87,7 @@ pub(super) struct Row {
     pub label: String,
     pub unit: &'static str,
     pub cells: Vec<Value>,
-    /// What the number means to a reader.
+    /// Kind of the number.
     pub kind: Kind,
 }
 

@@ -58,7 +58,7 @@ fn code(sentence: &str) -> String {
     parts.map(|(index, part)| if index % 2 == 1 { format!("<b>{}</b>", escape(part)) } else { escape(part) }).collect()
 }
 
-/// What a full bar stands for: what cannot be compared has no say.
+/// Value of a full bar: results that cannot be compared do not count.
 fn scale(verdict: &Verdict, measure: &Measure) -> f64 {
     let top = |one: &SchemeVerdict| {
         let interval = one.over.as_ref().and_then(|over| over.cost(measure));
@@ -74,8 +74,8 @@ fn scale(verdict: &Verdict, measure: &Measure) -> f64 {
     full_bar(seen)
 }
 
-/// What a full bar stands for among bars of these values. Up to half of the bars may be outliers, and the lowest gap counts, so
-/// that none of them flattens the others.
+/// Value of a full bar among bars of these values. Up to half of the bars may be outliers, and the lowest gap counts, so that
+/// none of them flattens the others.
 pub(super) fn full_bar(mut values: Vec<f64>) -> f64 {
     values.sort_by(|one, other| other.total_cmp(one));
     let is_gap = |&i: &usize| values.get(i).is_some_and(|next| *next > 0.0 && values[i - 1] > OUTLIER * next);

@@ -27,7 +27,7 @@ impl Seeds {
         rows
     }
 
-    /// What each scheme is against each other one, paired by seed: one row for each pair and each cost. Schemes that cannot be
+    /// Each scheme against each other one, paired by seed: one row for each pair and each cost. Schemes that cannot be
     /// compared under some seed are left out.
     #[must_use]
     pub fn differences(&self) -> Vec<Row> {

@@ -1,4 +1,4 @@
-//! What is said of all repetitions together beside the verdict: cautions, what was held equal, notes.
+//! Statements on all repetitions together beside the verdict: cautions, what was held equal, notes.
 
 use crate::comparison::Comparison;
 use experiment::{Caution, Experiment, seed_of, workload};

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 /// Column of the number of seeds.
 const SEEDS: &str = "seeds";
 
-/// What stands behind the name of a compared column: ends of the interval of its mean; difference from the first scheme and ratio
-/// to it, paired by seed, each with the ends of its interval.
+/// Suffixes behind the name of a compared column: ends of the interval of its mean; difference from the first scheme and ratio to
+/// it, paired by seed, each with the ends of its interval.
 const BEHIND: [&str; 8] =
     ["_low", "_high", "_difference", "_difference_low", "_difference_high", "_ratio", "_ratio_low", "_ratio_high"];
 
@@ -77,8 +77,8 @@ fn one(own: &[&Row], first: &[&Row]) -> Row {
     row
 }
 
-/// What is no number under every seed: the same under each, or the reason under the first seed that has one why a scheme cannot be
-/// compared.
+/// Value of a column that is not a number under every seed: the same under each, or the reason under the first seed that has one
+/// why a scheme cannot be compared.
 fn said(column: &str, own: &[&Row]) -> Value {
     let mut values = own.iter().map(|row| row.get(column).unwrap_or(&Value::Null));
     if column == "not_comparable" {

@@ -8,7 +8,7 @@ use crate::verdict::{
 };
 use common::quantity::{ratio_span, span};
 
-/// What intervals show of a cost of one scheme against that of another.
+/// Result of comparing a cost of one scheme with that of another by intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
     Better,
@@ -73,7 +73,7 @@ fn paired(seeds: &Seeds, schemes: &[SchemeVerdict], (one, other): (usize, usize)
     (may_judge(one) && may_judge(other)).then(|| seeds.paired(one, other, measure.key))?
 }
 
-/// What is to be said of a scheme by itself.
+/// Verdict on a scheme by itself.
 fn joined(seeds: &Seeds, scheme: usize) -> SchemeVerdict {
     let each: Vec<&SchemeVerdict> = seeds.repetitions().iter().map(|one| &one.verdict.schemes[scheme]).collect();
     let runs: Vec<&Outcome> = seeds.repetitions().iter().map(|one| &one.outcomes[scheme]).collect();
@@ -140,10 +140,10 @@ fn in_turn(seeds: &Seeds, schemes: &[SchemeVerdict]) -> Vec<String> {
     told.windows(2).map(|pair| against(seeds, schemes, pair[0], pair[1])).collect()
 }
 
-/// What is told of a pair: a cost, and what it is called.
+/// Costs that sentences on a pair name, with their words. a cost, and what it is called.
 const TOLD: [(&str, &str); 3] = [("latency_us_mean", "mean latency"), ("tbw_tb", "endurance"), ("energy_j", "energy")];
 
-/// What one scheme is shown to be against another, and what is not shown.
+/// Shown and unknown differences of one scheme against another.
 fn against(seeds: &Seeds, schemes: &[SchemeVerdict], one: usize, other: usize) -> String {
     let (mut told, mut open) = (Vec::new(), Vec::new());
     let (name, others) = (format!("`{}`", schemes[one].scheme), format!("`{}`", schemes[other].scheme));
@@ -168,7 +168,7 @@ fn against(seeds: &Seeds, schemes: &[SchemeVerdict], one: usize, other: usize) -
     [told, open].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// What is shown of a cost: a verb with how much, and the word before the name of the other scheme.
+/// Words for a shown cost: a verb with how much, and the word before the name of the other scheme.
 fn phrase(key: &str, ratio: Ratio) -> (String, &'static str) {
     let Ratio { low, high, .. } = ratio;
     if low >= 2.0 {
@@ -182,7 +182,7 @@ fn phrase(key: &str, ratio: Ratio) -> (String, &'static str) {
     let is_less = high < 1.0;
     let percent =
         if is_less { span((1.0 - high) * 100.0, (1.0 - low) * 100.0) } else { span((low - 1.0) * 100.0, (high - 1.0) * 100.0) };
-    // What is shown is more than nothing.
+    // A shown difference is more than nothing.
     let percent = match percent.strip_prefix("0.00") {
         Some("") => "less than 0.01".to_owned(),
         Some(rest) => rest.replacen(" to ", "up to ", 1),

@@ -1,4 +1,4 @@
-//! What is kept of a run of a grid beside its rows: its time series, and a log of its requests.
+//! Records of a run of a grid beside its rows: its time series, and a log of its requests.
 //!
 //! They are files named like the part of the run, written under another name and renamed. A run is done again where one that is wanted
 //! is not there.

@@ -1,4 +1,4 @@
-//! What a grid's file says, and the runs that follow from it.
+//! Contents of a grid's file, and the runs that follow from it.
 
 use super::beside::Beside;
 use crate::rows;
@@ -79,7 +79,7 @@ pub struct Grid {
     /// Relative paths count from here.
     directory: PathBuf,
     runs: usize,
-    /// What is kept of runs beside their rows.
+    /// Records of runs beside their rows.
     beside: Option<Arc<Beside>>,
     policies: Policies,
 }
@@ -113,7 +113,7 @@ pub struct GridRun {
     pub experiment: Experiment,
     /// Hash of all it depends on: the effective experiment, and the bytes of a recorded trace.
     pub key: u64,
-    /// What is kept of it beside its rows.
+    /// Records of the run beside its rows.
     pub(super) beside: Option<Arc<Beside>>,
 }
 
@@ -133,7 +133,7 @@ impl Grid {
     /// Reads a grid's file.
     ///
     /// # Errors
-    /// What is wrong with the section `[sweep]`, with its place.
+    /// A problem of the section `[sweep]`, with its place.
     pub fn load(path: &Path) -> Result<Self, Problem> {
         let name = path.display().to_string();
         let text = grid_text(path)?;
@@ -143,7 +143,7 @@ impl Grid {
     /// The grid of TOML text; `name` is what complaints call it, relative paths count from `directory`.
     ///
     /// # Errors
-    /// What is wrong with the section `[sweep]`, with its place.
+    /// A problem of the section `[sweep]`, with its place.
     pub fn parse(name: &str, text: &str, directory: &Path) -> Result<Self, Problem> {
         let document = Document::parse(name, text)?;
         let File { sweep: spec } = document.read()?;
@@ -220,7 +220,7 @@ impl Grid {
     /// Run `index` of the grid.
     ///
     /// # Errors
-    /// What is wrong with its experiment, with its place.
+    /// A problem of its experiment, with its place.
     ///
     /// # Panics
     /// If the grid has no such run.
@@ -237,7 +237,7 @@ impl Grid {
     /// All runs, checked: each experiment is valid, and no two are the same.
     ///
     /// # Errors
-    /// What is wrong with any of them.
+    /// A problem of any of them.
     pub fn runs(&self) -> Result<Vec<GridRun>, Problem> {
         let (mut traces, mut first) = (Traces::new(), BTreeMap::new());
         let mut runs = Vec::with_capacity(self.runs);
@@ -304,7 +304,7 @@ fn key(experiment: &Experiment, traces: &mut Traces) -> Result<u64, Problem> {
 /// The text of a grid's file.
 ///
 /// # Errors
-/// What is wrong with the file.
+/// A problem of the file.
 pub fn grid_text(path: &Path) -> Result<String, Problem> {
     let fail = |e| Problem::new("", format!("grid file {} cannot be read: {e}", path.display()));
     read_settings(path).map_err(fail)

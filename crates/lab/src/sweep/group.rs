@@ -17,7 +17,7 @@ impl Grid {
     /// The groups of these runs of the grid, in the order of their first runs.
     ///
     /// # Errors
-    /// What is wrong with the experiment of any of them, with its place.
+    /// A problem of the experiment of any of them, with its place.
     ///
     /// # Panics
     /// If the grid has no such run.

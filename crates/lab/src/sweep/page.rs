@@ -1,4 +1,4 @@
-//! What a sweep gave as CSV, and as a page of plots over its axes.
+//! Results of a sweep as CSV, and as a page of plots over its axes.
 
 use crate::study::{Axis, Plot, Series, Study};
 use common::Row;

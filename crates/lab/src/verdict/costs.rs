@@ -1,4 +1,4 @@
-//! What a scheme costs, as figures that can be compared with those of another.
+//! Costs of a scheme, as figures that can be compared with those of another.
 
 use crate::interval::Interval;
 use crate::outcome::Outcome;
@@ -10,7 +10,7 @@ use vocab::{Bytes, Cause};
 /// Days that DWPD is over: five years.
 const DWPD_DAYS: f64 = 5.0 * 365.0;
 
-/// What a scheme costs.
+/// Costs of a scheme.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Costs {
     /// Mean latency of reads and writes in microseconds; `None` without any.
@@ -29,8 +29,8 @@ pub struct Costs {
     pub mb_per_s: Option<f64>,
     /// Write amplification.
     pub waf: Option<f64>,
-    /// What the host can still write until the mean block has its rated P/E cycles, in TB (10^12 bytes), at this write
-    /// amplification, wear even over the blocks; `None` without writes, or where some failed.
+    /// Data that the host can still write until the mean block has its rated P/E cycles, in TB (10^12 bytes), at this
+    /// write amplification, wear even over the blocks; `None` without writes, or where some failed.
     pub tbw_tb: Option<f64>,
     /// How long that lasts at this load, in years.
     pub endurance_years: Option<f64>,
@@ -42,7 +42,7 @@ pub struct Costs {
     pub capacity_overhead: f64,
     /// Energy of flash and codecs in joules.
     pub energy_j: f64,
-    /// What page programs were for: causes with their share, greatest first.
+    /// Causes of page programs with their share, greatest first. causes with their share, greatest first.
     pub programs_for: Vec<(String, f64)>,
     /// How a dead die was rebuilt; `None` where none died, or not all of it is rebuilt.
     pub rebuild: Option<Rebuild>,
@@ -57,7 +57,7 @@ pub struct Rebuild {
     pub seconds: f64,
     /// Pages programmed for it.
     pub programs: u64,
-    /// What they hold, as a multiple of the user capacity of a die.
+    /// Their contents, as a multiple of the user capacity of a die.
     pub of_a_die: f64,
 }
 
@@ -189,7 +189,7 @@ pub enum Better {
 pub struct Measure {
     /// Its name, and the key of its ratio in JSON.
     pub key: &'static str,
-    /// What reports call it.
+    /// Title in reports.
     pub title: &'static str,
     /// Which way it is better.
     pub better: Better,
@@ -198,7 +198,7 @@ pub struct Measure {
     pub decides: bool,
     /// Its value.
     pub of: fn(&Costs) -> Option<f64>,
-    /// What it is an amount of.
+    /// Quantity of the measure.
     pub quantity: Quantity,
 }
 
@@ -229,7 +229,8 @@ impl Measure {
         !(costs.unborne && self.is_of_flash())
     }
 
-    /// What reports call it where schemes were replayed on so much flash, in bytes: endurance is that of a small drive, and says so.
+    /// Title in reports of schemes on so much flash, in bytes: endurance is that of a small drive, and the title says
+    /// so.
     #[must_use]
     pub fn title_of(&self, least: u64, most: u64) -> String {
         let Some(what) = self.title.strip_prefix("endurance of the flash, ") else { return self.title.into() };

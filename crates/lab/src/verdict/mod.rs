@@ -16,14 +16,14 @@ use experiment::{Caution, Experiment};
 pub use standing::{PowerCuts, Survives};
 pub(crate) use words::programs_for;
 
-/// What is to be said of one scheme.
+/// Verdict on one scheme.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SchemeVerdict {
     /// The scheme, as the experiment names it.
     pub scheme: String,
     /// The failures that it survives at the end of its run.
     pub survives: Survives,
-    /// What it costs.
+    /// Its costs.
     pub costs: Costs,
     /// Its costs over those of the baseline, in the order of [`MEASURES`]; `None` where one of them is missing or cannot be
     /// compared.
@@ -107,7 +107,7 @@ impl OverSeeds {
 pub struct Verdict {
     /// Which scheme to take, in sentences.
     pub answer: Vec<String>,
-    /// What costs are relative to: `none`, or the first scheme that can be compared; `None`: no scheme can.
+    /// Reference of costs: `none`, or the first scheme that can be compared; `None`: no scheme can.
     pub baseline: Option<String>,
     /// The schemes, in the experiment's order.
     pub schemes: Vec<SchemeVerdict>,
@@ -164,7 +164,7 @@ impl Verdict {
         Self { answer: words::answer(&schemes, baseline.as_deref(), &is_better, Seeded::Once), baseline, schemes }
     }
 
-    /// What reports call a cost: a life says of how much flash it is.
+    /// Title of a cost in reports: a life says of how much flash it is.
     #[must_use]
     pub fn title(&self, measure: &Measure) -> String {
         let sizes = || self.schemes.iter().map(|verdict| verdict.costs.flash_bytes);
@@ -174,7 +174,7 @@ impl Verdict {
         }
     }
 
-    /// What is said of a scheme.
+    /// Verdict on a scheme.
     #[must_use]
     pub fn of_scheme(&self, label: &str) -> Option<&SchemeVerdict> {
         self.schemes.iter().find(|verdict| verdict.scheme == label)
@@ -190,7 +190,7 @@ pub(crate) enum Seeded {
     Often,
 }
 
-/// What costs are relative to.
+/// Reference of costs.
 pub(crate) fn baseline(schemes: &[SchemeVerdict]) -> Option<&SchemeVerdict> {
     let comparable = || schemes.iter().filter(|verdict| verdict.is_comparable());
     comparable().find(|verdict| verdict.scheme == "none").or_else(|| comparable().next())

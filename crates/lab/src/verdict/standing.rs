@@ -7,7 +7,7 @@ use experiment::Experiment;
 use ssd::protect::registry::{SCHEMES, scheme_of};
 use ssd::{BufferKind, Life};
 
-/// What a power cut leaves.
+/// State of the data after a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PowerCuts {
     /// All that was answered.
@@ -21,7 +21,7 @@ pub enum PowerCuts {
 }
 
 impl PowerCuts {
-    /// What is compared: more is better. Memory that must last without power is one part more that may fail.
+    /// Rank for comparisons: more is better. Memory that must last without power is one part more that may fail.
     pub(crate) fn rank(self) -> u32 {
         match self {
             PowerCuts::Survived => 3,
@@ -69,7 +69,7 @@ pub struct Survives {
     pub life: Option<Life>,
     /// Mean P/E cycles of a block, and the rated ones.
     pub pe_cycles: (f64, u32),
-    /// What a power cut leaves.
+    /// State of the data after a power cut.
     pub power_cuts: PowerCuts,
     /// Groups of code zones whose code brings lost pages back; it is not promised.
     pub code_groups: u64,
@@ -130,7 +130,7 @@ impl Survives {
         }
     }
 
-    /// What it survives, as the end of a sentence that begins with its name.
+    /// Losses that the scheme survives, as the end of a sentence that begins with its name.
     #[must_use]
     pub fn words(&self) -> String {
         if self.canary {
@@ -183,7 +183,7 @@ impl Survives {
         format!("in life stage {} of 3{since}, at {:.0} of {} P/E cycles", life.stage, self.pe_cycles.0, self.pe_cycles.1)
     }
 
-    /// What a loss has left.
+    /// Redundancy after a loss.
     fn after_loss(&self, dead: u32) -> String {
         let exposed = (self.exposed_share - self.lost_share).max(0.0);
         let is = if dead == 1 { "is" } else { "are" };

@@ -6,7 +6,7 @@ use common::quantity::{percent, seconds, times};
 use common::table::grouped;
 use experiment::Caution;
 
-/// What is said of costs in a sentence: the key of the measure, and its words.
+/// Costs that sentences name: the key of the measure, and its words.
 const TOLD: [(&str, &str); 4] =
     [("latency_us_mean", "mean latency"), ("waf", "write amplification"), ("tbw_tb", "endurance"), ("energy_j", "energy")];
 
@@ -220,7 +220,7 @@ fn alike(several: &[&SchemeVerdict], is_shown: &IsShown<'_>) -> Option<String> {
     (!told.is_empty()).then(|| format!("As good as the best, as far as one run tells: {}.", told.join("; ")))
 }
 
-/// What a scheme costs against the baseline, in brackets.
+/// Costs of a scheme against the baseline, in brackets.
 fn price(verdict: &SchemeVerdict, baseline: Option<&str>) -> String {
     let Some(baseline) = baseline.filter(|baseline| *baseline != verdict.scheme) else { return String::new() };
     let ratio = |key: &str, name: &str| Some(format!("{} the {name}", verdict.times(measure(key).0)?));
@@ -237,7 +237,7 @@ pub(crate) fn listed(words: &[String]) -> String {
     }
 }
 
-/// What page programs were for, the greatest three.
+/// Causes of page programs, the greatest three.
 pub(crate) fn programs_for(verdict: &SchemeVerdict) -> String {
     let told: Vec<String> =
         verdict.costs.programs_for.iter().take(3).map(|(cause, share)| format!("{cause} {}", percent(*share))).collect();

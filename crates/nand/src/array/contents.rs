@@ -1,4 +1,4 @@
-//! What the pages of one block hold.
+//! Contents of the pages of one block.
 
 use crate::{Member, OobTag, Program};
 use std::collections::BTreeMap;
@@ -6,21 +6,21 @@ use std::ops::Range;
 use std::sync::Arc;
 use vocab::{Capability, StripSet};
 
-/// What the pages of one block hold, page by page or slot by slot.
+/// Contents of the pages of one block, page by page or slot by slot.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockContents<P> {
     pub tags: Box<[OobTag]>,
     pub payload: Box<[P]>,
     pub sequence: Sequences,
     pub coverage: Coverages,
-    /// What is kept of each page on drives with page ECC.
+    /// OOB of each page on drives with page ECC.
     pub ecc: Option<Box<EccOob>>,
-    /// What every page of the block says in its OOB bytes.
+    /// P/E count in the OOB bytes of every page of the block.
     pub pe: u32,
     pub slc: u8,
     pub slc_cycles: u8,
     pub first_program_s: u32,
-    /// What only recovery reads, apart from what all reads touch.
+    /// OOB that only recovery reads, apart from the OOB that all reads touch.
     pub recovery: Option<Box<RecoveryOob>>,
 }
 
@@ -126,7 +126,7 @@ pub(crate) struct RecoveryOob {
     pub update: Box<[u64]>,
     /// The most P/E cycles of any block when each page was programmed.
     pub pe_max: Box<[u32]>,
-    /// What pages name, by page.
+    /// Members that pages name, by page.
     pub members: BTreeMap<u32, Box<[Member]>>,
 }
 

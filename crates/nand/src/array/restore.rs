@@ -6,7 +6,7 @@ use crate::power::Scar;
 use crate::{Member, OobPage, OobSlot, OobTag, Program};
 use vocab::{BlockAddr, StripSet};
 
-/// What the bytes of a page say of its state.
+/// State of a page by its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum PageState {
     /// Every byte reads as erased.
@@ -18,7 +18,7 @@ pub(crate) enum PageState {
     Valid,
 }
 
-/// What was found of a page.
+/// State of a page, as found.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub state: PageState,
@@ -81,7 +81,7 @@ impl<P: Payload> MemoryArray<P> {
         self
     }
 
-    /// What a programmed page carries and names, in place of what is there.
+    /// Replaces the contents and names of a programmed page.
     pub(crate) fn refill(&mut self, block: BlockAddr, page: u32, payload: &[P], members: &[Member]) {
         let slots = self.slots_of(page as usize);
         let contents = self.change_contents(block);

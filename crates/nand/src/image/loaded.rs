@@ -1,4 +1,4 @@
-//! What was read of pages from the file.
+//! Pages that were read from the file.
 
 use crate::Member;
 use std::sync::{Mutex, OnceLock};

@@ -1,5 +1,5 @@
-//! What a mount finds in an image: the OOB bytes of all pages, block by block. Where a program that did not end may have left part of
-//! what it wrote, the members that pages name are checked, too.
+//! View of an image that a mount has: the OOB bytes of all pages, block by block. Where a program that did not end may have left part
+//! of what it wrote, the members that pages name are checked, too.
 
 use super::header::Layout;
 use super::{Store, complement, named, read_flash};
@@ -76,7 +76,7 @@ impl<'a, S: Store> Look<'a, S> {
         Self { store, layout, grid, besides, entries: Vec::new(), members: Vec::new() }
     }
 
-    /// What the pages of a block say, in place of what is there.
+    /// Replaces the entries of a block's pages in `found`.
     fn at_block(&mut self, block: BlockAddr, found: &mut [Found]) -> io::Result<()> {
         let (first, pages, size) = (self.grid.ppn(block, 0), self.grid.pages_per_block() as usize, self.layout.beside());
         read_flash(self.store, &mut self.besides, self.layout.beside_at(first))?;
@@ -99,7 +99,7 @@ impl<'a, S: Store> Look<'a, S> {
         self.layout.members > 0 && !self.store.writes_are_atomic()
     }
 
-    /// What is at a page of the block, `at` of those whose members were read.
+    /// Looks at a page of the block, `at` of those whose members were read.
     fn look(&mut self, page: usize, at: usize, found: &mut Found) {
         let size = self.layout.beside();
         let oob = &self.besides[page * size + self.layout.tail()..(page + 1) * size];

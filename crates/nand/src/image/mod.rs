@@ -350,7 +350,7 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
 }
 
 impl<P: StoredPayload, S: Store> FileArray<P, Logged<S>> {
-    /// What a log has is written to the image; `waits`: and is durable there.
+    /// Writes the contents of the log to the image; `waits`: and makes them durable there.
     ///
     /// # Errors
     /// If that fails. Then the log must stay.

@@ -19,7 +19,7 @@ pub(super) fn encode(members: &[Member]) -> Vec<u8> {
     bytes
 }
 
-/// What stands behind these members.
+/// Count and checksum behind these members.
 pub(super) fn tail(entries: &[u8]) -> [u8; TAIL] {
     let count = ((entries.len() / ENTRY) as u32).to_le_bytes();
     let crc = crc32c::crc32c_append(crc32c::crc32c(&count), entries).to_le_bytes();

@@ -112,7 +112,7 @@ impl Store for Box<dyn Store> {
     }
 }
 
-/// What was written somewhere.
+/// Bytes that were written somewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// This many zeros.
@@ -156,7 +156,7 @@ impl Part {
 struct Parts(BTreeMap<u64, Part>);
 
 impl Parts {
-    /// What was written last counts.
+    /// Puts a piece; the last written one counts.
     fn put(&mut self, offset: u64, piece: Piece) {
         let (length, end) = (piece.length(), offset + piece.length());
         if length == 0 {
@@ -177,7 +177,7 @@ impl Parts {
         self.0.insert(offset, Part { piece, from: 0, length });
     }
 
-    /// What of a part lies behind `end` stays.
+    /// Keeps the rest of a part behind `end`.
     fn put_rest(&mut self, start: u64, part: Part, end: u64) {
         if start + part.length > end {
             let cut = end - start;
@@ -201,7 +201,7 @@ pub struct Logged<S> {
     log: Mutex<Log>,
 }
 
-/// What a log has.
+/// Contents of a log.
 #[derive(Default)]
 struct Log {
     parts: Parts,
@@ -231,7 +231,7 @@ impl<S> Logged<S> {
 }
 
 impl<S: Store> Logged<S> {
-    /// What is written goes to the store until [`Self::start`].
+    /// A log over the store; writes go to the store until [`Self::start`].
     pub fn new(under: S) -> Self {
         Self { under, started: AtomicBool::new(false), log: Mutex::default() }
     }
@@ -241,7 +241,7 @@ impl<S: Store> Logged<S> {
         self.started.store(true, Relaxed);
     }
 
-    /// What was written since this was last asked, in order.
+    /// Takes the writes since the last call, in order.
     pub fn take_written(&self) -> Vec<(u64, Piece)> {
         let mut log = self.log();
         log.untaken = 0;
@@ -277,12 +277,12 @@ impl<S: Store> Logged<S> {
         Ok(())
     }
 
-    /// What is below.
+    /// The store below.
     pub fn under(&self) -> &S {
         &self.under
     }
 
-    /// What is below; everything that is kept here is forgotten.
+    /// The store below; everything that is kept here is forgotten.
     pub fn into_under(self) -> S {
         self.under
     }

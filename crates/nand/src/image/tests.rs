@@ -339,8 +339,8 @@ fn members_that_are_damaged_make_their_page_unreadable() {
     assert!(!read, "a slot that is not there");
 }
 
-/// What a log has is there as a whole, so that a mount trusts the OOB bytes of a page. Catches members that no one checks then,
-/// and a fork without them.
+/// The contents of a log are present as a whole, so that a mount trusts the OOB bytes of a page. Catches members that no one
+/// checks then, and a fork without them.
 #[test]
 fn behind_a_log_members_are_checked_when_somebody_asks_for_them() {
     let mut bytes = programmed(2);

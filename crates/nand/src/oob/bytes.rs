@@ -13,7 +13,7 @@ const SLOT: usize = 16;
 const PE_BITS: u32 = 24;
 /// Most cycles that are written down: a hundred times of what SLC bears.
 const PE_MOST: u32 = (1 << PE_BITS) - 1;
-/// What an erased cell reads as.
+/// Value of an erased cell.
 const ERASED: u8 = 0xff;
 
 /// The OOB bytes of a page, decoded.
@@ -42,7 +42,7 @@ pub struct OobPage {
 /// The OOB bytes of one slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OobSlot {
-    /// What the slot holds.
+    /// Contents of the slot.
     pub tag: OobTag,
     /// CRC-32C of its data.
     pub data_crc: u32,

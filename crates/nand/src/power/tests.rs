@@ -20,7 +20,7 @@ fn array(dies: u32) -> MemoryArray<u64> {
     MemoryArray::new(geometry, true).keeping_updates()
 }
 
-/// What is sent to be programmed with `value`.
+/// Parts of a page to program with `value`.
 fn sent(value: &u64) -> ([OobTag; 1], [u64; 1], Oob) {
     ([OobTag::data(Lpn(*value as u32))], [value ^ 1], Oob { sequence: *value, ..Oob::default() })
 }

@@ -15,7 +15,7 @@ pub use flares::{Flares, ReadDisturb};
 pub use gauss::{Gauss, State, best_reference};
 pub use tlc_set::{Stages, TlcSet};
 
-/// What the cells of a page have been through.
+/// Stress that the cells of a page have had.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stress {
     /// Program/erase cycles of the block.
@@ -44,7 +44,7 @@ impl PageSite {
     }
 }
 
-/// What a model counts as reads of a page.
+/// Number that a model takes for reads of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadCount {
     /// All reads of its block: a read stresses every page of the block.
@@ -157,7 +157,7 @@ impl RberModel {
         }
     }
 
-    /// What [`Stress::reads`] counts.
+    /// Meaning of [`Stress::reads`].
     #[must_use]
     pub fn read_count(&self) -> ReadCount {
         match self {
@@ -193,7 +193,7 @@ pub struct RberEntry {
     pub name: &'static str,
     /// Where formula and constants come from.
     pub paper: &'static str,
-    /// What it describes, in one line.
+    /// Description, in one line.
     pub summary: &'static str,
     /// The formula.
     pub model: RberModel,
@@ -261,7 +261,7 @@ pub const RBER_MODELS: &[RberEntry] = &[
 /// No model has that name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownRber {
-    /// What was asked for.
+    /// The unknown name.
     pub name: String,
 }
 
@@ -282,10 +282,10 @@ pub fn find(name: &str) -> Result<&'static RberEntry, UnknownRber> {
     RBER_MODELS.iter().find(|entry| entry.name == name).ok_or_else(|| UnknownRber { name: name.into() })
 }
 
-/// What 10 K between program and read move the best references, in units of the models that have any: of the order of a
-/// tenth of what a year of retention moves them. Threshold voltages fall as cells get hotter, so a page that is read hotter
-/// than it was programmed looks as if it had lost charge. Read circuits make up for the mean of it, and what is left depends on
-/// the part; no public table of it was found, so the number is an assumption and a setting.
+/// Shift of the best references by 10 K between program and read, in units of the models that have any: of the order of a tenth
+/// of what a year of retention moves them. Threshold voltages fall as cells get hotter, so a page that is read hotter than it
+/// was programmed looks as if it had lost charge. Read circuits make up for the mean of it, and what is left depends on the
+/// part; no public table of it was found, so the number is an assumption and a setting.
 pub const CROSS_SHIFT: f64 = 0.15;
 
 /// Boltzmann's constant in eV/K.

@@ -76,11 +76,11 @@ impl Stages {
 /// The model with its knobs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TlcSet {
-    /// What hours of retention are in stages.
+    /// Stages of hours of retention.
     pub stages: Stages,
 }
 
-/// What a page is like, whatever it is read with.
+/// State of a page, whatever references it is read with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Aged {
     /// Logarithm of the rate with the best references.

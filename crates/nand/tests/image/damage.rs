@@ -33,7 +33,7 @@ fn put(path: &Path, bytes: &[u8]) {
     file.set_len(bytes.len() as u64).and_then(|()| file.write_all(bytes)).unwrap();
 }
 
-/// What opening these bytes says; `None` if they are taken for an image.
+/// Error of opening these bytes; `None` if they are taken for an image.
 fn refusal(path: &Path, bytes: &[u8]) -> Option<String> {
     put(path, bytes);
     FileArray::<Data>::open(path).err().map(|error| error.to_string())
@@ -161,7 +161,7 @@ fn programs(pages: u32) -> Vec<Step> {
 
 #[test]
 fn a_program_of_which_any_sectors_arrived_is_never_silently_wrong() {
-    // What a failure of the machine may leave of bytes that were not synced.
+    // Bytes that a failure of the machine may leave of those that were not synced.
     let path = image("sectors");
     let (before, after) = before_and_after(&path, &programs(2));
     let sectors = |at: usize, length: usize| at / 256..(at + length).div_ceil(256);

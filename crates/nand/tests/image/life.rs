@@ -133,12 +133,12 @@ pub fn apply<A: FlashArray<Data>>(array: &mut A, step: &Step) {
     assert_eq!(outcome, ProgramOutcome::Done);
 }
 
-/// What a page says and holds.
+/// Words and contents of a page.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Seen {
     Erased,
     Unreadable,
-    /// What its OOB says and whom it names, in words; updates; contents.
+    /// Its OOB and the names in it, in words; updates; contents.
     Valid(String, Vec<u64>, Vec<Data>),
 }
 

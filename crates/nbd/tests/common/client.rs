@@ -16,7 +16,7 @@ pub const ZEROES: u16 = 6;
 /// The write must be durable when it is answered.
 pub const FUA: u16 = 1;
 
-/// What came of a request: bytes of a read, none of others, or a number of an error.
+/// Result of a request: bytes of a read, none of others, or a number of an error.
 pub type Reply = Result<Vec<u8>, u32>;
 
 /// One connection.
@@ -90,7 +90,7 @@ pub type Extent = (u32, bool);
 /// A connection that has negotiated what newer clients do: structured replies, and the state of ranges.
 pub struct Modern {
     stream: UnixStream,
-    /// What the export says of itself.
+    /// Flags of the export.
     pub flags: u16,
 }
 

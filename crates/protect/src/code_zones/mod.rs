@@ -54,9 +54,9 @@ pub struct LineRead {
 /// Which blocks of a line with valid code a read may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// What is wanted, and code of nothing else: the paper's.
+    /// The wanted blocks, and code of nothing else: the paper's.
     Wanted,
-    /// What is wanted, and all code.
+    /// The wanted blocks, and all code.
     Code,
     /// All data and all code of the line, as for a repair.
     All,
@@ -85,7 +85,7 @@ pub struct Offline {
 /// Code to be written in idle time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encode {
-    /// What it is the code of.
+    /// Contents that it is the code of.
     pub stamp: CodeStamp,
     /// The lines of the group.
     pub lines: Vec<EncodeLine>,
@@ -137,7 +137,7 @@ impl CodeZones {
         self.decoder
     }
 
-    /// What reads of the host may use.
+    /// Blocks that reads of the host may use.
     #[must_use]
     pub fn offer(&self) -> Offer {
         self.offer
@@ -225,8 +225,7 @@ impl CodeZones {
         group.0 % self.layout.zone_groups()
     }
 
-    /// What to ask of the line's code for a read: `held` are data blocks that need no read, such as
-    /// pages never written.
+    /// Request to the line's code for a read: `held` are data blocks that need no read, such as pages never written.
     #[must_use]
     pub fn ask(&self, read: &LineRead, offer: Offer, held: Blocks) -> Ask {
         let graph = self.layout.graph();
@@ -311,7 +310,7 @@ impl CodeZones {
         code_zones.filter_map(|code_zone| Some((code_zone, self.popularity.owner(code_zone)?)))
     }
 
-    /// What to encode next: of the zone read most that has stale groups, the next one in turn.
+    /// Next group to encode: of the zone read most that has stale groups, the next one in turn.
     pub fn next_encode(&mut self) -> Option<Encode> {
         let stale = self.in_use().filter(|(code_zone, _)| self.validity[*code_zone as usize].stale() > 0);
         let (code_zone, owner) = stale.max_by_key(|(_, zone)| (self.popularity.reads(*zone), Reverse(*zone)))?;

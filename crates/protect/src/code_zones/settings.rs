@@ -49,7 +49,7 @@ const GROUP: u32 = 4;
 /// Most segments of a drive.
 const SEGMENTS_MAX: u32 = u16::MAX as u32;
 
-/// What does not depend on the drive.
+/// Settings that do not depend on the drive.
 pub(super) struct Settings {
     pub decoder: Decoder,
     pub offer: Offer,

@@ -1,4 +1,4 @@
-//! What may be asked of a drive beside requests, as words.
+//! Commands to a drive beside requests, as words.
 
 use super::snapshots;
 use crate::core::Core;
@@ -29,7 +29,7 @@ pub fn commands() -> impl Iterator<Item = (&'static str, &'static str)> {
     status.iter().chain(CONTROLS).chain(others).copied()
 }
 
-/// What came of a command.
+/// Result of a command.
 pub(super) type Done = Result<Value, String>;
 
 /// How a command of [`COMMANDS`] is written.

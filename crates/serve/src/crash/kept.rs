@@ -1,4 +1,5 @@
-//! What a run wrote down, so that it goes on after it was stopped. A line that was half written is as if it were not there.
+//! Records of a run, with which it continues after it was stopped. A line that was half written is as if it were not
+//! there.
 
 use super::checks::Verdict;
 use super::image::Digest;
@@ -13,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 /// The images at the instants of one request.
 pub(super) type Images = Vec<(Instant, Digest)>;
 
-/// What is known of a run: verdicts, and requests whose instants all have images.
+/// Known parts of a run: verdicts, and requests whose instants all have images.
 #[derive(Default)]
 pub(super) struct Known {
     pub verdicts: BTreeMap<Digest, Verdict>,
@@ -83,7 +84,7 @@ impl Known {
         let mut known = Self::default();
         let mut lines = text.split_inclusive('\n').map_while(|line| line.strip_suffix('\n'));
         if lines.next() == Some(first) {
-            // What comes after damage is not believed.
+            // Lines after damage are not believed.
             let _ = lines.try_for_each(|line| known.take(line));
         }
         known

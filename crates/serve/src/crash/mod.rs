@@ -69,7 +69,7 @@ impl DriveKind {
     }
 }
 
-/// What is to be tried.
+/// Settings of a crash test.
 #[derive(Clone, Debug)]
 pub struct Crash {
     /// The user's check, run by `sh`; `{image}` stands for the image's path. It passes with exit code 0.
@@ -133,13 +133,13 @@ pub struct Failure {
     pub instant: Instant,
     /// The image.
     pub image: PathBuf,
-    /// What the check printed.
+    /// Output of the check.
     pub said: String,
     /// The same with fewer requests; `None`: that was not tried.
     pub smaller: Option<Shrunk>,
 }
 
-/// What was tried.
+/// Results of a crash test.
 #[derive(Clone, Debug, Default)]
 pub struct Tried {
     /// Instants.
@@ -309,7 +309,7 @@ impl Crash {
         }))
     }
 
-    /// What tells this run from others.
+    /// Digest that tells this run from others.
     fn digest(&self, drive: &DriveKind, recording: &Recording) -> Result<Digest, ServeError> {
         let base = match &self.base {
             Some(base) => fs::read(base).map_err(|error| ServeError::File(base.clone(), "read", error))?,
@@ -404,7 +404,7 @@ impl Crash {
         Ok(())
     }
 
-    /// What each thread does.
+    /// Work of each thread.
     fn work(&self, take: &Mutex<Receiver<Job>>, tell: &Sender<Found>, checks: &Checks, ends: &AtomicBool) {
         // The lock is held while a thread waits, not while it works.
         let next = || take.lock().unwrap_or_else(PoisonError::into_inner).recv();

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::thread;
 
-/// What became of making a failure smaller.
+/// Outcome of making a failure smaller.
 #[derive(Clone, Debug)]
 pub enum Shrunk {
     /// The check fails there also with everything kept that was answered, and passes at the end of the recording: the order in which the
@@ -37,7 +37,7 @@ pub struct Smaller {
     pub steps: usize,
     /// When the power goes, in that recording.
     pub instant: Instant,
-    /// What the check printed.
+    /// Output of the check.
     pub said: String,
     /// Bytes of the drive that the cut left other than they were answered.
     pub lost: Vec<Range<u64>>,
@@ -159,7 +159,7 @@ impl Shrinker<'_> {
         !stays && !begins
     }
 
-    /// What is left without some, and without flushes that have nothing left to make durable.
+    /// Requests that are left without some, and without flushes that have nothing left to make durable.
     fn without(&self, kept: &[usize], gone: &[usize]) -> Vec<usize> {
         let (mut rest, mut is_dirty) = (Vec::new(), false);
         for &index in kept.iter().filter(|index| gone.binary_search(index).is_err()) {

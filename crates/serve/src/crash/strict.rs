@@ -130,7 +130,7 @@ pub(super) struct Block {
     /// The contents as long as the power is there.
     now: Image,
     pending: Vec<Arc<Pending>>,
-    /// What it was when copies of it were made, by their names.
+    /// Its state when copies of it were made, by their names.
     snapshots: BTreeMap<String, Arc<Snapshot>>,
 }
 

@@ -18,7 +18,7 @@ pub struct Request {
     pub method: String,
     /// Without the query.
     pub path: String,
-    /// What follows the question mark.
+    /// Text behind the question mark.
     pub query: String,
     pub body: Vec<u8>,
 }
@@ -211,7 +211,7 @@ mod tests {
             let refused = post(&format!("{more}{json}"), body).expect_err(more);
             assert_eq!(refused.0, status, "{more}: {}", refused.1);
         }
-        // What a form of another page sends, if a browser told nothing of where it is from.
+        // A request that a form of another page sends, if the browser does not name its origin.
         for kind in ["", "Content-Type: text/plain\r\n", "Content-Type: application/x-www-form-urlencoded\r\n"] {
             assert_eq!(post(&format!("Host: localhost:9000\r\n{kind}"), body).expect_err(kind).0, 415);
         }

@@ -35,7 +35,7 @@ pub fn page() -> String {
     PAGE.replace("{{style}}", STYLE).replace("{{script}}", SCRIPT)
 }
 
-/// What the page asks for, as it was at the last sample: a drive that does nothing for a while is shown nevertheless.
+/// Data for the page, as of the last sample: a drive that does nothing for a while is shown nevertheless.
 #[derive(Default)]
 struct Live {
     status: Value,
@@ -130,7 +130,7 @@ fn respond(request: &Request, server: &Server, live: &Mutex<Live>) -> (u16, &'st
     }
 }
 
-/// What happened after the sample and the event that the query names.
+/// Events after the sample and the event that the query names.
 fn told(live: &Mutex<Live>, query: &str) -> Value {
     let number = |name: &str| {
         let of_name = |pair: &str| pair.strip_prefix(name)?.strip_prefix('=')?.parse::<u64>().ok();

@@ -130,8 +130,8 @@ fn stripes(inventory: &Inventory, grid: &Grid, n: u32) -> Vec<Codeword> {
             members.push(parity);
             return vec![Codeword { members, lpns: lpns(&mut (0..n)), tolerates: 1 }];
         };
-        // What the partial parity covers is a codeword with it; memory is never lost. The stored
-        // parity is still that of the old versions.
+        // The strips that the partial parity covers are a codeword with it; memory is never lost. The stored parity is
+        // still that of the old versions.
         let inside = |strip: &u32| held.covers.contains(*strip);
         let strips = || 0..places.len() as u32;
         let current = |strip: u32| member(&places[strip as usize]);

@@ -79,7 +79,7 @@ impl Case {
         self.path_of(name)
     }
 
-    /// What the host asks in one life of the process.
+    /// Commands of the host in one life of the process.
     pub fn commands(&self, life: u64) -> Vec<HostCommand> {
         let seed = Streams::new(self.seed).stream_of("test/life", self.number << 16 | life).bits();
         workload(seed, self.setup.user_slots, 4_000, self.mix)
@@ -111,7 +111,7 @@ pub fn remove(image: &Path) {
     }
 }
 
-/// What may be found of a logical page.
+/// Versions that may be found of a logical page.
 #[derive(Clone, Debug, Default)]
 struct Page {
     /// Writes in order: their versions and sectors.
@@ -149,7 +149,7 @@ pub struct Witness {
     arrived: u64,
     /// Pages and versions of writes that are under way.
     sent: HashMap<u64, Vec<(u32, u32)>>,
-    /// What flushes under way will make durable.
+    /// Pages that flushes under way will make durable.
     flushes: HashMap<u64, Vec<u32>>,
     pub answers: u64,
 }
@@ -248,7 +248,7 @@ impl Witness {
         let durable = page.durable;
         let versions = match found {
             PageFound::Lost => return Err(format!("is lost, wanted version {durable} or newer")),
-            // What was discarded may come back, and what never was durable may not.
+            // Discarded data may come back, and data that never were durable may not.
             PageFound::Unmapped if durable == 0 => {
                 page.writes.clear();
                 page.answered = 0;

@@ -115,7 +115,7 @@ pub fn check_all(session: &mut Session, name: &str) {
     session.audit().unwrap_or_else(|what| panic!("{name}: {what}"));
 }
 
-/// What a random workload is made of.
+/// Parts of a random workload.
 #[derive(Clone, Copy)]
 pub struct Mix {
     pub reads: f64,

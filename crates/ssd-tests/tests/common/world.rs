@@ -11,9 +11,9 @@ const SECTORS: [usize; 2] = [512, 4096];
 
 #[derive(Clone, Default)]
 struct Inner {
-    /// What the operating system has of the image and of the memory's file.
+    /// Bytes of the image and of the memory's file that the operating system has.
     now: [Vec<u8>; 2],
-    /// What was synced.
+    /// Synced bytes.
     durable: [Vec<u8>; 2],
     /// Writes that were not, in order.
     pending: Vec<(usize, u64, Vec<u8>)>,
@@ -25,7 +25,7 @@ struct Inner {
     moments: Option<Vec<Moment>>,
 }
 
-/// What a machine that fails at some instant may leave.
+/// Files that a machine that fails at some instant may leave.
 #[derive(Clone)]
 pub struct Moment {
     durable: [Vec<u8>; 2],
@@ -53,7 +53,7 @@ impl World {
         DriveFiles { image: Box::new(File(self.clone(), 0)), memory: Box::new(File(self.clone(), 1)) }
     }
 
-    /// What the operating system has.
+    /// Bytes that the operating system has.
     pub fn bytes(&self) -> [Vec<u8>; 2] {
         self.inner().now.clone()
     }
@@ -77,7 +77,7 @@ impl World {
         (self.inner().writes, self.inner().syncs)
     }
 
-    /// What the machine may leave if it fails now.
+    /// Files that the machine may leave if it fails now.
     pub fn moment(&self) -> Moment {
         let inner = self.inner();
         Moment { durable: inner.durable.clone(), pending: inner.pending.clone(), sizes: [0, 1].map(|file| inner.now[file].len()) }

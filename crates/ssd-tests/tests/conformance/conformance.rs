@@ -198,7 +198,7 @@ fn every_scheme_is_served_where_gc_occupies_its_dies() {
 
 #[test]
 fn the_canary_is_caught() {
-    // What answers too early is caught by power cuts alone (torture): while there is power, parity follows.
+    // A scheme that answers too early is caught by power cuts alone (torture): while there is power, parity follows.
     for entry in SCHEMES.iter().filter(|entry| entry.canary && entry.name != "ds-raid-hasty") {
         let mix = Mix { discards: 0.0, partial: 0.0, max_pages: 1, ..MIX };
         let mut caught = 0;

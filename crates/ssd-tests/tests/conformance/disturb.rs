@@ -160,7 +160,7 @@ fn an_aged_drive_recycles_at_once_what_is_past_its_limits() {
         assert!(at_once > 60, "{recycled:?}");
         let aged = setup.user_slots.div_ceil(16).into();
         assert!(result.flash.erases["refresh"] + result.flash.erases["gc"] >= aged, "{aged} blocks held data");
-        // What was recycled starts again.
+        // A recycled block starts again.
         let mut again = session.clone();
         let mut worst = Worst::default();
         let more = hot_reads(6, setup.user_slots, 200, 400_000);

@@ -304,7 +304,7 @@ fn noticed(scheme: &str, seed: u64) -> (u32, u32) {
 
 #[test]
 fn an_audit_and_a_dead_die_each_catch_the_canary() {
-    // What answers too early leaves nothing wrong in flash: only power cuts show it (torture).
+    // A scheme that answers too early leaves nothing wrong in flash: only power cuts show it (torture).
     for entry in SCHEMES.iter().filter(|entry| entry.canary && entry.name != "ds-raid-hasty") {
         // Only some histories make what was forgotten matter to a read.
         let mut found = (1..=8).map(|seed| noticed(entry.name, seed));

@@ -111,7 +111,7 @@ fn rows() -> Vec<(String, Setup)> {
         choice.options.insert("data_strips".into(), "3".into());
         choice
     });
-    // What is beside a scheme promises nothing and takes nothing away.
+    // An addition to a scheme promises nothing and takes nothing away.
     let alone = schemes().filter(|choice| !choice.name.contains('+'));
     let mut all: Vec<_> = alone.chain(narrow).map(|choice| row(choice, &SMALL)).collect();
     // A scheme's rows stay together.

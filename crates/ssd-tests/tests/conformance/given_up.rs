@@ -26,7 +26,7 @@ fn with_older_version(found: &Inventory) -> BTreeSet<Lpn> {
     stored.filter(|lpn| missing.contains(lpn)).collect()
 }
 
-/// What a cut left of pages that GC had given up.
+/// Pages that GC had given up, after a cut.
 struct AfterCut {
     /// How many of them had a readable older version in flash.
     older: usize,

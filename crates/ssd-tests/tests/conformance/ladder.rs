@@ -50,7 +50,7 @@ fn what_no_step_brings_back_parity_does() {
     }
 }
 
-/// What pages carry changes no event, also on the ladder; and policies that know more retry less.
+/// The payload of pages changes no event, also on the ladder; and policies that know more retry less.
 #[test]
 fn better_references_save_retries_whatever_pages_carry() {
     for seed in seeds(2) {

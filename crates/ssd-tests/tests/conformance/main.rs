@@ -1,4 +1,4 @@
-//! What every registered scheme must do, whatever fails.
+//! Duties of every registered scheme, whatever fails.
 
 #[path = "../common/mod.rs"]
 mod common;

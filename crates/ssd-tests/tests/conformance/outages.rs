@@ -1,5 +1,5 @@
-//! What a cut may take besides power, and wrong data that flash reports as good: the drive notices, and nothing wrong
-//! is read.
+//! Losses by a cut besides power, and wrong data that flash reports as good: the drive notices, and nothing wrong is
+//! read.
 
 use crate::common::{MIX, Mix, check_all, promise, schemes, seeds, setup_with_spare, workload};
 use flashkeep_ssd as ssd;

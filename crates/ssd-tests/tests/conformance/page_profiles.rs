@@ -37,7 +37,8 @@ fn session(setup: &Setup) -> Session {
     Session::new(setup).unwrap_or_else(|error| panic!("{}: {error}", setup.scheme))
 }
 
-/// What was flushed of pages, and what a mount found, differ only where pages were programmed since: these keep at least their code.
+/// Flushed profiles and those that a mount found differ only where pages were programmed since: these keep at least
+/// their code.
 fn check_found(flushed: &BTreeMap<Ppn, PartialProfile>, found: &BTreeMap<Ppn, PartialProfile>, name: &str) -> usize {
     for (ppn, before) in flushed {
         let after = found.get(ppn).copied().unwrap_or_default();

@@ -27,7 +27,7 @@ fn wear(session: &mut Session, setup: &Setup, name: &str) -> u32 {
         let result = replay(session, &commands);
         check_all(session, &format!("{name}, {worn} blocks worn out"));
         assert_eq!(result.host.read_only_s.is_some(), session.read_only_since().is_some(), "{name}");
-        // What the buffer holds may find no room after the last answer: then nothing is left to be refused.
+        // Pages in the buffer may find no room after the last answer: then nothing is left to be refused.
         let in_time = result.host.read_only_s.is_some_and(|since| since <= result.replay.simulated_s);
         assert_eq!(in_time, result.host.write_errors + result.host.refused_requests > 0, "{name}: {result:?}");
         if session.read_only_since().is_some() {

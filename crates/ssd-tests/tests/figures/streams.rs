@@ -41,7 +41,7 @@ impl HotCold {
     }
 }
 
-/// What one run gave.
+/// Results of one run.
 struct Found {
     result: RunResult,
     user_pages: u32,
@@ -102,7 +102,7 @@ fn each_isolated_stream_has_the_write_amplification_of_a_uniform_workload() {
     assert!(of_all < of_some && of_some < of_none, "persistent {of_all}, initial {of_some}, off {of_none}");
     for found in [&off, &initial, &persistent] {
         let (all, result) = (programs(found, 0) + programs(found, 1), &found.result);
-        // What was placed before the run may be programmed in it, and the other way round.
+        // Pages placed before the run may be programmed in it, and the other way round.
         let off = all - result.flash.programs.values().sum::<u64>() as f64;
         assert!(off.abs() <= f64::from(2 * BLOCK_PAGES), "{all} pages of streams, {off} more than programs");
         assert_eq!(result.streams.iter().map(|stream| stream.host_pages).sum::<u64>(), result.host.write_pages);

@@ -135,7 +135,7 @@ impl Bench {
         result.flash.waf.expect("pages were written")
     }
 
-    /// What `measured` gives on a drive with this history.
+    /// Result of `measured` on a drive with this history.
     fn run_after(
         &self,
         setup: &Setup,

@@ -63,7 +63,7 @@ fn a_read_of_a_group_does_not_wait_for_a_die_that_programs() {
             ((result.host.read_latency_us.mean * 1e3).round() as u64, result.around)
         };
         for die in 0..4 {
-            // What is left of the program, then the read; other pages of the channel have been moved by then.
+            // The remainder of the program, then the read; other pages of the channel have been moved by then.
             let program = COMMAND + TRANSFER + PROGRAM - AFTER;
             assert_eq!(of_group("off", die).0, program + COMMAND + READ + TRANSFER, "{channels} channels, die {die}");
             let (with_code, around) = of_group("0", die);
@@ -196,7 +196,7 @@ fn idle_encoding_stops_when_a_request_arrives_and_after_the_last() {
         let most = if idle == 0 { 0 } else { at_once * idle.div_ceil(COMMAND + READ + TRANSFER + COMMAND + TRANSFER + PROGRAM) };
         let encoded = result.around.encoded_groups;
         assert!(encoded <= most.min(64), "{encoded} groups in {idle} ns");
-        // What was begun is ended, and nothing more is begun.
+        // Begun work is ended, and no more is begun.
         assert_eq!((result.flash.reads["encode"], result.flash.programs["encode"]), (4 * encoded, 4 * encoded), "gap {gap}");
         assert!(encoded >= before, "{encoded} after {before} groups");
         before = encoded;

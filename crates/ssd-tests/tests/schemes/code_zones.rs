@@ -34,7 +34,7 @@ fn races(seed: u64, setup: &Setup, zone: u32, count: u64, every: u64) -> Vec<Hos
     workload(seed, pages, count, mix).into_iter().map(one).collect()
 }
 
-/// What a run of racing requests showed.
+/// Findings of a run of racing requests.
 #[derive(Debug, Default)]
 struct Raced {
     /// Groups that went stale while reads might decode with their code.
@@ -161,7 +161,7 @@ fn a_die_that_fails_during_lazy_reads_takes_what_has_no_code_and_nothing_else() 
     }
 }
 
-/// What peeling gives: code pages with a single unknown, again and again.
+/// Pages that peeling does not bring back: it uses code pages with a single unknown, again and again.
 fn beyond_peeling(session: &Session, setup: &Setup, dead: &BTreeSet<DieId>) -> Vec<Lpn> {
     let (layout, grid) = (layout(setup), Grid::new(setup.drive.geometry));
     let mut unknown: BTreeSet<Lpn> =

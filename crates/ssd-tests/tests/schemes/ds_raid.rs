@@ -1,5 +1,5 @@
-//! What DS-RAID owes its rows beyond the paper: scrub reads of obsolete members (I9), and bad
-//! blocks that leave rows without breaking them (I11).
+//! Duties of DS-RAID to its rows beyond the paper: scrub reads of obsolete members (I9), and bad blocks that leave rows
+//! without breaking them (I11).
 
 use crate::common::codewords::beyond_repair;
 use crate::common::{MIX, Mix, drive, run, setup, workload};

@@ -1,4 +1,4 @@
-//! What single schemes promise.
+//! Promises of single schemes.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,6 +1,5 @@
-//! What the block groups of Greenan et al. promise: parity that costs exactly its share, sums
-//! that leave the cache in time, every loss within the code brought back, codes that change on
-//! the fly, a drive that grows.
+//! Promises of the block groups of Greenan et al. promise: parity that costs exactly its share, sums that leave the
+//! cache in time, every loss within the code brought back, codes that change on the fly, a drive that grows.
 
 use crate::common::{MIX, Mix, drive, read_all, run, setup, setup_of, workload};
 use flashkeep_ssd as ssd;

@@ -1,5 +1,5 @@
-//! What partial parity costs: parity programs and parity reads for each page written, against an
-//! independent Monte Carlo of the state machine (`oracles/ppc_cost_mc.csv`).
+//! Costs of partial parity: parity programs and parity reads for each page written, against an independent Monte Carlo
+//! of the state machine (`oracles/ppc_cost_mc.csv`).
 //!
 //! The table does not say what its Zipf draws are of. Played on the rules alone, N = 4 and 410
 //! entries of 4096 stripes hit 0.554 if pages are ranked and the ranks scattered over the drive,
@@ -44,7 +44,7 @@ struct Pages {
     draws: Stream,
     /// Sums of the weights up to each rank; empty: all alike.
     weights: Vec<f64>,
-    /// What is ranked, by rank.
+    /// Ranked contents, by rank.
     ranked: Vec<u32>,
     /// Pages of what is ranked.
     each: u32,
@@ -176,7 +176,7 @@ fn measure(setup: &Setup, pages: &mut Pages, warm_up: u32, measured: u32) -> (Ru
     (result, session)
 }
 
-/// What the drive of a row costs with the first scattering; it must be what the rules cost.
+/// Cost of the drive of a row with the first scattering; it must be the cost by the rules.
 fn cost_of(row: Row<'_>) -> Costs {
     let (n, entries) = (row.count("N_data"), row.count("cache_entries"));
     // The table's cache commits an entry when it has no room for the next one.
@@ -201,7 +201,7 @@ fn cost_by_rules(row: Row<'_>, seed: u64) -> Costs {
     rules.costs(&mut pages, measured)
 }
 
-/// What is wrong with a value, if anything.
+/// Complaint about a value, if it is wrong.
 fn compare(case: &str, found: f64, expected: f64) -> Option<String> {
     let off = (found - expected).abs();
     let (allowed, unit) = if expected < 0.01 { (0.002, "") } else { (0.02 * expected, " (2 %)") };

@@ -1,8 +1,8 @@
-//! What commands ask of a drive if nothing ever waits.
+//! Time that the commands occupy a drive if nothing ever waits.
 
 use vocab::Nanos;
 
-/// What commands ask of a drive if nothing ever waits.
+/// Time that the commands occupy a drive if nothing ever waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// Sum of the time dies are busy.

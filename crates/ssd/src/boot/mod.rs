@@ -27,11 +27,11 @@ pub(crate) struct Boot<'a, P: FlashPayload> {
     engine: &'a mut Engine<P>,
     setup: &'a Setup,
     streams: Streams,
-    /// What the write history found.
+    /// Result of preconditioning.
     steady: Steady,
     /// The controller as the power cut found it, where the process still has it.
     before: Option<&'a mut Engine<P>>,
-    /// What outlived the cut beside flash.
+    /// State that survived the cut beside flash.
     remains: Remains<P>,
     mounted: Mounted,
     /// Hears how far the write history has come.
@@ -96,7 +96,7 @@ pub(crate) fn reopened<'a, P: FlashPayload>() -> Vec<Step<'a, P>> {
     ]
 }
 
-/// What bringing a drive up found.
+/// Outcome of bringing a drive up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BroughtUp {
     pub steady: Steady,

@@ -16,7 +16,7 @@ use device::facts::{Folds, RequestKind};
 use ftl::Ftl;
 use vocab::{HostCommand, HostOp, Lpn, SimTime, Stream, Streams};
 
-/// What preconditioning found.
+/// Result of preconditioning.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Steady {
     /// Overwrites in multiples of the working set.
@@ -124,7 +124,7 @@ pub(crate) fn history_batch<P: FlashPayload>(engine: &Engine<P>) -> u32 {
 }
 
 pub(crate) fn finish_untimed<P: FlashPayload>(engine: &mut Engine<P>) {
-    // What the history wrote is durable when a cut may come; without cuts the last page waits to be full.
+    // The written history is durable when a cut may come; without cuts the last page waits to be full.
     if engine.core.is_mountable() {
         engine.writer.pages.send_open_page(&mut engine.core);
     }
@@ -235,7 +235,7 @@ pub(crate) fn dry_run<P: FlashPayload>(
     engine.core.device.folds = Folds::new(engine.core.device.grid.slots_per_page());
     for (number, command) in (0..).zip(commands) {
         each(engine, number);
-        // What the buffer answers is answered at once.
+        // Requests that the buffer completes are completed at once.
         engine.arrive(&HostCommand { at: SimTime::ZERO, ..command }, engine.core.device.now);
         engine.settle();
         debug_assert!(command.op != HostOp::Flush || engine.host.stalled.is_empty());

@@ -62,7 +62,7 @@ impl Collector {
     }
 }
 
-/// What a log's collector takes next.
+/// Next victim of a log's collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextVictim {
     /// Nothing.
@@ -84,7 +84,7 @@ pub(crate) enum Collecting {
     AllRead(UnitId),
 }
 
-/// What becomes of a unit whose last erase ended.
+/// Next use of a unit whose last erase ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterErase {
     Reuse,
@@ -96,7 +96,7 @@ impl<P: FlashPayload> Care<P> {
     /// The log's next victim: one that is wanted, where there is room for what it may hold, or
     /// the policy's choice.
     pub fn next_victim(&mut self, core: &mut Core<P>, writer: &Writer<P>, drive: DriveIs, log: usize) -> NextVictim {
-        // What a mount found unneeded only has to be erased. Before it is done nothing else is.
+        // Units that a mount found unneeded only have to be erased. They come before all others.
         let dirty = core.map.condemn_dirty(log);
         if dirty.is_some() || drive == DriveIs::Mounting {
             return gc(dirty);

@@ -1,4 +1,4 @@
-//! What keeps a drive sound while no one asks: GC, rebuild, scrub, limits, refresh, bad blocks.
+//! Background work that keeps a drive sound: GC, rebuild, scrub, limits, refresh, bad blocks.
 
 pub(crate) mod bad_blocks;
 pub(crate) mod collect;
@@ -53,7 +53,7 @@ pub(crate) struct Damage {
     pub astray: BTreeSet<BlockAddr>,
 }
 
-/// What keeps a drive sound while no one asks.
+/// State of the background work that keeps a drive sound.
 #[derive(Clone)]
 pub(crate) struct Care<P: FlashPayload> {
     pub collectors: Vec<Collector>,

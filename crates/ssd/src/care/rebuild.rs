@@ -56,7 +56,7 @@ pub(crate) struct Rebuild<P> {
     left: u32,
 }
 
-/// What the walk over the stripes does next.
+/// Next step of the walk over the stripes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Walk {
     /// Strips of this stripe may be lost.

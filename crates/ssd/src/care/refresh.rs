@@ -112,7 +112,7 @@ impl Refresh {
     }
 }
 
-/// What page ECC is built from.
+/// Inputs from which page ECC is built.
 fn ecc_setup<'a>(setup: &'a Setup, way: Way) -> EccSetup<'a> {
     let rewrites =
         Rewrites { on_advice: setup.refresh.policy == RefreshPolicy::Alarm, unreadable: way.facts().brings_pages_back };
@@ -207,7 +207,7 @@ impl<P: FlashPayload> Care<P> {
         }
     }
 
-    /// What would be due then if the drive had always been at the present temperature.
+    /// Deadline if the drive had always been at the present temperature.
     fn at_this_temperature(&self, core: &Core<P>, written: SimTime, due: SimTime) -> SimTime {
         let (now, cells) = (core.device.now, core.device.ecc.as_deref().map(|ecc| &ecc.cells));
         match cells.filter(|cells| !cells.warmth().is_constant() && written < now) {

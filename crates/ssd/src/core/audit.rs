@@ -1,11 +1,11 @@
-//! What an audit finds: every parity is computed again from flash. For tests.
+//! Result of an audit: every parity is computed again from flash. For tests.
 
 use crate::core::Core;
 use crate::core::flash::FlashPayload;
 use nand::FlashArray;
 use vocab::Ppn;
 
-/// What an audit found.
+/// Result of an audit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
     /// Codewords whose parity, recomputed from flash, is the parity stored, or held.

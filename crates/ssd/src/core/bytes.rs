@@ -88,7 +88,7 @@ impl Writer {
 const UNMAPPED: u32 = u32::MAX;
 const MISSING: u32 = u32::MAX - 1;
 
-/// What numbers of a drive may be.
+/// Upper bounds of the numbers that a drive may hold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Bytes of a payload.
@@ -109,7 +109,7 @@ pub(crate) struct Reader<'a> {
     pub limits: Limits,
 }
 
-/// What was read, or why it cannot be.
+/// A value that was read, or the reason why it cannot be.
 pub(crate) type Read<T> = Result<T, Malformed>;
 
 impl<'a> Reader<'a> {

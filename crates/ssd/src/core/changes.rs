@@ -1,4 +1,4 @@
-//! What changed since someone last asked, for those who save it.
+//! Changes since the last query, for the code that saves them.
 
 /// Things that changed, in order and perhaps more than once; nothing is noted before someone watches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl<T> Changes<T> {
         }
     }
 
-    /// What changed since this was last asked.
+    /// Takes the changes since the last call.
     pub fn take(&mut self) -> Vec<T> {
         self.0.as_mut().map(std::mem::take).unwrap_or_default()
     }

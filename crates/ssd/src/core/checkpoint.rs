@@ -7,10 +7,10 @@
 //! the summary, the summary is believed. That a block is erased is noted likewise, from the end of its
 //! erase to its first program. All pages of other blocks are looked at.
 //!
-//! What was lost since a block was filled is not in its summary. It is found as any loss is, by reading;
-//! then the summary is struck out, because what is brought back has another copy from then on. Only where
-//! the cut left a stripe, row or group in parts does one more loss decide which state is the newest consistent one:
-//! pages of these are looked at whatever their summary says.
+//! Losses since a block was filled are not in its summary. They are found as any loss is, by reading; then the summary
+//! is struck out, because the restored data have another copy from then on. Only where the cut left a stripe, row or
+//! group in parts does one more loss decide which state is the newest consistent one: pages of these are looked at
+//! whatever their summary says.
 //!
 //! The model charges a mount for reading summaries. It does not charge the drive for writing them: 48
 //! bytes for a page of one slot, less than a percent of a program.
@@ -20,7 +20,7 @@ use crate::core::flash::{Array, FlashPayload};
 use nand::{FlashArray, Latencies};
 use vocab::{BlockAddr, Grid, Nanos};
 
-/// What is noted of a block.
+/// Entry of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Summary {
     /// It has none yet.
@@ -94,7 +94,7 @@ impl Checkpoint {
         self.set(block, Summary::Struck);
     }
 
-    /// What is noted of a block.
+    /// Entry of the block.
     pub fn of(&self, block: BlockAddr) -> Summary {
         self.of[block.index()]
     }

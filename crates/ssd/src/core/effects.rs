@@ -68,7 +68,7 @@ pub(crate) enum Effect {
     GroupDataEnded { row: u32, codeword: u32, ppn: Ppn },
     /// To block groups: sums may have left the parity cache; what waits for room there may go on.
     CacheHasRoom,
-    /// What does not fit here.
+    /// Effects that are too large for this enum.
     Parcel(ParcelId),
     /// To stripes: goes on with what it left for later.
     Stripes(StripeStep),

@@ -32,7 +32,7 @@ pub(crate) enum Asker {
     Encoder { encode: EncodeId },
 }
 
-/// What a job holds back and waits for where requests to the same page go one after the other.
+/// Jobs that a job holds back or waits for, where requests to the same page go one after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PageOrder {
     /// Whether the job queues for its pages.

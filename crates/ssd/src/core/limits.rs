@@ -95,7 +95,7 @@ impl ByWear {
     }
 }
 
-/// What one log has to recycle. Entries outlive the erase of their block and are skipped then.
+/// Blocks that one log has to recycle. Entries outlive the erase of their block and are skipped then.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Region {
     /// For each wear class that has any its blocks in order of their first program.

@@ -54,19 +54,19 @@ use vocab::{Cause, Lpn, Ppn, SimTime, Slot, StripSet};
 /// A flash command of the engine.
 pub(crate) type Command = device::command::Command<Owner>;
 
-/// What every component works on.
+/// State that every component works on.
 #[derive(Clone)]
 pub(crate) struct Core<P: FlashPayload> {
     pub device: Device<P, Array<P>, Owner>,
     pub map: Ftl,
     pub jobs: Slab<Job<P>, OfJob>,
-    /// What each logical page of a host read must return at least.
+    /// Oldest version that a host read may return, for each logical page.
     pub floors: Floors,
-    /// What components want of each other, until the engine hands it on.
+    /// Requests of components to each other, until the engine delivers them.
     pub out: Effects<P>,
     /// Reads and age of blocks, under a scheme that has limits on them.
     pub limits: Limits,
-    /// What a power cut does not take, beside flash.
+    /// Memory that survives a power cut, beside flash.
     pub safe: SafeMemory,
     /// For each log, the pages of its victim that are on their way to another place.
     pub moving: Vec<Moving>,
@@ -187,7 +187,7 @@ impl<P: FlashPayload> Core<P> {
         rank
     }
 
-    /// What a job wrote is durable; where some of its pages have no place, the others are.
+    /// Notes that the writes of a job are durable; where some of its pages have no place, the others are.
     #[inline]
     pub fn note_durable(&mut self, job: JobId) {
         if self.is_mountable() {

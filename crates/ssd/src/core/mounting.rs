@@ -1,11 +1,11 @@
-//! What a mount has still to do.
+//! Work that a mount has still to do.
 
 use crate::core::newest::Newest;
 use ftl::UnitId;
 use nand::Member;
 use vocab::{Lpn, Ppn, Slot};
 
-/// What a mount has still to do.
+/// Work that a mount has still to do.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mounting {
     /// Pages to be read and written again.
@@ -14,7 +14,7 @@ pub(crate) struct Mounting {
     pub leaning: Vec<Ppn>,
     /// Units held back from erase until that is done, once for each reason.
     pub pins: Vec<UnitId>,
-    /// What gives way where pages find no room.
+    /// Copies that give way where pages find no room.
     pub spare: SpareCopies,
     /// Logical pages found.
     pub found: PagesFound,
@@ -38,7 +38,7 @@ pub(crate) struct SpareCopies {
     pub elsewhere: Vec<(Lpn, Slot)>,
 }
 
-/// What a logical page held before.
+/// Former contents of a logical page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OlderContents {
     pub lpn: Lpn,
@@ -94,6 +94,6 @@ impl PagesFound {
 /// Where the recovery from a power cut is.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recovery {
-    /// What a mount has still to do before the host is heard.
+    /// Work that a mount has still to do before the host is served.
     pub mounting: Option<Box<Mounting>>,
 }

@@ -3,7 +3,7 @@
 use crate::core::ids::{CoverId, EncodeId, LazyId, OpId, SolveId};
 use device::slab::JobId;
 
-/// What a page that is programmed holds.
+/// Kind of a programmed page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holds {
     /// Data of the host, or what is written like them: the sum of a block in a block group.

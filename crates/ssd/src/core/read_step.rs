@@ -1,4 +1,4 @@
-//! What other components want of the reads, and what the reads leave for later.
+//! Requests of other components to the reads, and work that the reads leave for later.
 
 use crate::core::ids::{EncodeId, LazyId};
 use crate::core::target::Target;
@@ -51,7 +51,7 @@ pub(crate) struct NewSolve<P> {
     pub wanted_by: SumsFor,
     pub cause: Cause,
     pub pace: Pace,
-    /// What the sums consist of before anything is read.
+    /// Initial terms of the sums, before anything is read.
     pub sums: Vec<P>,
     pub terms: Vec<Term>,
     /// Pages that could not be read in earlier attempts.

@@ -6,10 +6,10 @@ use crate::core::journal::Journal;
 use std::collections::BTreeMap;
 use vocab::{BlockAddr, Lpn};
 
-/// What the controller knows of flash and keeps through power cuts.
+/// Knowledge of the controller about flash that survives power cuts.
 #[derive(Clone, Debug)]
 pub(crate) struct SafeMemory {
-    /// What power cuts may do to the drive, and whether it is to be mounted after one.
+    /// Possible effects of power cuts on the drive, and whether it is to be mounted after one.
     pub power: Power,
     /// Whether not all of what the last mount found is brought to safety yet.
     pub recovering: bool,

@@ -82,7 +82,8 @@ impl<P: FlashPayload> Core<P> {
         }
     }
 
-    /// What stands beside a page of flash with pages of this stream: where there is no redundancy, coverage is free for it.
+    /// Strips beside a page of flash that hold pages of this stream: where there is no redundancy, coverage is free for
+    /// it.
     #[inline]
     pub fn beside_stream(&self, stream: StreamId) -> StripSet {
         if self.streams.is_some() { StripSet::one(u32::from(stream.0)) } else { StripSet::EMPTY }

@@ -4,7 +4,7 @@
 use crate::core::ids::OpId;
 use vocab::StripeId;
 
-/// What to do with an update for which a die lacks space.
+/// Handling of an update for which a die lacks space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt {
     /// It joins the updates that wait for space.

@@ -70,7 +70,7 @@ impl Timer {
 }
 
 impl Resource {
-    /// What has this number in the calendar.
+    /// Resource with this number in the calendar.
     #[inline]
     pub fn of(index: usize, grid: &Grid) -> Self {
         let Some(row) = (index as u32).checked_sub(grid.dies()) else { return Resource::Die(DieId(index as u16)) };

@@ -1,4 +1,4 @@
-//! What a block's cells bear: the reads and the age at which codewords still come back with a given yield, by its P/E
+//! Limits of a block's cells: the reads and the age at which codewords still come back with a given yield, by its P/E
 //! cycles (DA-RAID-5, Eq. 3 and Fig. 2, section III-B).
 //!
 //! The error model is the drive's own, at its temperature, and the code is that of its pages, the strongest where a

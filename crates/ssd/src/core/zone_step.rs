@@ -1,10 +1,10 @@
-//! What other components want of code zones, and what code zones leave for later.
+//! Requests of other components to code zones, and work that code zones leave for later.
 
 use crate::core::ids::EncodeId;
 use protect::code_zones::CodeStamp;
 use vocab::{Lpn, Slot};
 
-/// What became of a code page, or of the code of a group.
+/// Outcome of programming a code page, or of encoding a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CodePage {
     /// It is in flash.

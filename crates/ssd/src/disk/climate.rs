@@ -1,4 +1,5 @@
-//! What is around a drive and stays through power cuts: its temperature, dies that are slow, and a firmware that stalls.
+//! Environment of a drive, which stays through power cuts: its temperature, dies that are slow, and a firmware that
+//! stalls.
 
 use super::medium::{Medium, on_engine, on_engine_mut};
 use super::words::Control;
@@ -11,7 +12,7 @@ use device::slow::Slowness;
 use nand::Warmth;
 use vocab::{DieId, Nanos};
 
-/// What a power cut does not change; files keep it themselves.
+/// Environment, which a power cut does not change; files keep it themselves.
 pub(super) struct Climate {
     slowness: Slowness,
     warmth: Warmth,

@@ -1,4 +1,4 @@
-//! What may happen to a drive beside requests: parts of it fail, the power goes, it ages, it is put back to an earlier state.
+//! Events of a drive beside requests: parts of it fail, the power goes, it ages, it is put back to an earlier state.
 
 use super::medium::{Medium, on_engine, on_engine_mut};
 use super::{Control, Disk, DiskAnswer, DiskError, DiskRequest, Failed};
@@ -210,7 +210,7 @@ impl Disk {
         self.cuts
     }
 
-    /// What a cut left without redundancy gets it back before the host is heard.
+    /// Restores the redundancy that a cut took, before the host is served.
     pub(super) fn recover(&mut self) -> Result<(), DiskError> {
         on_engine_mut!(&mut self.medium, engine => engine.go_online());
         let mut events = 0;

@@ -1,4 +1,4 @@
-//! What can go wrong with a drive and with its requests.
+//! Errors of a drive and of its requests.
 
 use crate::config::SetupError;
 use crate::files::ImageSessionError;
@@ -49,7 +49,7 @@ pub enum DiskError {
     Files(ImageSessionError),
     /// A request failed.
     Request(Failed),
-    /// What was asked of the drive beside requests makes no sense, or is not supported.
+    /// The operation on the drive is invalid, or is not supported.
     Control(String),
 }
 

@@ -13,8 +13,8 @@
 //! scrub and encoding go on. Everything is determined by the setup, its seed and the calls; a drive in files also
 //! by what the files hold.
 //!
-//! What reads find is checked against what was written, sector by sector ([`crate::host::shadow`]): a wrong read is an error
-//! ([`Failed::Wrong`]) and stays visible in [`Disk::first_mismatch`].
+//! Data that reads return are checked against the written data, sector by sector ([`crate::host::shadow`]): a wrong read is
+//! an error ([`Failed::Wrong`]) and stays visible in [`Disk::first_mismatch`].
 
 mod climate;
 mod control;
@@ -47,7 +47,7 @@ pub const SECTOR: usize = vocab::SECTOR_BYTES as usize;
 /// The least idle time after which a drive in files saves what it did in the meantime; less is saved with the next answers.
 const WORTH_SAVING: Nanos = Nanos(1_000_000);
 
-/// What a client asks, in sectors of 512 bytes.
+/// Request of a client, in sectors of 512 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiskRequest {
     /// Read sectors.
@@ -61,7 +61,8 @@ pub enum DiskRequest {
     Write {
         /// The first.
         sector: u64,
-        /// What they get: a whole number of sectors, at least one. The drive keeps a page that is written alone without a copy.
+        /// The new data: a whole number of sectors, at least one. The drive keeps a page that is written alone without
+        /// a copy.
         data: SharedBytes,
         /// Whether they must be durable when that is answered.
         fua: Fua,
@@ -78,7 +79,7 @@ pub enum DiskRequest {
     },
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskAnswer {
     /// Its number, as [`Disk::submit`] gave it.
@@ -279,7 +280,7 @@ impl Disk {
     pub fn run(&mut self) -> Result<Vec<DiskAnswer>, DiskError> {
         loop {
             self.hand_over()?;
-            // What is answered at one instant is saved at once.
+            // Requests that complete at one instant are saved at once.
             while self.medium.is_in_files() && self.has_answers() && self.next_event() == Some(self.now()) {
                 self.medium.turn(SimTime(u64::MAX))?;
             }
@@ -406,7 +407,7 @@ impl Disk {
         if !self.has_answers() {
             return Ok(told);
         }
-        // What was answered must outlive the process before anyone hears of it.
+        // Completed requests must outlive the process before the client hears of them.
         self.medium.save()?;
         let (answers, is_read_only) = on_engine_mut!(&mut self.medium, engine => {
             let is_read_only = engine.host.requests.read_only_since.is_some();

@@ -37,7 +37,7 @@ pub struct Happened {
     pub refused: Option<String>,
 }
 
-/// What is to happen, in order.
+/// Planned events, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Schedule {
     by_request: VecDeque<(u64, Control)>,
@@ -92,7 +92,7 @@ impl Disk {
         self.schedule = schedule;
     }
 
-    /// What happened as it was planned, since this was last asked.
+    /// Planned events that happened since the last call.
     pub fn happened(&mut self) -> Vec<Happened> {
         std::mem::take(&mut self.happened)
     }
@@ -140,7 +140,8 @@ impl Disk {
         let now = self.now();
         while let Some(control) = self.schedule.next(now) {
             let (at, requests) = (self.now(), self.schedule.taken);
-            // What it asks of the drive itself is no request of the host, and time that it takes is not interrupted.
+            // Operations of the schedule on the drive itself are no requests of the host, and time that they take is
+            // not interrupted.
             let schedule = std::mem::take(&mut self.schedule);
             let result = self.carry_out(&control);
             self.schedule = schedule;

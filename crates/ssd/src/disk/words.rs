@@ -1,4 +1,4 @@
-//! What may happen to a drive, as words: those of the control socket and of schedules.
+//! Events of a drive, as words: those of the control socket and of schedules.
 
 use super::Part;
 use crate::config::{CELSIUS, SLOWER};
@@ -40,7 +40,7 @@ pub enum Control {
     Corrupt(u64),
 }
 
-/// What a drive may lie about.
+/// Kind of a lie of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
     /// Flushes, and that a write with FUA is durable.
@@ -58,7 +58,7 @@ pub struct Windows {
     pub down: Nanos,
 }
 
-/// What words look like, and what they do.
+/// Forms of the control words, and their effects.
 pub const CONTROLS: &[(&str, &str)] = &[
     (
         "kill die|block|page|channel N",
@@ -86,7 +86,7 @@ pub const CONTROLS: &[(&str, &str)] = &[
 /// The longest pause.
 const PAUSE_MAX: Nanos = Nanos(60_000_000_000);
 
-/// What was found, shortened: it may be anything.
+/// The invalid text, shortened: it may be anything.
 fn shown(text: &str) -> String {
     text.chars().take(40).collect()
 }

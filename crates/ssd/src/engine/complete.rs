@@ -1,4 +1,4 @@
-//! What a completed command means, and to whom.
+//! Consequences of a completed command, by its owner.
 
 use crate::care::limits;
 use crate::core::Command;

@@ -5,7 +5,7 @@ use crate::core::timer::{Resource, Timer};
 use crate::engine::Engine;
 use vocab::{HostCommand, Nanos, SimTime};
 
-/// What one step of a drive came to.
+/// Outcome of one step of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// Something happened, or may happen now.
@@ -34,7 +34,7 @@ impl<P: FlashPayload> Engine<P> {
         match self.next_event() {
             Some((time, _)) if time > end => Turn::AtRest,
             Some((time, resource)) => {
-                // What was due while the drive lay on a shelf is due now.
+                // Events that were due while the drive was without power are due now.
                 self.core.device.now = time.max(self.core.device.now);
                 self.core.device.watch_event();
                 match Resource::of(resource, &self.core.device.grid) {

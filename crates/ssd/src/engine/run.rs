@@ -197,7 +197,7 @@ impl<P: FlashPayload> Engine<P> {
         self.look_ahead(upcoming);
     }
 
-    /// What happens to a resource of the drive.
+    /// Handles the event of a resource of the drive.
     #[inline(always)]
     fn event(&mut self, resource: usize, arrivals: &mut impl Arrivals<P>, each: BeforeEach<'_, P>) {
         self.core.device.watch_event();
@@ -208,7 +208,7 @@ impl<P: FlashPayload> Engine<P> {
         self.hand_on();
     }
 
-    /// What happens to a resource of the drive that is no arrival.
+    /// Handles the event of a resource that is no arrival.
     #[inline(always)]
     pub(super) fn own_event(&mut self, resource: Resource) {
         match resource {
@@ -259,7 +259,7 @@ impl<P: FlashPayload> Engine<P> {
         }
     }
 
-    /// What every event may have made possible. Most events make nothing possible, so the questions are asked in
+    /// Work that any event may have made possible. Most events make nothing possible, so the questions are asked in
     /// place, and the work is elsewhere.
     #[inline(always)]
     pub(super) fn after_event(&mut self) {

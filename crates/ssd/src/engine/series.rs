@@ -1,4 +1,4 @@
-//! What the engine says of itself when a bin of the time series ends.
+//! State of the engine at the end of a bin of the time series.
 
 use crate::core::flash::FlashPayload;
 use crate::engine::Engine;

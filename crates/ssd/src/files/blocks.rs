@@ -1,6 +1,6 @@
-//! What is saved of each block beside what its pages say: how often its cells were read and recharged, which is no memory of the
-//! controller, and its summary where the drive keeps a checkpoint. Blocks are many and change seldom, so that they are not looked at
-//! for each save.
+//! Saved state of each block beside its pages: how often its cells were read and recharged, which is no memory of the controller,
+//! and its summary where the drive keeps a checkpoint. Blocks are many and change seldom, so that they are not looked at for each
+//! save.
 
 use super::fields::{self, Fields, Value};
 use super::saved::{CELLS, Drive, SUMMARIES};
@@ -12,7 +12,7 @@ use vocab::BlockAddr;
 /// Page reads after which cells are looked at again. A process that dies takes no more of them with it; erases and recharges are saved at once.
 const READS_UNSAVED_MAX: u64 = 1024;
 
-/// What a drive has done to its cells so far.
+/// Work that a drive has done to its cells so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Work {
     reads: u64,
@@ -30,7 +30,7 @@ impl Work {
     }
 }
 
-/// What was saved of each block.
+/// Saved state of each block.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     cells: Vec<u64>,
@@ -40,7 +40,7 @@ pub(super) struct Blocks {
     looked: Option<Work>,
 }
 
-/// What was done to the cells of a block, as a number: reads, and recharges above them.
+/// The work on the cells of a block, as a number: reads, and recharges above them.
 fn cells(info: &BlockInfo) -> u64 {
     u64::from(info.reads) | u64::from(info.recharges) << 32
 }

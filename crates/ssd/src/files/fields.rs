@@ -1,4 +1,4 @@
-//! What is saved as fields, each with a key, so that what changed can be told from what did not: `docs/spec/memory.md`.
+//! Saved fields, each with a key, so that changed fields can be told from unchanged ones: `docs/spec/memory.md`.
 //!
 //! Bytes of pages are shared with the drive, and compared by where they are before they are compared byte by byte. So what a
 //! change costs is what changed, and a look at each field.
@@ -7,10 +7,10 @@ use crate::core::bytes::{Limits, Malformed, Read, Reader, Writer};
 use device::contents::PageBuf;
 use std::collections::BTreeMap;
 
-/// What a field is, and which of its kind.
+/// Kind of a field, and its number within the kind.
 pub(super) type Key = (u8, u64);
 
-/// What it holds.
+/// Value of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Number(u64),
@@ -141,7 +141,7 @@ impl Found {
         self.0.get(&key).map_or(0, |(at, _)| *at as usize)
     }
 
-    /// What makes these fields of those that were found, but for those of kind `but`.
+    /// Changes that turn the found fields into `now`, but for those of kind `but`.
     pub fn changes_to(&self, now: &Fields, but: u8, slot: usize) -> Vec<u8> {
         let mut to = Writer::new(slot);
         for (key, value) in now {

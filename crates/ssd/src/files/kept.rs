@@ -1,5 +1,5 @@
-//! What was saved last of a drive. Fields are listed again at each save and compared; of the pages of its write buffer, which are
-//! many, only those are looked at that the buffer says it touched.
+//! The state of a drive that was saved last. Fields are listed again at each save and compared; of the pages of its write buffer,
+//! which are many, only those are looked at that the buffer says it touched.
 
 use super::blocks::Blocks;
 use super::fields::{self, Fields, Value};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Pages of a write buffer, each with its age.
 type Pages = BTreeMap<u32, (u64, PageBuf)>;
 
-/// What else is to be saved, beside the fields.
+/// Data to save beside the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beside {
     /// Nothing: if no field changed but the clock, that can wait.
@@ -22,10 +22,10 @@ pub(super) enum Beside {
     Something,
 }
 
-/// What was saved.
+/// The saved state.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
-    /// What is listed at each save.
+    /// Fields that are listed at each save.
     fields: Fields,
     buffer: Pages,
     pub blocks: Blocks,

@@ -123,11 +123,11 @@ pub(super) struct Memory {
     waits: bool,
 }
 
-/// What a file says.
+/// Contents of a file.
 pub(super) struct Opened {
     pub memory: Memory,
     pub fields: Found,
-    /// What was written to flash and may not be in the image.
+    /// Pieces that were written to flash and may be missing in the image.
     pub written: Vec<(u64, Piece)>,
 }
 

@@ -1,10 +1,10 @@
 //! A drive in files: flash is an image (`docs/spec/image.md`), PLP memory a file beside it
 //! (`docs/spec/memory.md`). Killing the process is a power cut, and opening the files mounts the drive.
 //!
-//! What changes between two answers is saved at once, flash and memory together, in a transaction of the memory's file; the
-//! image follows later. The host hears of answers after that. So whenever the process dies, the files say how the drive was
-//! between two events, with all that was answered. That is a state after a power cut (`cut`), which a mount knows how to come back
-//! from (`mount`). A machine that fails leaves one as well, and of those that were synced the newest or a later one.
+//! Changes between two answers are saved at once, flash and memory together, in a transaction of the memory's file; the image
+//! follows later. The host hears of answers after that. So whenever the process dies, the files say how the drive was between two
+//! events, with all that was answered. That is a state after a power cut (`cut`), which a mount knows how to come back from
+//! (`mount`). A machine that fails leaves one as well, and of those that were synced the newest or a later one.
 
 mod blocks;
 mod fields;
@@ -117,7 +117,7 @@ impl From<MemoryError> for ImageSessionError {
     }
 }
 
-/// What a logical page was found to hold.
+/// Contents of a logical page, as found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageFound {
     /// Nothing: it was never written, or discarded.
@@ -140,7 +140,7 @@ pub struct ImageSession {
     memory: Option<Memory>,
     /// How often the files were opened.
     opened: u64,
-    /// What was saved last.
+    /// The state saved last.
     saved: Kept,
     mounted: Mounted,
     path: PathBuf,
@@ -357,7 +357,7 @@ impl ImageSession {
         self.bytes_saved
     }
 
-    /// What opening the files found.
+    /// Outcome of the mount when the files were opened.
     #[must_use]
     pub fn mounted(&self) -> Mounted {
         self.mounted
@@ -422,7 +422,7 @@ impl ImageSession {
     /// there are a wrong read.
     fn take_stock(&mut self) -> Result<(), ImageSessionError> {
         let (pages, sectors) = (self.drive.core.map.user_slots(), self.drive.host.requests.sectors_per_slot);
-        // What another process sent and did not get to flash is not sent again.
+        // A version that another process sent and that did not reach flash is not sent again.
         let base = (self.opened % LIVES) as u32 * VERSIONS_A_LIFE;
         let (floors, mut oracle) = (vec![0; sectors as usize], Oracle::new::<PageBuf>(pages, sectors));
         let mut wrong = None;
@@ -541,7 +541,7 @@ fn is_free(protection: &Protection, code: Option<&CodeZones>) -> bool {
 /// Dies that the coverage in the OOB bytes of `docs/spec/oob.md` tells apart.
 const MOST_DIES: u32 = 32;
 
-/// What must be the same whenever the files are opened.
+/// Settings that must be the same whenever the files are opened.
 fn in_words(setup: &Setup) -> String {
     let Setup { scheme, user_slots, buffer, .. } = setup;
     format!("scheme {scheme}, {user_slots} logical pages, buffer {:?}", buffer.kind)
@@ -575,7 +575,7 @@ fn not_saved() -> ImageSessionError {
     SetupError::new("PLP memory could not be saved, and is not what the drive had".to_owned()).into()
 }
 
-/// What is under the flash of a drive in files.
+/// Store below the flash of a drive in files.
 fn image_of(drive: &Engine<PageBuf>) -> &Logged<Box<dyn Store>> {
     drive.core.device.array.inner().store().expect("no fork")
 }

@@ -30,9 +30,9 @@ pub(super) struct Saved {
     /// The highest rank that was given away.
     pub sequence: u64,
     pub remains: Remains<PageBuf>,
-    /// What has failed.
+    /// Failed parts.
     pub faults: Option<FaultsFound>,
-    /// What was done to the cells of each block.
+    /// Work done to the cells of each block.
     pub cells: Vec<u64>,
     /// Temperatures that the drive had, in order, if they changed.
     pub temperatures: Vec<(SimTime, f64)>,
@@ -85,7 +85,7 @@ pub(super) fn slot_of(drive: &Drive) -> usize {
     drive.core.device.grid.geometry().slot_size.0 as usize
 }
 
-/// What of a drive is listed at each save.
+/// Fields of a drive that are listed at each save.
 pub(super) fn fields(drive: &Drive, opened: u64) -> Fields {
     let remains = listed_remains(drive);
     let mut to: Fields = Vec::with_capacity(16 + remains.reads.len());

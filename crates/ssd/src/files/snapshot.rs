@@ -8,7 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What the names of copies end with.
+/// Ending of the names of copies.
 const SUFFIX: &str = ".snapshot";
 /// Bytes that are copied at once.
 const AT_ONCE: usize = 1 << 20;

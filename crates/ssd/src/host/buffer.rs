@@ -83,7 +83,7 @@ pub(super) enum Ending {
     Homeless,
 }
 
-/// What follows for a page whose eviction has ended.
+/// Follow-up of a page whose eviction has ended.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Followup {
     /// Jobs that need not, or cannot, wait for it any longer.

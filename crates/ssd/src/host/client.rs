@@ -11,7 +11,7 @@ use vocab::{Lpn, Nanos, SharedBytes, SimTime};
 /// Bytes of a sector.
 const SECTOR: usize = vocab::SECTOR_BYTES as usize;
 
-/// What a client hears of a request of its own.
+/// Answer to a request of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClientAnswer {
     pub request: u64,
@@ -22,11 +22,11 @@ pub(crate) struct ClientAnswer {
     pub latency: Nanos,
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ClientResult {
     Done,
-    /// What a read found.
+    /// Data of a read.
     Data(Vec<u8>),
     /// A read found other bytes than were written.
     Wrong,

@@ -265,7 +265,7 @@ impl<P: FlashPayload> Host<P> {
         let pages = std::mem::take(&mut job.pages);
         let mut retry = self.has_waiting_for_buffer();
         for page in &pages {
-            // What was never given a rank has no place yet, wherever the rest of the job went.
+            // A page that never got a rank has no place yet, wherever the rest of the job went.
             let ending = if ending == Ending::Homeless && page.rank == 0 { Ending::NoRoom } else { ending };
             let followup = self.buffer.landed(page, ending);
             for job in followup.waiters {

@@ -15,7 +15,7 @@ pub struct AnsweredRequest {
     pub request: u64,
     /// The flow that it is of; 0 where there is one.
     pub flow: u16,
-    /// What it was.
+    /// Kind of the request.
     pub kind: RequestKind,
     /// Its first sector.
     pub lba: Lba,
@@ -103,7 +103,7 @@ impl WaitFolds {
     }
 }
 
-/// What is kept of where the time of requests went.
+/// Records of the time of requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Explanations {
     /// Of reads and of writes.

@@ -1,4 +1,4 @@
-//! What stands between host and flash: firmware that takes up commands one by one, and the link that carries their data.
+//! The path between host and flash: firmware that takes up commands one by one, and the link that carries their data.
 //!
 //! A command that the rest of the drive has done passes both before it is answered, as in NVMeVirt's model of whole drives.
 //! Whether firmware works before or behind the flash changes no latency, as long as commands do not overtake each other there.

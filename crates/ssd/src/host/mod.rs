@@ -62,7 +62,7 @@ pub(crate) struct Host<P: FlashPayload> {
     pub explanations: Option<Box<Explanations>>,
 }
 
-/// What a job does next that has just been put in order, or completed.
+/// Next step of a job that has just been put in order, or completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Next {
@@ -98,7 +98,7 @@ impl<P: FlashPayload> Host<P> {
         }
     }
 
-    /// What the host writes to a page, where no client brings it.
+    /// Payload that the host writes to a page, where no client brings it.
     #[inline]
     pub fn made_up(&self, lpn: Lpn, version: u32) -> P {
         if self.has_payload { P::stamp(lpn, version, self.requests.sectors_per_slot) } else { P::default() }

@@ -106,7 +106,7 @@ impl Oracle {
         }
     }
 
-    /// What was answered of the page was in memory that is gone: it may have any version that was sent, or none.
+    /// Doubts a page: its acknowledged version was in memory that is gone.
     pub fn doubt(&mut self, lpn: Lpn) {
         let Some(sent) = self.versions.get(lpn) else { return };
         self.set_floor(lpn, sent.newest, 0);
@@ -329,7 +329,7 @@ mod tests {
 
     const SECTORS: usize = 4;
 
-    /// What a naive shadow knows of one page: for each sector the last answered write, and the page as a whole.
+    /// Knowledge of a naive shadow about one page: for each sector the last answered write, and the page as a whole.
     #[derive(Clone, Default)]
     struct Naive {
         sectors: [u32; SECTORS],

@@ -14,7 +14,7 @@ use device::facts::RequestKind;
 use device::slab::JobId;
 use vocab::Lpn;
 
-/// What keeps writes of the same page in order.
+/// Kind of order between writes of the same page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OrderedBy {
     /// The locks of this file.

@@ -17,7 +17,7 @@ impl<P: FlashPayload> Host<P> {
     /// Reads what completes partly written pages, then passes the job on.
     #[inline]
     pub fn complete_pages(&mut self, core: &mut Core<P>, writer: &Writer<P>, job: JobId) -> Next {
-        // What is solved for may be there at once, before the next page was looked at.
+        // A page that is solved for may arrive at once, before the next page was looked at.
         core.jobs[job].merges = 1;
         self.complete_pages_from(core, writer, job, 0)
     }

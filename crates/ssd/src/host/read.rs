@@ -17,7 +17,7 @@ use nand::{Arrived, FlashArray, ReadOutcome};
 use std::ops::Range;
 use vocab::{Lpn, Slot};
 
-/// What is done with what host reads find, beside checking it.
+/// Uses of the pages that host reads return, beside checks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observation<P> {
     /// Whether the version that a read finds is the page's only one from then on. After a power cut a page may have
@@ -27,7 +27,7 @@ pub(crate) struct Observation<P> {
     pub pages: Option<Vec<(Lpn, Option<P>)>>,
 }
 
-/// What reading a page for the host came to.
+/// Outcome of reading a page for the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum PageRead {
@@ -179,7 +179,7 @@ impl<P: FlashPayload> Host<P> {
             pages.push((lpn, found.cloned()));
         }
         if self.observation.settles_versions
-            // What a volatile buffer holds may be gone with the next cut.
+            // A page in a volatile buffer may be gone with the next cut.
             && !(self.buffer.is_volatile() && self.buffer.get(lpn).is_some())
             && result.is_ok()
             && let Some(payload) = found

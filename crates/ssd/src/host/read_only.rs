@@ -4,9 +4,9 @@
 //! and something still waits, no erase will ever bring that room: blocks went bad, or dies died, and
 //! what is left holds the data and no more. From then on the drive is **read-only**: writes and
 //! discards are refused with an error of their own, reads are served, and what was acknowledged stays.
-//! What was under way fails as it did before: for lack of space. A strip that could not be programmed, and
-//! that its stripe cannot do without, goes to any die that has room. Pages of a buffer that found no room stay in
-//! the buffer; a flush that would have to bring them to flash is refused.
+//! Writes under way fail as before: for lack of space. A strip that could not be programmed, and that its stripe cannot
+//! do without, goes to any die that has room. Pages of a buffer that found no room stay in the buffer; a flush that
+//! would have to bring them to flash is refused.
 //!
 //! The drive notes this where it notes bad blocks, in flash, so a mount finds it. GC, refresh,
 //! rebuild and recovery go on as far as there is room: they need no more than they free.

@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 use vocab::{Fua, HostCommand, HostOp, Lpn, Nanos, SimTime};
 
-/// What becomes of host requests, which are numbered as they arrive, from 0.
+/// Events of host requests, which are numbered as they arrive, from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostEvent {
     /// A request arrived.
@@ -56,7 +56,7 @@ pub(crate) struct Requests {
     sector_bits: Option<u32>,
     /// Time to answer what needs no flash.
     latency: Nanos,
-    /// What firmware and host link add.
+    /// Delays of firmware and host link.
     front: Front,
     /// Answers on their way, in order of time.
     answers: VecDeque<(SimTime, JobId)>,
@@ -68,7 +68,7 @@ pub(crate) struct Requests {
     most: u32,
     /// Requests that have arrived in the life of the drive.
     pub arrived: u64,
-    /// What happened to requests since someone last took it out; `None`: no one wants to know.
+    /// Events of requests since the journal was last taken; `None`: no one reads it.
     pub journal: Option<Journal>,
     /// When the first request of the run arrived, the last arrived, and the last was answered.
     pub first_arrival: Option<SimTime>,
@@ -78,7 +78,7 @@ pub(crate) struct Requests {
     pub read_only_since: Option<SimTime>,
 }
 
-/// What the host was told since this was last emptied. Drives in files empty it between events, while the rest of the
+/// Answers to the host since this was last emptied. Drives in files empty it between events, while the rest of the
 /// drive is only looked at: hence the lock.
 #[derive(Debug, Default)]
 pub(crate) struct Journal(Mutex<Vec<HostEvent>>);
@@ -176,7 +176,7 @@ impl Requests {
     }
 }
 
-/// What a request that has arrived does next.
+/// Next step of a request that has arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Arrived {
@@ -421,7 +421,7 @@ impl<P: FlashPayload> Host<P> {
         client.ended(request);
     }
 
-    /// What was answered is what reads must return from now on.
+    /// Tells the oracle the acknowledged writes: reads must return them from now on.
     fn tell_oracle(&mut self, core: &mut Core<P>, job: JobId) {
         let job = &core.jobs[job];
         if job.failed {

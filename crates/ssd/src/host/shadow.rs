@@ -1,5 +1,5 @@
-//! What a client's reads must return: of each sector a checksum of what was sent and answered last. It is to real data what
-//! the [oracle](crate::host::oracle) is to data that say whose they are, and it knows as little of map and flash.
+//! Expected contents of a client's reads: of each sector a checksum of what was sent and answered last. It is to real data
+//! what the [oracle](crate::host::oracle) is to data that say whose they are, and it knows as little of map and flash.
 //!
 //! Writes of one page take effect in the order in which they were sent, so a page goes through a row of *states*, one for each
 //! write or discard of it. A read may find the state of the last write that was answered before it was sent, or any later one,
@@ -46,7 +46,7 @@ fn sum(sector: &[u8]) -> u32 {
     (all ^ (all >> 32)) as u32
 }
 
-/// What stands for a sector: its checksum, or one of two words that no checksum is.
+/// Word of a sector: its checksum, or one of two words that no checksum is.
 #[derive(Clone, Copy, Debug)]
 struct Words {
     /// The sum of a sector of zeros.
@@ -58,7 +58,7 @@ struct Words {
 }
 
 impl Words {
-    /// What a drive holds at first has the word 0, so that a table of it takes no memory yet.
+    /// Words of a new drive are 0, so that a table of it takes no memory yet.
     fn new(first: FirstContents) -> Self {
         let (zeros, unknown) = match first {
             FirstContents::Zeros => (0, 1),
@@ -87,12 +87,12 @@ struct State {
     is_discard: bool,
 }
 
-/// What a drive holds before its client writes.
+/// Contents of a drive before its client writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FirstContents {
     /// Nothing: all of it reads as zeros.
     Zeros,
-    /// What someone else left there.
+    /// Contents of another writer.
     Unknown,
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct HostAlone<P: FlashPayload> {
     pub host: Host<P>,
     /// Jobs that were handed to the way of writing, in order.
     pub placing: Vec<JobId>,
-    /// What is to be solved for, in order.
+    /// Targets to solve for, in order.
     pub solving: Vec<Target>,
 }
 

@@ -8,7 +8,7 @@ pub(crate) const NEWEST_MAX: u32 = (1 << 24) - 1;
 /// The last answered version lies this far behind, or farther: which it is, is not known.
 pub(crate) const FAR_BEHIND: u32 = 255;
 
-/// What was sent and answered of one page.
+/// Versions of one page that were sent and acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sent {
     /// The version last sent, 0 before the first.
@@ -40,7 +40,7 @@ impl Versions {
         }
     }
 
-    /// What was sent and answered of a page; `None` if the page is none of those known.
+    /// Versions of a page that were sent and acknowledged; `None` if the page is none of those known.
     #[inline]
     pub fn get(&self, lpn: Lpn) -> Option<Sent> {
         match self {

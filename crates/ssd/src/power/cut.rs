@@ -42,7 +42,7 @@ pub enum Begun {
     },
 }
 
-/// What a cut makes of it.
+/// Effect of a cut on the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Of a program.
@@ -70,7 +70,7 @@ impl Begun {
     }
 }
 
-/// What outlives a cut beside flash.
+/// State that survives a cut beside flash.
 #[derive(Clone, Debug)]
 pub(crate) struct Remains<P> {
     /// Pages of a PLP buffer, least recently written first.
@@ -100,7 +100,7 @@ pub(crate) struct Remains<P> {
     pub checkpoint: Option<Checkpoint>,
     /// Page profiles in reserved pages of flash.
     pub profiles: Option<Profiles>,
-    /// What else the cut did.
+    /// Other effects of the cut.
     pub outage: Outage,
 }
 
@@ -209,7 +209,7 @@ fn programs_end<P: FlashPayload>(engine: &Engine<P>) -> bool {
     engine.core.safe.power.hold_up || engine.core.device.latencies.unit.is_gathered()
 }
 
-/// What is PLP, as it is now.
+/// Present contents of the PLP memory.
 pub(crate) fn remains<P: FlashPayload>(engine: &Engine<P>) -> Remains<P> {
     let buffer = if keeps_buffer(engine) { engine.host.buffer.pages_by_age() } else { Vec::new() };
     let (checkpoint, profiles) = (engine.core.safe.checkpoint.clone(), engine.care.profiles.clone());

@@ -1,4 +1,4 @@
-//! What a power cut may take besides: PLP memory, and the right time.
+//! Further losses by a power cut: PLP memory, and the right time.
 //!
 //! The fault model:
 //!
@@ -9,10 +9,10 @@
 //! * **A clock that jumps.** The controller's clock comes back earlier or later than it was. All stamps
 //!   in flash are against the old clock until the next mount. The medium ages as it did.
 //!
-//! What must hold: nothing wrong is read, no invariant breaks, and what flash had at rest stays. Of the
-//! pages that a lost buffer held each may have any version sent, or none. Codewords whose sums are gone
-//! are data without redundancy until they have been written again, or their parity has. Blocks whose reads
-//! no one counts any more are taken for read as often as they may be.
+//! The rules: nothing wrong is read, no invariant breaks, and what flash had at rest stays. Of the pages that a lost
+//! buffer held each may have any version sent, or none. Codewords whose sums are gone are data without redundancy until
+//! they have been written again, or their parity has. Blocks whose reads no one counts any more are taken for read as
+//! often as they may be.
 
 use vocab::SimTime;
 
@@ -43,7 +43,7 @@ impl MemoryLoss {
 /// How the power comes back after a cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outage {
-    /// What is gone besides.
+    /// Further losses.
     pub memory: MemoryLoss,
     /// How far the clock jumps, in nanoseconds; below 0 it comes back earlier than it was.
     pub clock_jump: i64,

@@ -1,6 +1,5 @@
-//! What proofs need of a drive: stop it between any two events, fork it, break the fork, read
-//! all of it back, recompute every parity from flash, and list which page each PPN holds. For tests; no
-//! run uses it.
+//! Access that proofs have to a drive: stop it between any two events, fork it, break the fork, read all of it back,
+//! recompute every parity from flash, and list which page each PPN holds. For tests; no run uses it.
 
 pub(crate) mod profiles;
 pub(crate) mod raw;
@@ -47,7 +46,7 @@ pub enum Failure {
     WornOut(BlockAddr),
 }
 
-/// What reading every logical page back found.
+/// Result of reading every logical page back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadBack {
     /// Pages that answered with a media error, in order.
@@ -66,9 +65,9 @@ const EVENTS_OF_A_READ: u64 = 200_000;
 pub struct StoredPage {
     /// Where it lies.
     pub ppn: Ppn,
-    /// What each of its slots holds, and whether that is current.
+    /// Contents of each slot, and whether they are current.
     pub slots: Vec<(PageRole, bool)>,
-    /// What the page says of the strips, or dies, that it covers.
+    /// Strips, or dies, that the page covers by its own account.
     pub coverage: StripSet,
     /// Whether a permanent loss took it.
     pub lost: bool,
@@ -114,7 +113,7 @@ pub struct CodePage {
     pub of: Vec<Lpn>,
 }
 
-/// What reads in progress use beyond what they want.
+/// Extra resources of reads in progress, beyond the wanted pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlternativesInFlight {
     /// Sub-requests for other pages, queued or in service.
@@ -201,7 +200,7 @@ impl Session {
         inside!(self.inner(), prepared => audit(&prepared.engine))
     }
 
-    /// What reads in progress use beyond what they want.
+    /// Extra resources of reads in progress, beyond the wanted pages.
     #[must_use]
     pub fn alternatives_in_flight(&self) -> AlternativesInFlight {
         inside!(self.inner(), prepared => alternatives_in_flight(&prepared.engine))
@@ -336,7 +335,7 @@ pub(crate) fn audit<P: FlashPayload>(engine: &Engine<P>) -> Result<Audit, String
     engine.writer.audit(&engine.core, engine.host.requests.read_only_since.is_some())
 }
 
-/// What the page says of itself must be what the map says of it.
+/// Checks the page's own account of itself against the map.
 fn audit_place<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> Result<(), String> {
     let Place::At(slot) = engine.core.map.lookup(lpn) else { return Ok(()) };
     let (ppn, index) = engine.core.device.grid.page_of(slot);

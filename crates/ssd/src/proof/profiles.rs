@@ -1,4 +1,4 @@
-//! What a policy of page ECC knows of pages, and what reserved pages have of it.
+//! Knowledge of an ECC policy about pages, and the part of it that reserved pages hold.
 
 use crate::session::{Session, inside};
 use ecc::PartialProfile;
@@ -8,7 +8,7 @@ use vocab::{BlockAddr, Ppn, SimTime};
 /// The halves of page profiles that are kept in RAM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageProfiles {
-    /// What the policy has of each page that was read.
+    /// Profiles that the policy has, for each page that was read.
     pub in_ram: BTreeMap<Ppn, PartialProfile>,
     /// The newest whole copy of that in reserved pages.
     pub flushed: BTreeMap<Ppn, PartialProfile>,

@@ -13,9 +13,9 @@ use vocab::{Ppn, StripSet, SuperblockId};
 /// A page that can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawPage {
-    /// What each slot holds, and its bytes; none at all are zeros.
+    /// Contents of each slot, and its bytes; none at all are zeros.
     pub slots: Vec<(PageRole, Vec<u8>)>,
-    /// What the page says of the strips, or dies, that it covers.
+    /// Strips, or dies, that the page covers by its own account.
     pub coverage: StripSet,
 }
 
@@ -40,7 +40,7 @@ pub struct RawFlash {
 }
 
 impl Session {
-    /// What flash holds, read past the engine and its page ECC.
+    /// Contents of flash, read past the engine and its page ECC.
     #[must_use]
     pub fn raw_flash(&self) -> RawFlash {
         inside!(self.inner(), prepared => raw_flash(&prepared.engine))

@@ -1,4 +1,4 @@
-//! What a run looks like from outside, block by block; for tests.
+//! External view of a run, block by block; for tests.
 
 use crate::config::Pace;
 use crate::core::flash::FlashPayload;
@@ -7,12 +7,12 @@ use crate::session::{Asked, Prepared, Session, inside};
 use nand::{BlockInfo, FlashArray};
 use vocab::{BlockAddr, HostCommand, SimTime};
 
-/// What a block looks like from outside, for tests.
+/// External view of a block, for tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockView {
     /// Its number.
     pub block: BlockAddr,
-    /// What the medium knows of it.
+    /// State of the block in the medium.
     pub info: BlockInfo,
     /// Slots of it that are current.
     pub valid: u32,

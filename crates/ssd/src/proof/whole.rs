@@ -22,7 +22,7 @@ impl Session {
         })
     }
 
-    /// What would make one loss two: a static stripe with two strips on one die that answers, in words.
+    /// Stripe in which one loss would be two: a static stripe with two strips on one die that answers, in words.
     #[must_use]
     pub fn doubled_stripe(&self) -> Option<String> {
         inside!(self.inner(), prepared => doubled_stripe(&prepared.engine))
@@ -32,7 +32,7 @@ impl Session {
 /// Logical pages that [`Session::standing`] looks at, spread evenly, where there are more.
 const LOOKED_AT: u32 = 1 << 16;
 
-/// What the drive would survive as it is, beside what its scheme promises.
+/// Losses that the drive would survive now, beside the promise of its scheme.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     /// Dies whose loss at a time loses no acknowledged data, as the scheme promises it in its present stage.
@@ -50,7 +50,8 @@ pub struct Standing {
 }
 
 impl Session {
-    /// What the drive would survive as it is: each page is asked where it lies and what brings it back. Nothing changes.
+    /// Losses that the drive would survive now: each page is asked where it lies and what brings it back. Nothing
+    /// changes.
     #[must_use]
     pub fn standing(&self) -> Standing {
         inside!(self.inner(), prepared => standing(&prepared.engine))

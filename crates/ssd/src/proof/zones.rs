@@ -10,7 +10,7 @@ pub(crate) fn code_pages<P: FlashPayload>(engine: &Engine<P>) -> Vec<CodePage> {
     pages.into_iter().map(|(place, of)| CodePage { place, of }).collect()
 }
 
-/// What reads in progress use beyond what they want.
+/// Extra resources of reads in progress, beyond the wanted pages.
 pub(crate) fn alternatives_in_flight<P: FlashPayload>(engine: &Engine<P>) -> AlternativesInFlight {
     let (extra_reads, code_of) = engine.reads.lazy.in_flight();
     AlternativesInFlight { extra_reads, code_of }

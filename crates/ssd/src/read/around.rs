@@ -49,7 +49,7 @@ pub(crate) struct WantedPage {
     pub sink: Sink,
 }
 
-/// What stands for a block of the code.
+/// Replacement of a block of the code.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Source<P> {
     /// It cannot be read.
@@ -140,7 +140,7 @@ pub(crate) struct SumRead {
 }
 
 impl<P: FlashPayload> LazyReads<P> {
-    /// What the reads use beyond what they want: sub-requests, and the code groups that they decode with.
+    /// Extra resources of the reads: sub-requests, and the code groups that they decode with.
     pub fn in_flight(&self) -> (u32, Vec<CodeGroupId>) {
         (self.extra, self.stamps().map(|stamp| stamp.group).collect())
     }
@@ -457,7 +457,7 @@ fn together(wanted: impl Iterator<Item = SumRead>) -> Vec<SumRead> {
     groups
 }
 
-/// What a slot of a block is the sum of.
+/// Sum that gives a slot of a block.
 fn added<P: FlashPayload>(blocks: &[Block<P>], sum: &Solved<1>, slot: usize) -> P {
     let mut total = P::default();
     sum.sum.iter().for_each(|block| total.add(&blocks[block].contents[slot]));

@@ -71,7 +71,7 @@ impl<P: FlashPayload> Reads<P> {
     fn read_one(&mut self, core: &mut Core<P>, below: Below<'_, P>, line: &LineRead, want: WantedPage) {
         match want.sink {
             Sink::Host { job, .. } => self.read_plainly(core, below, job, want.lpn),
-            // What is not in flash takes no time.
+            // Pages that are not in flash take no time.
             _ if below.is_at_hand(core, want.lpn) => {}
             _ => {
                 let line = LineRead { wanted: [usize::from(want.block)].into_iter().collect(), code: None, ..*line };
@@ -170,7 +170,7 @@ impl<P: FlashPayload> Reads<P> {
     }
 }
 
-/// What may be read for a line, and where it lies.
+/// Pages that may be read for a line, and their places.
 pub(crate) fn ask_of_line<P: FlashPayload>(
     core: &Core<P>,
     below: Below<'_, P>,

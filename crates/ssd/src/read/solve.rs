@@ -86,7 +86,7 @@ impl Adder {
     }
 }
 
-/// What solving for a lost page gave.
+/// Outcome of solving for a lost page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Solution<P> {
     /// Its contents.

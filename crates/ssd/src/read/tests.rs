@@ -179,7 +179,7 @@ fn host_read(job: u32) -> Target {
     Target::HostRead { job: Id::new(job), lpn: Lpn(3), floor: FLOOR, failed: None }
 }
 
-/// What the host checks of a page that it has never been answered a write of.
+/// Check by the host of a page of which no write was ever acknowledged.
 fn check(lpn: u32, contents: Option<Tag>) -> String {
     check_against(Floor { version: 0, discarded: true, request: 0 }, lpn, contents)
 }

@@ -1,4 +1,4 @@
-//! What happened when in one run, as documented in `docs/spec/results.md`.
+//! Events of one run over time, as documented in `docs/spec/results.md`.
 
 /// A column of a time series: a value for each bin, where there is one.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,7 +9,7 @@ pub struct SeriesColumn {
     pub values: Vec<Option<f64>>,
 }
 
-/// What happened when in one run: bins of equal width, from when the run began. The last bin is as wide as all others and
+/// Events of one run over time: bins of equal width, from when the run began. The last bin is as wide as all others and
 /// the run ended in it, so that values times widths add up to those of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SeriesResult {

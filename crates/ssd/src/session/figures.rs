@@ -30,7 +30,7 @@ fn die_wear_ratio(pe_added: &[u32], grid: &Grid) -> Option<f64> {
 }
 
 impl<P: FlashPayload> Prepared<P> {
-    /// What the run gave, from the facts folded.
+    /// Result of the run, from the facts folded.
     pub(crate) fn result(&self, events: u64, clocks: &Clocks) -> RunResult {
         let (device, host) = (&self.engine.core.device, &self.engine.host);
         let of_run = OfRun {
@@ -116,7 +116,7 @@ impl Clocks {
     }
 }
 
-/// What the figures of a run are made of, whatever its pages carry.
+/// Inputs of the figures of a run, whatever its pages carry.
 struct OfRun<'a> {
     setup: &'a Setup,
     folds: &'a Folds,
@@ -130,7 +130,7 @@ struct OfRun<'a> {
 }
 
 impl OfRun<'_> {
-    /// What each stream did, where the drive tells several apart.
+    /// Figures of each stream, where the drive has several.
     fn streams(&self) -> Vec<StreamResult> {
         let config = &self.setup.gc.streams;
         let folds = &self.folds.streams;

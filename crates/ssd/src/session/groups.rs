@@ -1,5 +1,5 @@
-//! What the owner of a drive of block groups may do with it between runs: change the code,
-//! plug in more cards, look at what was written.
+//! Operations that the owner of a drive of block groups may do between runs: change the code, plug in more cards, look
+//! at what was written.
 
 use crate::care::limits;
 use crate::config::SetupError;
@@ -13,7 +13,7 @@ use nand::FlashArray;
 use protect::Protection;
 
 impl Session {
-    /// What was written to block groups so far; all zero under other schemes.
+    /// Writes to block groups so far; all zero under other schemes.
     #[must_use]
     pub fn group_stats(&self) -> GroupStats {
         inside!(self.inner(), prepared => prepared.engine.writer.group_stats(&prepared.engine.core))

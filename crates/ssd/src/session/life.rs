@@ -20,7 +20,7 @@ use nand::{FlashArray, PageCells, hours};
 use rustc_hash::FxHashMap;
 use vocab::{BlockAddr, Cause, HostCommand, Lpn, Nanos, Ppn, SimTime};
 
-/// What a stretch of a life wrote.
+/// Writes in a stretch of a life.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stretch {
     /// Requests of all kinds.
@@ -209,7 +209,7 @@ fn live<P: FlashPayload>(
         stretch.requests += 1;
         engine.arrive(&HostCommand { at: SimTime::ZERO, ..command }, engine.core.device.now);
         engine.settle();
-        // What waits now waits for space that will not come.
+        // Requests that wait now wait for space that will not come.
         while engine.core.device.is_idle() && engine.has_waiting_for_space() && engine.unstick() {
             engine.settle();
         }
@@ -326,7 +326,7 @@ fn too_many(fail: impl Iterator<Item = f64> + Clone, survives: usize) -> f64 {
     by_failures[survives]
 }
 
-/// What is known of a page for its odds.
+/// Facts of a page that give its failure probability.
 #[derive(Clone, Copy, Debug, Default)]
 struct PageRisk {
     default_rber: f64,

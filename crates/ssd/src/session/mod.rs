@@ -208,8 +208,8 @@ impl Session {
         inside!(self.inner_mut(), prepared => prepared.engine.go_off_line());
     }
 
-    /// What these commands would ask of the drive: executed in order, without time, on a fork. A die that is to die in the
-    /// run dies there, too, and what it held is restored.
+    /// Work of these commands on the drive: executed in order, without time, on a fork. A die that is to die in the run
+    /// dies there, too, and what it held is restored.
     #[must_use]
     pub fn demand(&self, commands: &mut dyn Iterator<Item = HostCommand>) -> Demand {
         inside!(self.clone().inner_mut(), prepared => {

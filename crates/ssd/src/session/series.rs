@@ -8,7 +8,7 @@ use device::facts::{RequestKind, Step};
 use device::series::{Bin, Latencies, Series};
 use vocab::{Bytes, Cause, HostCommand, Nanos};
 
-/// What happened when in one run. What it tells is decided when it is asked: bins may be merged before.
+/// Events of one run over time. The columns are made on request: bins may be merged before.
 #[derive(Clone, Debug)]
 pub struct RunSeries {
     series: Box<Series>,
@@ -36,7 +36,7 @@ impl Session {
         inside!(self.inner_mut(), prepared => prepared.engine.begin_series());
     }
 
-    /// What happened when in the run since [`Self::begin_series`]; `None` where that was not asked for.
+    /// Events of the run since [`Self::begin_series`]; `None` where it was not called.
     pub fn end_series(&mut self) -> Option<RunSeries> {
         inside!(self.inner_mut(), prepared => {
             let engine = &mut prepared.engine;
@@ -84,7 +84,7 @@ impl RunSeries {
         SeriesColumn { name: name.into(), values: self.series.bins().iter().map(of).collect() }
     }
 
-    /// What the host asked and was told, a second.
+    /// Requests and latencies per second.
     fn host(&self, width_s: f64) -> Vec<SeriesColumn> {
         let per_second = |count: u64| Some(count as f64 / width_s);
         let mb = |pages: u64| Some((pages * self.slot_size.0) as f64 / 1e6 / width_s);
@@ -123,7 +123,7 @@ impl RunSeries {
         columns
     }
 
-    /// What flash did, a second, by cause, and what that was for each page written.
+    /// Work of the flash per second, by cause, and for each page written.
     fn flash(&self, width_s: f64) -> Vec<SeriesColumn> {
         type Counts = fn(&Bin) -> &[u64; Cause::ALL.len()];
         let operations: [(&str, Counts); 3] =
@@ -152,7 +152,7 @@ impl RunSeries {
         columns
     }
 
-    /// What waited, and what room there was.
+    /// Waiting requests, and free room.
     fn state(&self) -> Vec<SeriesColumn> {
         let width = self.width().0 as f64;
         let full = |bin: &Bin| Some(f64::from(bin.gauges.buffered_most) / f64::from(self.buffer_pages?));

@@ -1,5 +1,5 @@
-//! What a page that the host asks for soon will touch is brought into the processor's cache: first its entries in
-//! the map, then, when those have come, what they point to. A drive has more pages than any cache has entries, and
+//! Data of a page that the host asks for soon are brought into the processor's cache: first the page's entries in the
+//! map, then, when those have come, the data they point to. A drive has more pages than any cache has entries, and
 //! fetches side by side cost little more than one.
 
 use crate::core::Core;
@@ -8,7 +8,7 @@ use crate::write::{Way, Writer};
 use nand::FlashArray;
 use vocab::{Lpn, Slot};
 
-/// What the host will do with a page.
+/// Planned use of a page by the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Read,

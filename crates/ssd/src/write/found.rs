@@ -1,4 +1,4 @@
-//! What a mount finds in flash: which pages can be read, and which contents of each logical page are the newest.
+//! Findings of a mount in flash: which pages can be read, and which contents of each logical page are the newest.
 
 use crate::core::flash::FlashPayload;
 use crate::core::newest::Newest;
@@ -9,7 +9,7 @@ use nand::{FlashArray, Member, ReadOutcome};
 use rustc_hash::FxHashMap;
 use vocab::{BlockAddr, Lpn, Ppn};
 
-/// What the mount scan knows of flash pages.
+/// Knowledge of the mount scan about flash pages.
 pub(crate) trait PagesSeen {
     /// Whether the page can be read.
     fn is_valid(&self, ppn: Ppn) -> bool;
@@ -21,7 +21,7 @@ pub(crate) trait PagesSeen {
     fn is_believed(&self, ppn: Ppn) -> bool;
 }
 
-/// What a mount does about pages that cannot be read.
+/// Handling of pages that a mount cannot read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
     /// Their codewords give them, where they can.
@@ -92,7 +92,7 @@ impl Newests {
     }
 }
 
-/// What was found in flash.
+/// Findings in flash.
 #[derive(Debug)]
 pub(crate) struct Found {
     /// The newest contents of logical pages.
@@ -143,7 +143,7 @@ pub(crate) fn data_in<P: FlashPayload>(core: &Core<P>, ppn: Ppn) -> impl Iterato
     })
 }
 
-/// What is believed of a page that cannot be read: nothing, at first.
+/// Assumed state of a page that cannot be read: nothing, at first.
 pub(crate) fn unreadable<P: FlashPayload>(core: &mut Core<P>, ppn: Ppn) -> &mut FailedProgram {
     let slots = core.device.grid.slots_per_page() as usize;
     core.device.losses.failed_programs.entry(ppn.0).or_insert_with(|| FailedProgram::nothing(slots))

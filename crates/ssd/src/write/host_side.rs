@@ -1,5 +1,5 @@
-//! What the host's side has to know of the way of writing, whatever lies in flash: what it promises, and how it likes to be
-//! written to. Each way answers in its folder.
+//! Facts of the way of writing for the host's side, whatever lies in flash: its promise, and its preferred form of writes.
+//! Each way answers in its folder.
 
 use crate::core::Core;
 use crate::core::flash::FlashPayload;
@@ -9,7 +9,7 @@ use protect::{StripeScheme, WriteCache};
 use std::ops::Range;
 use vocab::{Grid, Lpn, Ppn};
 
-/// What a scheme promises its user.
+/// Promise of a scheme to its user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Promise {
     /// Dies whose loss at a time loses no acknowledged data.
@@ -28,9 +28,9 @@ pub(crate) enum EvictedWith {
     Stripe(Range<u32>),
 }
 
-/// What a way of writing tells the host's side.
+/// Answers of a way of writing to the host's side.
 pub(crate) trait HostSide {
-    /// What the scheme promises, in its present stage.
+    /// Promise of the scheme in its present stage.
     fn promise(&self) -> Promise;
 
     /// Pages that are written to flash at once so that it costs the scheme least: what fills a row.
@@ -41,7 +41,7 @@ pub(crate) trait HostSide {
         1
     }
 
-    /// What leaves the write buffer together with a page.
+    /// Pages that leave the write buffer together with a page.
     fn evicted_with(&self, lpn: Lpn, grid: &Grid) -> EvictedWith;
 
     /// Whether these pages can be discarded now.

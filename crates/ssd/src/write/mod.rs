@@ -45,7 +45,7 @@ pub(crate) fn coverage_to_keep<P: FlashPayload>(way: Way, core: &Core<P>, from: 
     if kept && core.device.is_programmed(ppn) { core.device.array.page(ppn).oob.coverage } else { StripSet::EMPTY }
 }
 
-/// What other components may ask of any way of writing.
+/// Questions that other components may ask of any way of writing.
 pub(crate) trait WayInUse<P: FlashPayload>: HostSide + Redundancy<P> {}
 
 impl<P: FlashPayload, W: HostSide + Redundancy<P>> WayInUse<P> for W {}
@@ -76,7 +76,7 @@ pub(crate) struct Writer<P: FlashPayload> {
     pub moves: Moves<P>,
     /// Limits on reads and age that the scheme has beside it.
     limits: Option<DisturbLimits>,
-    /// What a drive of code zones has beside its map, be they a way of writing or over one; `None` without them.
+    /// State that a drive of code zones has beside its map, be they a way of writing or over one; `None` without them.
     pub zones: Option<Box<Zones<P>>>,
 }
 
@@ -225,7 +225,7 @@ impl<P: FlashPayload> Writer<P> {
         self.way == Way::Groups && !core.map.has_room_for_group(unit)
     }
 
-    /// What is true of the way of writing.
+    /// Facts of the way of writing.
     #[inline]
     pub fn facts(&self) -> &'static WayFacts {
         self.way.facts()

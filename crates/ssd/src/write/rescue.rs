@@ -15,7 +15,7 @@ use ftl::{Place, UnitId};
 use nand::{FlashArray, PageRole};
 use vocab::Lpn;
 
-/// What waits until rescued pages are in flash.
+/// Work that waits until rescued pages are in flash.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AwaitsRescue {
     /// The rescued pages.
@@ -96,7 +96,7 @@ impl<P: FlashPayload> Moves<P> {
             (Target::Move { slot, .. }, _) => Place::At(slot),
             (_, lpn) => core.map.lookup(lpn?),
         };
-        // What waits since its block was erased and written again does not lie there any more.
+        // A page whose block was erased and written again while it waited is no longer stored there.
         let lies_there = |page: &&Move<P>| {
             Place::At(page.from) == place && lpn.is_none_or(|lpn| page.contents.tag.role() == PageRole::Data(lpn))
         };

@@ -101,7 +101,7 @@ pub(crate) fn kill<P: FlashPayload>(core: &mut Core<P>, die: DieId) {
     core.device.losses.die_died(die);
 }
 
-/// What a mount saw: pages as flash has them, but for those that are said to be unreadable or erased.
+/// View of a mount: pages as flash has them, but for those that are said to be unreadable or erased.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     programmed: BTreeSet<Ppn>,

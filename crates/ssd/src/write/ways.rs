@@ -1,5 +1,5 @@
-//! What is true of each way of writing, whatever is written: a table, with a row in the folder of each way. Other components ask
-//! for a property instead of the way, so that a new way is a folder and a row.
+//! Facts of each way of writing, whatever is written: a table, with a row in the folder of each way. Other components ask for a
+//! property instead of the way, so that a new way is a folder and a row.
 
 use crate::write::{RebuiltBy, WithoutReserve, groups, pages, rows, stripes, zones};
 use ftl::LogKind;
@@ -99,7 +99,7 @@ impl Way {
         }
     }
 
-    /// What is true of this way.
+    /// Facts of this way.
     #[inline]
     pub const fn facts(self) -> &'static WayFacts {
         match self {

@@ -25,8 +25,8 @@ const MORE: &[(&str, &[(&str, &str)])] = &[
     ("code-zones", &[("group", "3"), ("offline", "1ms,20ms,60ms"), ("read_around", "1"), ("counters", "restart")]),
 ];
 
-/// What a drive goes through: a name, whether cuts are combined with it, and whether time matters so much that
-/// requests must come at their own times.
+/// Condition of a drive: a name, whether cuts are combined with it, and whether time matters so much that requests must
+/// come at their own times.
 pub struct Condition {
     pub name: &'static str,
     pub with_cuts: bool,

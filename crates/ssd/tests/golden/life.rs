@@ -1,4 +1,4 @@
-//! What one row does to a drive, and what it keeps of that.
+//! Treatment of a drive by one row, and the results that it keeps.
 
 use super::cases::Case;
 use flashkeep_ssd as ssd;
@@ -55,7 +55,7 @@ impl Fnv {
     }
 }
 
-/// What was read back, as the table has hashed it from the beginning.
+/// Logical pages read back, as the table has hashed it from the beginning.
 struct Stock<'a>(&'a ReadBack);
 
 impl Debug for Stock<'_> {
@@ -148,10 +148,10 @@ impl Debug for Flat<'_> {
     }
 }
 
-/// What a row gave.
+/// Results of a row.
 #[derive(Default)]
 pub struct Life {
-    /// What happened when: digests of event logs, and how many commands and events there were.
+    /// Events over time: digests of event logs, and how many commands and events there were.
     pub events: Fnv,
     /// Results of the runs, findings of the mounts, and the page that each PPN holds in the end.
     pub state: Fnv,
@@ -267,7 +267,7 @@ impl Row<'_> {
         rested
     }
 
-    /// What is lost permanently, in order.
+    /// Parts that are lost permanently, in order.
     fn strikes(&self) -> &'static [Strike] {
         match self.case.condition.name {
             "die" | "die-no-rebuild" => &[Strike::Die(2)],

@@ -8,7 +8,7 @@
 pub(super) trait Vector: Copy {
     /// Elements, that is bytes, of a register.
     const BYTES: usize;
-    /// What multiplication by one constant needs.
+    /// Prepared factor of a multiplication by one constant.
     type Factor: Copy;
     unsafe fn zero() -> Self;
     unsafe fn load(from: *const u8) -> Self;

@@ -39,7 +39,7 @@ pub(in super::super) trait Lanes: Copy {
     unsafe fn signs(self, to: *mut u8);
 }
 
-/// What checks tell bits for a smallest magnitude: 3/4 of it.
+/// Message of checks to bits for a smallest magnitude: 3/4 of it.
 #[inline(always)]
 unsafe fn message<V: Lanes>(smallest: V) -> V {
     let cut = smallest.min(V::splat(MOST));
@@ -191,7 +191,7 @@ unsafe fn row_weight<B: Block>(at: *const u64) -> u32 {
     weight
 }
 
-/// What the channel says of each bit, block by block in the order in which the last row leaves it.
+/// Channel information of each bit, block by block in the order in which the last row leaves it.
 #[inline(always)]
 unsafe fn start<V: Lanes, B: Block>(layout: &Layout, buffers: &mut Buffers, levels: &Levels) {
     let (z, spare) = (layout.z, buffers.spare.words_mut());

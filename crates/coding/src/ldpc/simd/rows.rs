@@ -126,7 +126,7 @@ pub(super) unsafe fn encode<B: Block>(layout: &Layout, word: *const u64, parity:
         }
     }
     gap::<B>(&encoder.inverse, &wanted, parity.add(2 * solved * B::WORDS), spare);
-    // What the last blocks change in the others: T^-1 B times them, found by the same substitution.
+    // Changes of the last blocks in the others: T^-1 B times them, found by the same substitution.
     for row in 0..solved {
         let change = sum::<B>(parity, encoder.gap.group(row)).xor(sum::<B>(sums, encoder.below.group(row)));
         change.store_twice(sums.add(2 * row * B::WORDS));

@@ -76,7 +76,7 @@ impl Buffers {
     }
 }
 
-/// What the channel says of a bit: one of four magnitudes, by the planes of a soft read.
+/// Channel information of a bit: one of four magnitudes, by the planes of a soft read.
 pub(in super::super) struct Levels<'a> {
     /// Magnitudes, 1 to 31, weakest first.
     pub(in super::super) magnitudes: [i8; 4],

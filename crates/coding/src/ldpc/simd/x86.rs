@@ -231,7 +231,7 @@ impl Lanes for Bytes64 {
     }
 }
 
-// What is done to bits alone is the same for both kernels: with AVX-512 the compiler gathers words of the smallest blocks into
+// Operations on bits alone are the same for both kernels: with AVX-512 the compiler gathers words of the smallest blocks into
 // registers, which takes longer than to do them one by one.
 
 #[target_feature(enable = "avx2,popcnt")]

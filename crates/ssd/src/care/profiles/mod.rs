@@ -1,8 +1,8 @@
 //! Page profiles in reserved pages (FLARES section 4.2).
 //!
-//! What a policy of page ECC keeps of each page in RAM goes with the power. A drive that flushes it writes a *copy* of all of it from
-//! time to time into a ring of blocks that no log owns: one page after the other, always with the strongest code, cause `meta`.
-//! A mount takes the newest copy of which every page can be read.
+//! A policy of page ECC keeps profiles of pages in RAM, which a power cut erases. A drive that flushes it writes a *copy* of all of
+//! it from time to time into a ring of blocks that no log owns: one page after the other, always with the strongest code, cause
+//! `meta`. A mount takes the newest copy of which every page can be read.
 //!
 //! The ring has room for that copy and for the one that is being written, wherever a cut ends a copy: nothing is programmed behind a
 //! page that a cut may have torn, so the next copy begins in the block behind the newest whole one, and erases it first.
@@ -26,7 +26,7 @@ use nand::{FlashArray, Latencies, Oob, PageScan, ProgramOutcome, Scan, hours};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{BlockAddr, Cause, DieId, Grid, Nanos, PeCycles, Ppn, SimTime};
 
-/// What was flushed at one time.
+/// Profiles that one flush wrote.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProfileCopy {
     /// When: pages programmed later have profiles that the copy does not know.

@@ -36,7 +36,7 @@ impl<P: FlashPayload> Engine<P> {
         let is_unit = self.core.map.kind() == LogKind::Regions;
         if !is_unit && self.core.map.rows().members(superblock).contains(u32::from(die.0)) {
             self.core.map.drop_member(SuperblockId(superblock.0), die);
-            // What it holds must not be found once its superblock holds something else.
+            // The contents of the block must not be found once its superblock holds something else.
             self.care.damage.uncleared.insert(block);
             self.narrow_open_rows(die, Some(superblock.0));
             self.end_rows_of(Some(superblock.0));
@@ -151,13 +151,13 @@ impl<P: FlashPayload> Engine<P> {
         self.start_collecting_if_short(self.log_of(ppn));
     }
 
-    /// What a partial parity knows as the old version of a strip in slot `from` will lie in `to`, and stays pinned.
+    /// Moves the old version of a strip, which a partial parity knows, from slot `from` to `to`; it stays pinned.
     fn old_goes_to(&mut self, tag: OobTag, from: Slot, to: Slot) {
         let unpinned = self.writer.old_goes_to(&mut self.core, tag.role(), from, to);
         unpinned.into_iter().for_each(|unit| self.release(unit));
     }
 
-    /// What was to lie in slot `from` will lie in `to`; false if something newer took its place.
+    /// Publishes in `to` the version that was due in slot `from`; false if something newer took its place.
     fn republish(&mut self, tag: OobTag, from: Slot, to: Slot) -> bool {
         let published = match tag.role() {
             PageRole::Data(lpn) if self.core.map.lookup(lpn) == Place::At(from) => {
@@ -371,8 +371,8 @@ mod tests {
         assert!(drive.core.device.array.answers(drive.core.device.grid.ppn(block_of(&drive, 0), 0)));
     }
 
-    /// What a page goes back to where newer contents find no place. Catches a copy in a block whose erase was asked for: it
-    /// will be gone.
+    /// Copy to which a page goes back where newer contents find no place. Catches a copy in a block whose erase was asked
+    /// for: it will be gone.
     #[test]
     fn what_is_being_erased_is_no_copy_to_go_back_to() {
         let mut drive = drive();

@@ -11,7 +11,7 @@ use crate::write::zones::Waiting;
 use crate::write::zones::over::drop_pages;
 use device::slab::JobId;
 
-/// What waits for room in a group log waits for its only log.
+/// Writes that wait for room in a group log wait for its only log.
 const THE_LOG: usize = 0;
 
 impl<P: FlashPayload> Engine<P> {

@@ -1,5 +1,4 @@
-//! What follows a mount, as flash commands: pages that may not last are written again, then the host
-//! is heard.
+//! Flash commands that follow a mount: pages that may not last are written again, then the host is heard.
 //!
 //! In the meantime units are only erased, not collected: what would count without those pages stays. A
 //! cut now finds what this mount found, and at most copies of it.
@@ -16,8 +15,8 @@ use ftl::{Ftl, Place, Stream, UnitId, UnitState};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Cause, Lpn, Ppn, Slot};
 
-/// What is to be written again: pages that may not last, and pages that lean on such. Units are pinned until then; those in
-/// `spare` only where there is room without them.
+/// Lists the pages to write again: pages that may not last, and pages that lean on such. Units are pinned until then; those
+/// in `spare` only where there is room without them.
 pub(crate) fn begin_mounting<P: FlashPayload>(
     engine: &mut Engine<P>,
     (pages, leaning): (BTreeSet<Ppn>, Vec<Ppn>),
@@ -117,8 +116,8 @@ fn let_spare_copies_go<P: FlashPayload>(engine: &mut Engine<P>) {
     mount_on(engine);
 }
 
-/// What codewords bring back is to count from now on, where they are still there. It is durable once the host has read it,
-/// as [`PagesFound::solved`] says.
+/// Makes the pages current that codewords bring back, where they are still stored. It is durable once the host has read
+/// it, as [`PagesFound::solved`] says.
 fn solved_copies_count<P: FlashPayload>(engine: &mut Engine<P>) -> Vec<(Lpn, Slot)> {
     let Some(mounting) = &mut engine.power.mounting else { return Vec::new() };
     let mut copies = std::mem::take(&mut mounting.spare.solved);
@@ -140,7 +139,8 @@ fn solved_copies_count<P: FlashPayload>(engine: &mut Engine<P>) -> Vec<(Lpn, Slo
     copies.into_iter().map(|(lpn, member)| (lpn, member.slot)).collect()
 }
 
-/// What the host was not answered for need not count: pages go back to what they held before, where that empties a unit.
+/// Pages whose new contents were never acknowledged need not count: pages go back to what they held before, where that
+/// empties a unit.
 fn older_contents_count<P: FlashPayload>(engine: &mut Engine<P>) -> Vec<(Lpn, Slot)> {
     let Some(mounting) = &mut engine.power.mounting else { return Vec::new() };
     let mut older = std::mem::take(&mut mounting.spare.older);
@@ -296,7 +296,7 @@ fn empty_a_unit_where_none_is_free<P: FlashPayload>(engine: &mut Engine<P>, copi
     }
 }
 
-/// What a dead die held, or a cut left without a place, is rebuilt.
+/// Rebuilds the pages that a dead die held, or that a cut left without a place.
 fn resume_rebuild<P: FlashPayload>(engine: &mut Engine<P>) {
     match engine.writer.facts().rebuilt_by {
         RebuiltBy::Nothing => {}
@@ -409,9 +409,10 @@ mod tests {
         assert_eq!((drive.core.map.unit_of(slot), drive.core.map.unit(spare).pins), (spare, 0));
     }
 
-    /// What was written again is durable when the mount ends, so the next one keeps the copies before it while that may not last.
-    /// Catches a drive without a free unit that leaves these copies in flash until someone needs room: after the next cut each unit
-    /// had something that was needed (torture, seed 880002, 757184). And one that erases a unit for which there is another reason.
+    /// Pages that were written again are durable when the mount ends, so the next one keeps the copies before it while that may not
+    /// last. Catches a drive without a free unit that leaves these copies in flash until someone needs room: after the next cut
+    /// each unit had something that was needed (torture, seed 880002, 757184). And one that erases a unit for which there is
+    /// another reason.
     #[test]
     fn a_unit_that_recovery_emptied_is_erased_at_once_where_none_is_free() {
         for is_needed in [true, false] {

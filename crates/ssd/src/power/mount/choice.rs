@@ -1,4 +1,4 @@
-//! What a mount takes for the contents of the drive, and what it would take if pages that may not last were gone.
+//! Contents of the drive that a mount chooses, and those that it would choose if pages that may not last were gone.
 
 use crate::core::journal::Journal;
 use crate::core::mounting::PagesFound;
@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Lpn, Slot, StripeId};
 
-/// What a way of writing found: contents of the logical pages that it was asked for.
+/// Findings of a way of writing: contents of the logical pages that it was asked for.
 #[derive(Debug)]
 pub(crate) struct Chosen {
     pub pages: Newests,

@@ -32,7 +32,7 @@ impl PagesSeen for ScannedPages {
     }
 }
 
-/// What the mount knows of the pages of block groups.
+/// Knowledge of the mount about the pages of block groups.
 fn seen_of_groups<'a, P>(scanned: &'a ScannedPages, remains: &'a Remains<P>) -> GroupsSeen<'a> {
     GroupsSeen { seen: scanned, erasing: &remains.erasing, erases_known: !remains.outage.memory.reads }
 }

@@ -59,7 +59,7 @@ use nand::{FlashArray, PageRole, PageScan, Scan};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, Bytes, DieId, Lpn, Nanos, Ppn, Slot};
 
-/// What a mount found.
+/// Outcome of a mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mounted {
     /// Pages looked at.
@@ -152,7 +152,7 @@ pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remain
     Mounted { mapped, read_only: engine.host.requests.read_only_since.is_some(), lost: remains.outage.memory, ..found }
 }
 
-/// What the mount read, and the time of that: looks, a checkpoint, and page profiles.
+/// Reads of the mount, and their time: looks, a checkpoint, and page profiles.
 fn read_for_mount<P: FlashPayload>(engine: &Engine<P>, scanned: &ScannedPages, checkpoint: Option<&Checkpoint>) -> Mounted {
     let (grid, latencies) = (&engine.core.device.grid, &engine.core.device.latencies);
     let mut found = Mounted { time: scanned.time(latencies, grid), ..scanned.counts(grid) };

@@ -1,4 +1,4 @@
-//! What the scan of a mount sees of flash: one look at each page.
+//! View of flash that the scan of a mount has: one look at each page.
 
 use device::contents::HostPayload;
 use nand::{Latencies, PageScan, Scan};
@@ -17,7 +17,7 @@ enum Scanned {
     Void,
 }
 
-/// What a mount knows of each page of the drive.
+/// Knowledge of a mount about each page of the drive.
 #[derive(Clone, Debug)]
 pub(crate) struct ScannedPages {
     of: Vec<Scanned>,

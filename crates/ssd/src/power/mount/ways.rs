@@ -50,7 +50,7 @@ pub(super) fn steps<P: FlashPayload>(engine: &Engine<P>) -> Steps<P> {
         },
         Way::Rows => Steps {
             doubted: |drive, scanned, _, suspects| doubted_in_rows(drive, scanned, suspects),
-            // What was durable is, whatever the suspects are: it needs no parity that is one of them.
+            // Durable contents stay durable, whatever the suspects are: the choice needs no parity that is one of them.
             choose: |drive, (scanned, _), _, (but, lost), sought| {
                 choose_in_rows(drive, scanned, but, (&drive.core.safe.journal, lost), sought)
             },

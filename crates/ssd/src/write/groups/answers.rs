@@ -1,4 +1,4 @@
-//! What block groups answer when other components ask.
+//! Answers of block groups to other components.
 
 use crate::core::Core;
 use crate::core::audit::Audit;

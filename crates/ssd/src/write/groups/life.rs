@@ -197,7 +197,7 @@ impl<P: FlashPayload> Groups<P> {
         self.settle_space(core);
     }
 
-    /// What was written to block groups so far.
+    /// Writes to block groups so far.
     pub fn stats(&self, core: &Core<P>) -> GroupStats {
         GroupStats { outdated: core.map.outdated_groups(), ..self.stats }
     }

@@ -45,7 +45,7 @@ pub(crate) const FACTS: WayFacts = WayFacts {
     ..WayFacts::PLAIN
 };
 
-/// What was written to block groups, and how long sums stayed in the parity cache.
+/// Writes to block groups, and how long sums stayed in the parity cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupStats {
     /// Groups opened.
@@ -83,7 +83,7 @@ pub(crate) struct Layout {
     pub stripe: PageStripe,
 }
 
-/// What is kept of every group in use.
+/// State of every group in use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupInfo {
     pub code: usize,
@@ -153,7 +153,7 @@ impl<P> BlockSums<P> {
 /// Block groups being written, and the parity cache.
 #[derive(Clone)]
 pub(crate) struct Groups<P> {
-    /// What decides codes and parity maps.
+    /// Scheme that chooses codes and parity maps.
     scheme: Arc<dyn GroupScheme>,
     /// Every code a group of the drive may have; a group keeps its index.
     pub codes: Vec<(GroupCode, ErasureCode)>,

@@ -17,7 +17,7 @@ use vocab::{BlockAddr, DieId, Grid, Ppn, SuperblockId};
 /// Of equal copies the one whose codeword survives more losses is taken; more losses than this many count as many.
 const LOSSES_RANKED: u64 = 15;
 
-/// What a mount knows of the pages of block groups.
+/// Knowledge of a mount about the pages of block groups.
 #[derive(Clone, Copy)]
 pub(crate) struct GroupsSeen<'a> {
     pub seen: &'a dyn PagesSeen,

@@ -38,7 +38,7 @@ impl<P: FlashPayload> Groups<P> {
         let is_rescued = !waiting.lpns.is_empty();
         let sums = self.sums_of_a_page(key);
         let summed = if is_rescued { None } else { self.begin_summing(core, sums) };
-        // What is rescued is in the controller yet.
+        // A rescued page is still in the controller.
         let lost = outcome == ProgramOutcome::Failed && !is_rescued && self.is_beyond_repair(core, key);
         for index in 0..core.device.images.slab[image].filled {
             let (_, job, pin) = core.device.images.slot(image, index);

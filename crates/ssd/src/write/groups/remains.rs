@@ -1,4 +1,4 @@
-//! What of block groups outlives a power cut: the table of groups and the parity cache.
+//! State of block groups that survives a power cut: the table of groups and the parity cache.
 
 use crate::core::Core;
 use crate::core::flash::FlashPayload;
@@ -22,7 +22,7 @@ pub(crate) struct Redo<P> {
     pub payload: Vec<P>,
 }
 
-/// What the parity cache and the table of groups, both PLP, keep through a cut.
+/// Contents of the parity cache and the table of groups, both PLP, through a cut.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupRemains<P> {
     pub codes: Vec<(GroupCode, ErasureCode)>,
@@ -45,7 +45,7 @@ impl<P> GroupRemains<P> {
 }
 
 impl<P: FlashPayload> Groups<P> {
-    /// What of it is PLP.
+    /// The PLP part of the state.
     pub fn remains(&self, core: &Core<P>) -> GroupRemains<P> {
         GroupRemains {
             codes: self.codes.clone(),

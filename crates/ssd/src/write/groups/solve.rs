@@ -40,7 +40,7 @@ impl<P: FlashPayload> Groups<P> {
         }
     }
 
-    /// What sums up to a slot of a page, without the pages of which reads `failed`.
+    /// Sources that sum up to a slot of a page, without the pages whose reads `failed`.
     pub fn sources_of(&self, core: &Core<P>, lost: (Ppn, u32), failed: &[Ppn]) -> Sources<P> {
         match self.terms_of(core, lost, failed) {
             Some((held, pages)) => Sources::Weighted { held, pages, lost, group: group_of(&core.device.grid, lost.0).0 },
@@ -57,7 +57,7 @@ impl<P: FlashPayload> Groups<P> {
             return None;
         }
         let (_, terms) = self.terms_of(core, (ppn, 0), &[ppn])?;
-        // What is on the page's own die is as busy as the page.
+        // A source on the page's own die is as busy as the page.
         let plain = |&(page, coefficient): &(Ppn, u8)| (coefficient == 1 && core.device.grid.die_of(page) != die).then_some(page);
         terms.iter().map(plain).collect()
     }
@@ -85,7 +85,7 @@ impl<P: FlashPayload> Groups<P> {
         Some((sum, reads))
     }
 
-    /// What is known of a page, given that the reads of `failed` failed.
+    /// State of a page, given that the reads of `failed` failed.
     fn page_state(&self, core: &Core<P>, solved: &Solved<'_>, page: GroupPage, across: Across, failed: &[Ppn]) -> PageState {
         let grid = &core.device.grid;
         let strip = solved.stripe.strips[page.strip as usize];
@@ -118,7 +118,7 @@ impl<P: FlashPayload> Groups<P> {
         }
     }
 
-    /// What the sums of blocks say of a page, if they say anything.
+    /// State of a page by the sums of blocks, if they cover it.
     fn state_of_block(&self, core: &Core<P>, solved: &Solved<'_>, page: GroupPage, ends_block: bool) -> Option<PageState> {
         let is_parity = page.strip >= solved.stripe.data;
         let held = || self.blocks.get(&solved.group.0).is_some_and(|sums| sums.holds(&solved.code, page.strip, page.page));

@@ -1,4 +1,4 @@
-//! What pages without redundancy answer when other components ask.
+//! Answers of pages without redundancy to other components.
 
 use crate::core::Core;
 use crate::core::flash::FlashPayload;

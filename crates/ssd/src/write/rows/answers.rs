@@ -1,4 +1,4 @@
-//! What rows answer when other components ask.
+//! Answers of rows to other components.
 
 use crate::core::Core;
 use crate::core::audit::Audit;

@@ -90,7 +90,7 @@ impl<P> RowWriter<P> {
 /// Rows being written.
 #[derive(Clone)]
 pub(crate) struct Rows<P> {
-    /// What decides where data and parity go.
+    /// Scheme that chooses the places of data and parity.
     scheme: Arc<dyn RowScheme>,
     /// One for the host, and one for the collector where that has a write pointer of its own.
     open: [RowWriter<P>; 2],

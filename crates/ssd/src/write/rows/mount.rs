@@ -287,7 +287,7 @@ fn offer_row<P: FlashPayload>(
     }
 }
 
-/// What an unreadable page of a row holds, if a parity that covers it brings it back.
+/// Contents of an unreadable page of a row, if a parity that covers it brings it back.
 fn solved_in_row<P: FlashPayload>(
     core: &Core<P>,
     view: RowsSeen<'_>,

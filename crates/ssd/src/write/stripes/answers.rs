@@ -1,4 +1,4 @@
-//! What static stripes answer when other components ask.
+//! Answers of static stripes to other components.
 
 use crate::core::Core;
 use crate::core::audit::Audit;
@@ -43,7 +43,7 @@ impl<P: FlashPayload> Redundancy<P> for Stripes<P> {
 
     fn brings_back(&self, core: &Core<P>, target: Target, failed: &[Ppn]) -> Sources<P> {
         match self.sources_for(core, target) {
-            // What could not be read may have gone elsewhere because its program failed; nothing else helps.
+            // A page that could not be read may have moved because its program failed; nothing else helps.
             Sources::Sum { pages, .. } if pages.iter().any(|page| failed.contains(page)) => Sources::None,
             sources => sources,
         }
@@ -72,7 +72,7 @@ impl<P: FlashPayload> Redundancy<P> for Stripes<P> {
 }
 
 impl<P: FlashPayload> Stripes<P> {
-    /// What the stripe has for the page that the target wants, be it readable or not.
+    /// Sources in the stripe for the page of the target, be it readable or not.
     fn sources_for(&self, core: &Core<P>, target: Target) -> Sources<P> {
         let (stripe, lost) = match target {
             Target::StripeMerge { op, strip } => (self.stripe_of_op(op), strip),

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use vocab::StripeId;
 
-/// What waits for an update of a stripe to end.
+/// Waiter for the end of an update of a stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiter {
     /// The next update, to be started.
@@ -38,7 +38,7 @@ impl StripeLocks {
         self.0.get_mut(&stripe.0).expect("waits for a stripe that is locked").push_front(waiter);
     }
 
-    /// What waits first for a locked stripe.
+    /// First waiter for a locked stripe.
     pub fn first_waiting(&self, stripe: StripeId) -> Option<Waiter> {
         self.0.get(&stripe.0).and_then(|queue| queue.front().copied())
     }
@@ -48,8 +48,8 @@ impl StripeLocks {
         self.0.get_mut(&stripe.0).expect("a locked stripe").pop_front();
     }
 
-    /// What waits next, taken out: repairs before updates, because an update may wait for space
-    /// that a repair is to make. The stripe stays locked; unlocks where nothing waits.
+    /// Next waiter, taken out: repairs before updates, because an update may wait for space that a repair is to make.
+    /// The stripe stays locked; unlocks where nothing waits.
     pub fn next(&mut self, stripe: StripeId) -> Option<Waiter> {
         let queue = self.0.get_mut(&stripe.0).expect("a locked stripe");
         let repair = queue.iter().position(|waiter| matches!(waiter, Waiter::Repair(_)));

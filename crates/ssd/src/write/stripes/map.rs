@@ -1,5 +1,5 @@
-//! What a static stripe is made of: its strips' places and homes, which of them answer, which lie on worn
-//! blocks; and discards of its pages.
+//! Parts of a static stripe: its strips' places and homes, which of them answer, which lie on worn blocks; and discards
+//! of its pages.
 
 use crate::core::Core;
 use crate::core::flash::FlashPayload;

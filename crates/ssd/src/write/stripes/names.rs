@@ -1,5 +1,5 @@
-//! What the pages of a stripe say of each other: each names the contents that the stripe was made of when it was
-//! programmed. A mount goes by these names.
+//! Names that the pages of a stripe have for each other: each names the contents that the stripe was made of when it
+//! was programmed. A mount goes by these names.
 
 use crate::core::Core;
 use crate::core::flash::FlashPayload;
@@ -25,7 +25,7 @@ impl<P: FlashPayload> Stripes<P> {
         }
     }
 
-    /// What the stripe is made of since the update of this rank.
+    /// Versions that make up the stripe since the update of this rank.
     pub fn versions_of_stripe(&self, core: &Core<P>, stripe: StripeId, rank: u64) -> StripeVersions {
         let stored = |strip| self.place_of_strip(core, stripe, strip) != Place::Unmapped;
         let version = |strip| if stored(strip) { self.version_of_strip(core, stripe, strip) } else { 0 };
@@ -76,8 +76,8 @@ impl<P: FlashPayload> Stripes<P> {
                     let (ppn, index) = core.device.grid.page_of(slot);
                     Some(core.device.update_at(ppn, index))
                 }
-                // What it sums of that strip is lost, and so is its rank: another one than the newer contents have. Ranks
-                // are given once, so no other contents of the strip have it either.
+                // The sum's contents of that strip are lost, and so is their rank: it differs from the rank of the newer
+                // contents. Ranks are given once, so no other contents of the strip have it either.
                 Place::Missing if old.is_some() => Some(self.versions[lpn.index()] - 1),
                 _ => Some(self.versions[lpn.index()]),
             }

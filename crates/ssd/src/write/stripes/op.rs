@@ -5,7 +5,7 @@ use device::slab::JobId;
 use ftl::Place;
 use vocab::{Slot, StripSet, StripeId};
 
-/// What an update of a stripe is for.
+/// Purpose of an update of a stripe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Work {
     /// New contents of the host, or of the write buffer.
@@ -17,7 +17,7 @@ pub(crate) enum Work {
     Build { waiter: Option<Target> },
 }
 
-/// What becomes of the parity.
+/// Fate of the parity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// It goes to flash.
@@ -70,7 +70,7 @@ pub(super) struct OldReads {
     pub merge: StripSet,
 }
 
-/// What an update does to the parity of its stripe.
+/// Effect of an update on the parity of its stripe.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ParityPlan {
     pub outcome: Outcome,
@@ -84,7 +84,7 @@ pub(super) struct ParityPlan {
     pub replaces_partial: bool,
 }
 
-/// What an update could not read or write.
+/// Pages that an update could not read or write.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lost {
     /// Written strips that no flash took.
@@ -93,7 +93,7 @@ pub(super) struct Lost {
     pub unreadable: StripSet,
     /// Strips whose old versions, which a partial parity needs, could not.
     pub unreadable_old: StripSet,
-    /// What its reads missed.
+    /// Pages that its reads missed.
     pub missed: Vec<Missed>,
     /// Whether old contents that were to complete a page are lost: there is nothing to write.
     pub lacks_contents: bool,

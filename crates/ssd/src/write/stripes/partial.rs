@@ -61,7 +61,7 @@ const TAKEN_OUT_BEFORE: u64 = 1 << 63;
 pub(crate) struct PartialParityRemains<P> {
     pub stripe: StripeId,
     pub sums: Sums<P>,
-    /// What was held before the update that is under way, if one is: `None` inside where nothing was.
+    /// State before the update that is under way, if one is: `None` inside where there was no entry.
     pub before: Option<Option<Sums<P>>>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct PartialParityRemains<P> {
 pub(crate) struct Sums<P> {
     pub covers: StripSet,
     pub sum: P,
-    /// What the stripe is made of.
+    /// Versions that make up the stripe.
     pub stripe: StripeVersions,
     pub old: Vec<(u32, Place)>,
 }
@@ -165,7 +165,7 @@ impl<P: FlashPayload> ParityCache<P> {
         all.map(remains).collect()
     }
 
-    /// What orders [`Self::remains`], one after the other; those that were taken out come first.
+    /// Keys of the order of [`Self::remains`], one after the other; those that were taken out come first.
     pub fn ages(&self) -> impl Iterator<Item = u64> + '_ {
         let going = self.going.iter().flatten().map(|(stripe, _)| u64::from(stripe.0));
         going.chain(self.order.keys().map(|&clock| clock | TAKEN_OUT_BEFORE))
@@ -205,7 +205,7 @@ impl<P: FlashPayload> ParityCache<P> {
         self.going.iter_mut().for_each(|going| drop(going.insert(stripe, held.clone())));
     }
 
-    /// What a mount found is durable.
+    /// Marks the contents that a mount found as durable.
     pub fn all_settled(&mut self) {
         self.going.iter_mut().for_each(BTreeMap::clear);
         for stripe in self.order.values() {

@@ -1,4 +1,4 @@
-//! What an update reads: the scheme decides, and decides again where something turns out to be unreadable.
+//! Pages that an update reads: the scheme decides, and decides again where something turns out to be unreadable.
 
 use crate::core::effects::Parcel;
 use crate::core::flash::FlashPayload;
@@ -14,7 +14,7 @@ use nand::{FlashArray, ReadOutcome};
 use protect::{CommitPlan, StripeCommit, StripePlan, StripeWrite};
 use vocab::{Cause, Ppn, StripSet, StripeId};
 
-/// What follows from a plan.
+/// Next step after a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Planned {
     /// The strips of the plan are read.
@@ -37,7 +37,7 @@ impl<P: FlashPayload> Stripes<P> {
         }
     }
 
-    /// What the scheme sees of a write.
+    /// View of the scheme of a write.
     fn stripe_write(&self, core: &mut Core<P>, id: OpId) -> StripeWrite {
         let op = &self.ops[id];
         let (stripe, written) = (op.stripe, op.written);

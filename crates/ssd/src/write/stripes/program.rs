@@ -224,7 +224,7 @@ impl<P: FlashPayload> Stripes<P> {
         }
     }
 
-    /// What no flash took is lost if the stripe does not bring it back either: the host must be told. A buffer has told it
+    /// Fails pages that no flash took and that the stripe does not bring back: the host must be told. A buffer has told it
     /// otherwise.
     fn fail_what_is_nowhere(&self, core: &mut Core<P>, id: OpId) {
         let op = &self.ops[id];

@@ -1,4 +1,4 @@
-//! What brings a lost strip back, and how it is written again.
+//! Sources that bring a lost strip back, and its rewriting.
 
 use crate::core::flash::FlashPayload;
 use crate::core::owner::Owner;
@@ -19,7 +19,7 @@ pub(crate) struct RepairSources<P> {
 }
 
 impl<P: FlashPayload> Stripes<P> {
-    /// What brings the strip back; `None`: nothing does.
+    /// Sources that bring the strip back; `None`: it is lost.
     pub fn sources_of(&self, core: &Core<P>, stripe: StripeId, lost: u32) -> Option<RepairSources<P>> {
         let n = self.data_strips();
         if let Some(partial) = self.held.get(stripe) {

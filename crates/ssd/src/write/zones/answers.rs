@@ -1,4 +1,4 @@
-//! What code zones answer when other components ask, where they are the way of writing.
+//! Answers of code zones to other components, where they are the way of writing.
 
 use crate::core::Core;
 use crate::core::audit::Audit;

@@ -86,7 +86,7 @@ pub(crate) struct Encoder<P> {
     next_time: usize,
 }
 
-/// What the off-line phase does while the host asks for nothing.
+/// Work of the off-line phase while the host is idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Idle {
     /// It begins now.

@@ -41,7 +41,7 @@ pub(crate) const FACTS: WayFacts = WayFacts {
     ..WayFacts::PLAIN
 };
 
-/// What waits for room in a segment.
+/// Work that waits for room in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     /// A page of a job.
@@ -68,7 +68,7 @@ pub(crate) struct Zones<P> {
     pub scheme: CodeZones,
     /// Whether another way of writing finds the places of pages.
     over: bool,
-    /// What waits for room, by log, each in order.
+    /// Work that waits for room, by log, each in order.
     waiting: BTreeMap<usize, VecDeque<Waiting>>,
     pub encoder: Encoder<P>,
 }
@@ -112,13 +112,13 @@ impl<P> Zones<P> {
         self.waiting.entry(log).or_default().push_front(waiting);
     }
 
-    /// What waits first of all, and for which log.
+    /// First waiter of all, with its log.
     pub fn first_waiting(&self) -> Option<(usize, Waiting)> {
         let (&log, queue) = self.waiting.first_key_value()?;
         Some((log, *queue.front()?))
     }
 
-    /// What waits first for room in a log, taken out.
+    /// First waiter for room in a log, taken out.
     pub fn take_waiting(&mut self, log: usize) -> Option<Waiting> {
         let queue = self.waiting.get_mut(&log)?;
         let first = queue.pop_front();
@@ -186,7 +186,7 @@ impl<P: FlashPayload> Zones<P> {
         pages.collect()
     }
 
-    /// What brings back the lost page that the target wants.
+    /// Sources that bring back the lost page of the target.
     pub(crate) fn sources(&self, core: &Core<P>, target: Target) -> Sources<P> {
         let (lpn, failed) = lost_page(core, target);
         if !matches!(target, Target::Move { .. }) && core.map.lookup(lpn) == Place::Unmapped {

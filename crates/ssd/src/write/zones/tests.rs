@@ -51,7 +51,7 @@ impl Alone {
         }
     }
 
-    /// What reads would make of that.
+    /// Sums that reads would make.
     fn sums(&self, new: &NewSolve<Tag>) -> Vec<Tag> {
         let mut sums = new.sums.clone();
         for term in &new.terms {

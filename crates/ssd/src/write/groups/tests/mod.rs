@@ -109,7 +109,7 @@ impl<P: FlashPayload> Alone<P> {
         }
     }
 
-    /// What the sources of the logical page's contents add up to; `None`: nothing brings it back.
+    /// Sum of the sources of the logical page's contents; `None`: no sources bring it back.
     fn repair(&self, lpn: u32) -> Option<P> {
         let Place::At(slot) = self.core.map.lookup(Lpn(lpn)) else { panic!("lpn{lpn} has no place") };
         match self.groups.sources(&self.core, Target::Move { log: 0, slot }) {

@@ -33,7 +33,7 @@ impl Alone<Tag> {
         self.core.device.block_of(page_of(&self.core, lpn))
     }
 
-    /// What a mount chooses that cannot read these logical pages, and knows that these blocks were being erased.
+    /// Choice of a mount that cannot read these logical pages, and knows that these blocks were being erased.
     fn choose(&self, unreadable: &[u32], erasing: &[BlockAddr]) -> Found {
         let mut seen = Seen::of(&self.core);
         seen.unreadable.extend(unreadable.iter().map(|&lpn| page_of(&self.core, lpn)));
@@ -117,7 +117,7 @@ fn a_parity_that_sums_blocks_without_a_sum_is_in_no_block_code() {
         let (block, page) = alone.core.device.grid.split(command.ppn);
         match alone.core.device.grid.die_of(command.ppn) == whole {
             true => drop(alone.end(command, ProgramOutcome::Done)),
-            // What stands behind a page that failed is not begun when the power goes.
+            // Commands behind a page that failed have not begun when the power goes.
             false if page == 0 => drop(alone.end(command, ProgramOutcome::Failed)),
             false => assert_eq!(alone.core.device.array.block(block).next_page, 0),
         }

@@ -22,7 +22,7 @@ fn row_of_five(there: &[usize]) -> (Alone, Vec<Ppn>) {
     (alone, pages)
 }
 
-/// What a mount chooses that was never told of any durable contents.
+/// Choice of a mount without a record of durable contents.
 fn choose(alone: &Alone, seen: &Seen, lost: Lost) -> Found {
     let view = RowsSeen { seen, without: &BTreeSet::new() };
     alone.rows.choose(&alone.core, view, (&Journal::new(64), lost), Newests::of_all(alone.core.map.user_slots()))

@@ -11,7 +11,7 @@ use crate::write::stripes::partial::{PartialParityRemains, Sums};
 use ftl::Place;
 use vocab::{DieId, Lpn, Slot, StripSet, StripeId};
 
-/// What a choice is made of.
+/// Inputs of a choice.
 pub(super) struct Chooser<'a, P: FlashPayload> {
     pub stripes: &'a Stripes<P>,
     pub core: &'a Core<P>,

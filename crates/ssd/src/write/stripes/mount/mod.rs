@@ -34,15 +34,15 @@ use nand::{FlashArray, PageRole};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{DieId, Lpn, Ppn, Slot, StripeId};
 
-/// What a mount knows of the stripes, of flash and of PLP memory.
+/// Knowledge of a mount about the stripes, flash and PLP memory.
 pub(crate) struct Evidence<'a, P> {
     /// Pages that can be read.
     pub readable: Vec<Ppn>,
     /// Dies with pages that are unreadable and that no cut can have torn.
     pub losing_dies: BTreeSet<DieId>,
-    /// What was durable, lost or not.
+    /// Contents that were durable, lost or not.
     pub journal: &'a Journal,
-    /// What is known to be lost permanently, and the ranks of its contents.
+    /// Contents known to be lost permanently, with their ranks.
     pub lost: &'a BTreeMap<Lpn, u64>,
     /// The partial parities of PLP memory.
     pub partials: &'a [PartialParityRemains<P>],
@@ -57,7 +57,7 @@ enum Partial {
     None,
     /// The one in the cache.
     Now,
-    /// What the cache had before the update that was cut.
+    /// The cache's entry before the update that was cut.
     Before,
 }
 

@@ -66,7 +66,7 @@ fn without_contents(versions: &Versions) -> StripSet {
     (0..).zip(versions).filter(|(_, version)| **version == 0).map(|(strip, _)| strip).collect()
 }
 
-/// What an update made of a stripe. Its rank is that of the newest contents.
+/// State of a stripe after an update. Its rank is that of the newest contents.
 pub(super) struct State<'a, P> {
     pub versions: Versions,
     /// Strips that a newer state does not have: a mount in between found them gone.
@@ -137,7 +137,7 @@ impl<P: FlashPayload> Chooser<'_, P> {
         states.into_values().collect()
     }
 
-    /// What a stripe was made of when a page of it was programmed.
+    /// Versions that made up a stripe when a page of it was programmed.
     pub(super) fn named_by(&self, stripe: StripeId, copies: &Copies<'_>, page: &StripCopy) -> Versions {
         if self.core.breaks(SafetyRule::Named) {
             return (0..copies.data_strips).map(|strip| copies.newest(strip).map_or(0, |copy| copy.update)).collect();

@@ -163,7 +163,7 @@ impl Drive {
         self.core.device.array.payload(ppn)[0]
     }
 
-    /// What flash has of a strip.
+    /// Contents of a strip in flash.
     fn stored(&self, stripe: StripeId, strip: u32) -> Tag {
         self.payload(self.core.device.grid.page_of(self.place(stripe, strip).expect("a stored strip")).0)
     }
@@ -215,7 +215,7 @@ impl Drive {
     }
 }
 
-/// What repair sources sum up to.
+/// Sum of repair sources.
 fn solved(drive: &Drive, stripe: StripeId, lost: u32) -> Option<Tag> {
     let sources = drive.stripes.sources_of(&drive.core, stripe, lost)?;
     let pages = sources.pages.iter().map(|&ppn| drive.payload(ppn));

@@ -51,25 +51,25 @@ impl Drive {
         pages.filter(|ppn| self.core.device.is_programmed(*ppn) && !gone.contains(ppn)).collect()
     }
 
-    /// What a mount chooses that cannot read the pages `gone`, on dies of which `losing` lost pages. It has the
-    /// partial parities of PLP memory, unless the outage took them.
+    /// Choice of a mount that cannot read the pages `gone`, on dies of which `losing` lost pages. It has the partial
+    /// parities of PLP memory, unless the outage took them.
     fn choose(&self, gone: &[Ppn], losing: &[DieId], lost_partials: bool) -> ChosenStripes {
         let partials = if lost_partials { Vec::new() } else { self.stripes.held.remains() };
         let losing_dies = losing.iter().copied().collect();
         self.choose_from(&Evidence { losing_dies, lost_partials, ..self.evidence(gone, &Journal::default(), &partials) }, &[])
     }
 
-    /// What a mount chooses that cannot read the pages `gone` and whose journal says what was durable of stripe 0.
+    /// Choice of a mount that cannot read the pages `gone` and whose journal has the ranks `durable` for stripe 0.
     fn choose_by(&self, durable: [u64; N as usize], gone: &[Ppn]) -> ChosenStripes {
         self.choose_from(&self.evidence(gone, &journal(durable), &[]), &[])
     }
 
-    /// What a mount chooses where the `suspects` may not last.
+    /// Choice of a mount where the `suspects` may not last.
     fn choose_from(&self, evidence: &Evidence<'_, Tag>, suspects: &[Ppn]) -> ChosenStripes {
         self.stripes.choose(&self.core, evidence, &suspects.iter().copied().collect())
     }
 
-    /// What a mount knows that cannot read the pages `gone`, of which no die is known to have lost any.
+    /// Knowledge of a mount that cannot read the pages `gone`, of which no die is known to have lost any.
     fn evidence<'a>(&self, gone: &[Ppn], journal: &'a Journal, partials: &'a [PartialParityRemains<Tag>]) -> Evidence<'a, Tag> {
         let (readable, losing_dies) = (self.readable(gone), BTreeSet::new());
         Evidence { readable, losing_dies, journal, lost: &NONE_LOST, partials, lost_partials: false }
