@@ -38,7 +38,7 @@ SECTIONS = (
             ).split()
         ),
     ),
-    ("Reference", ("docs/settings.md", "docs/spec/*.md", "docs/fault-atlas.md", "GLOSSARY.md", "CHANGELOG.md")),
+    ("Reference", ("docs/settings.md", "docs/drives.md", "docs/spec/*.md", "docs/fault-atlas.md", "GLOSSARY.md", "CHANGELOG.md")),
     ("Concepts", tuple(f"docs/{name}.md" for name in "methodology reading ldpc slc streams comparison faq".split())),
     ("Schemes", ("docs/schemes/*.md",)),
     ("Trust", ("docs/how-tested.md", "docs/validation.md", "docs/performance.md", "SECURITY.md")),

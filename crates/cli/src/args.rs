@@ -3,6 +3,7 @@
 use crate::advise::AdviseOptions;
 use crate::crash::CrashOptions;
 use crate::life::LifeOptions;
+use crate::study::StudyCommand;
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
@@ -90,20 +91,12 @@ pub enum Command {
     },
     /// Analytical models: required ECC strength, retention, read limits, data-loss probability
     Reliability {
-        /// The study; without it, studies are listed
-        study: Option<String>,
-        /// Options of the study.
-        #[command(flatten)]
-        options: StudyOptions,
-        /// One JSON document on stdout
-        #[arg(long, conflicts_with = "csv")]
-        json: bool,
-        /// CSV on stdout; further tables follow after an empty line
+        /// The study; without one, studies are listed.
+        #[command(subcommand)]
+        study: Option<StudyCommand>,
+        /// List the studies as JSON
         #[arg(long)]
-        csv: bool,
-        /// Write tables and plots to one HTML file
-        #[arg(long, value_name = "FILE.html")]
-        plot: Option<PathBuf>,
+        json: bool,
     },
     /// Reproduce the figures of a paper beside its published numbers
     Figures {
@@ -582,38 +575,6 @@ pub struct TortureOptions {
     /// Scenarios that run in parallel [default: all cores]
     #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
     pub threads: Option<NonZeroUsize>,
-}
-
-/// Options of studies that were given: name and value.
-#[derive(Debug)]
-pub struct StudyOptions(pub Vec<(String, String)>);
-
-// By hand, as the options are those of a registry.
-impl Args for StudyOptions {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        lab::reliability::OPTIONS.iter().fold(command, |command, option| {
-            command.arg(clap::Arg::new(option.name).long(option.name).value_name(option.value).help(option.help))
-        })
-    }
-
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for StudyOptions {
-    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
-        let given = |option: &lab::reliability::StudyOption| {
-            let value = matches.get_one::<String>(option.name)?;
-            Some((option.name.to_owned(), value.clone()))
-        };
-        Ok(Self(lab::reliability::OPTIONS.iter().filter_map(given).collect()))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
 }
 
 /// Reads the words of a command line.

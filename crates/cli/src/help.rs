@@ -4,7 +4,7 @@ use crate::args::Cli;
 use clap::CommandFactory;
 
 /// The names of a list, for help.
-fn names(list: &str) -> String {
+pub(crate) fn names(list: &str) -> String {
     let entries = lab::list(list).map(|list| (list.entries)()).unwrap_or_default();
     entries.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>().join(", ")
 }
@@ -192,10 +192,6 @@ pub fn command() -> clap::Command {
     with_short_help(with_signs(grouped(Cli::command())))
         .mut_subcommand("compare", |c| DEFAULTS.into_iter().fold(with_names(c), with_default))
         .mut_subcommand("run", with_names)
-        .mut_subcommand("reliability", |c| {
-            c.mut_arg("study", |a| a.help(format!("The study; without it, studies are listed: {}", names("studies"))))
-                .mut_arg("model", |a| a.help(format!("Model of raw bit errors: {}", names("errors"))))
-        })
         .mut_subcommand("torture", |c| {
             c.mut_arg("scheme", |a| a.help(format!("Schemes, separated by commas: {}", names("schemes"))))
                 .mut_arg("fault", |a| a.help(format!("Kinds of faults, separated by commas: {}", fault_kinds())))

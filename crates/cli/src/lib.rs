@@ -17,6 +17,7 @@ mod manual;
 mod model;
 mod progress;
 mod serve;
+mod study;
 mod sweep;
 mod torture;
 
@@ -110,22 +111,11 @@ fn run(cli: Cli) -> Result<ExitCode, Problem> {
         Command::Run { experiment, trace, options } => {
             compare(&Experiment::load(&experiment, &options.overrides(trace.as_deref()))?, &options)
         }
-        Command::Reliability { study: None, json, .. } => list(Some("studies"), None, json),
-        Command::Reliability { study: Some(study), options, json, csv, plot } => {
-            if let Some(file) = &plot {
-                lab::check_ending("--plot", file, &["html"])?;
-            }
-            let study = lab::reliability::study(&study, &options.0)?;
-            if let Some(file) = &plot {
-                lab::write_study(&study, file)?;
-            }
-            print(&match (json, csv) {
-                (true, _) => pretty(&study.to_json()),
-                (_, true) => study.to_csv(),
-                _ => study.to_text(),
-            });
-            Ok(ExitCode::SUCCESS)
+        Command::Reliability { study: None, json } => list(Some("studies"), None, json),
+        Command::Reliability { study: Some(_), json: true } => {
+            Err(Problem::new("reliability --json", "lists the studies; the option of a study comes after its name"))
         }
+        Command::Reliability { study: Some(study), json: false } => study.run(),
         Command::Figures { paper, only, points, kept, out, experiments, traces, threads } => {
             figures::run(&figures::Wanted { paper, only, points, kept, out, experiments, traces, threads })
         }

@@ -322,16 +322,32 @@ fn a_study_refuses_bad_input_with_exit_code_2() {
     for (arguments, parts) in [
         (["required", "--pe", "1"], ["unknown study `required`", "known: required-t, uber-targets, fit, retention"]),
         (["retention", "--model", "flaers"], ["--model: unknown error model `flaers`", "did you mean `flares`"]),
-        (["retention", "--schemes", "7+1"], ["reliability retention: unknown option `--schemes`", "--model, --uber"]),
+        (["retention", "--schemes", "7+1"], ["unexpected argument '--schemes' found", "flashkeep reliability retention"]),
         (["uper", "--schemes", "6x"], ["--schemes: found `6x`", "DATA+PARITY"]),
         (["uper", "--plot", "absent/x.html"], ["--plot: absent/x.html cannot be written", ""]),
-        (["uper", "--modl", "none"], ["--modl", "--model"]),
+        (["retention", "--modl", "none"], ["--modl", "--model"]),
     ] {
         let output = flashkeep(&here, &[&["reliability"], arguments.as_slice()].concat());
         assert_eq!((code(&output), stdout(&output).as_str()), (2, ""), "{arguments:?}");
         parts.iter().for_each(|part| assert!(stderr(&output).contains(part), "{arguments:?} lacks {part}: {}", stderr(&output)));
     }
     assert_eq!(code(&flashkeep(&here, &["reliability", "uper", "--csv", "--json"])), 2);
+    assert_eq!(code(&flashkeep(&here, &["reliability", "--json", "uper"])), 2, "the flag lists the studies");
+}
+
+/// Catches a study whose help lacks an option that it takes, or has one of another study.
+#[test]
+fn the_help_of_each_study_has_its_own_options() {
+    let here = directory("reliability_help");
+    for study in lab::reliability::STUDIES {
+        let help = stdout(&flashkeep(&here, &["reliability", study.name, "--help"]));
+        let words: Vec<&str> = help.split_whitespace().collect();
+        for option in lab::reliability::OPTIONS {
+            let dashed = format!("--{}", option.name);
+            assert_eq!(words.contains(&dashed.as_str()), study.takes(option.name), "{}: {dashed}", study.name);
+        }
+        assert!(help.contains(study.source) && help.starts_with(study.summary), "{}: {help}", study.name);
+    }
 }
 
 /// An experiment with a figure of one point and two equal arms.

@@ -1,4 +1,4 @@
-//! Studies of reliability: what codes must correct, how long data last, what redundancy loses.
+//! Studies of reliability: required strength of codes, retention, losses of redundancy.
 //!
 //! No drive and no workload: formulas and counts; `adaptation` draws errors and `graph` may draw codes, from
 //! a seed. Error models are those of [`ssd::nand::rber`], odds those of [`ssd::coding::odds`]. A study is a
@@ -53,7 +53,7 @@ pub const STUDIES: &[StudyEntry] = &[
     },
     StudyEntry {
         name: "uber-targets",
-        summary: "the same for several UBERs, and the RBER that each capability bears",
+        summary: "bit errors to correct for several UBERs, and the highest RBER of each capability",
         source: "FLARES, Eq. 1 and 5; JESD218",
         options: required::TARGET_OPTIONS,
         run: required::uber_targets,
@@ -67,14 +67,14 @@ pub const STUDIES: &[StudyEntry] = &[
     },
     StudyEntry {
         name: "retention",
-        summary: "how long data last, over capability and wear",
+        summary: "longest retention, over capability and wear",
         source: "FLARES, Eq. 5 in Eq. 1, solved for time",
         options: retention::OPTIONS,
         run: retention::study,
     },
     StudyEntry {
         name: "retries",
-        summary: "entries of a retry table that a read takes, by wear and stage of retention",
+        summary: "retries of a read from a retry table, by wear and stage of retention",
         source: "128-layer TLC set of Xerxes' SimpleSSD",
         options: retries::OPTIONS,
         run: retries::study,
@@ -102,14 +102,14 @@ pub const STUDIES: &[StudyEntry] = &[
     },
     StudyEntry {
         name: "adaptation",
-        summary: "capability that FLARES chooses for one page as it wears, against what it requires",
+        summary: "capability that FLARES chooses for one page as it wears, against the required one",
         source: "FLARES, section 5.1 and Fig. 5",
         options: adaptation::OPTIONS,
         run: adaptation::study,
     },
     StudyEntry {
         name: "graph",
-        summary: "subsets of data and code blocks that give all data, and how soon a read of them is done",
+        summary: "subsets of data and code blocks that give all data, and the latency of reads from them",
         source: "Chang and Chang, appendix and Table 1",
         options: graph::OPTIONS,
         run: graph::study,
