@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts which files of others are accepted: tools/tried-files.py FLASHKEEP FOLDER.. [--fio FIO] [--refused].
 
-Each FOLDER is a copy of a repository, or a part of one, under the name that the table shall have (`owner+name`); nothing is fetched. Job files of fio (`*.fio`) and
+Each FOLDER is a copy of a repository, or a part of one, under the name that the table shall have (`owner+name`); nothing is fetched. Job files of fio (`*.fio`, `*.job`) and
 descriptions of MQSim (XML) are tried by `flashkeep inspect`, device files of MQSim, SimpleSSD and NVMeVirt by `flashkeep list schemes --drive`. With --fio, job files whose
 jobs are alone and of fixed size are run by that program with its null engine, and kinds and sizes of requests are compared; at a queue depth of 1, since fio's
 log has requests twice that its null engine puts off. The table is Markdown.
@@ -29,7 +29,7 @@ def run(words, **given):
 
 def kind(file):
     """Kind as which a file is tried."""
-    if file.suffix == ".fio":
+    if file.suffix in (".fio", ".job"):
         return "jobs"
     if file.suffix == ".xml":
         head = file.read_text(errors="replace")[:4096]

@@ -513,7 +513,12 @@ impl Log {
     /// Whether the log has fewer free units than it is to have.
     #[inline]
     pub fn lacks_free(&self, shape: &LogShape) -> bool {
-        self.free_units() < shape.gc.free_blocks + shape.reserve
+        self.lacks_free_beside(0, shape)
+    }
+
+    /// Whether it has fewer with this many more.
+    pub fn lacks_free_beside(&self, more: u32, shape: &LogShape) -> bool {
+        self.free_units() + more < shape.gc.free_blocks + shape.reserve
     }
 
     /// Condemns the next victim, which the policy chooses. Each eighth victim is the least worn closed

@@ -190,6 +190,12 @@ impl Ftl {
         self.logs[log].lacks_free(&self.shape)
     }
 
+    /// Whether it has fewer with this many more.
+    #[must_use]
+    pub fn lacks_free_beside(&self, log: usize, more: u32) -> bool {
+        self.logs[log].lacks_free_beside(more, &self.shape)
+    }
+
     /// Whether a full unit of the log is to be folded: now, or whenever the drive has nothing else to do.
     #[must_use]
     pub fn may_fold(&self, log: usize) -> bool {

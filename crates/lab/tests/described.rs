@@ -237,6 +237,29 @@ fn whole_numbers_may_be_written_with_a_fraction_of_zero() {
     assert_eq!(opened(&flows, "mlc-2014").unwrap_or_else(|e| panic!("{e}")).1.requests(), 200);
 }
 
+/// rapidxml leaves comments out, wherever they stand.
+#[test]
+fn comments_may_stand_beside_a_value() {
+    let text = std::fs::read_to_string(case("M05-field-of-a-fork.xml")).expect("a case");
+    let commented = text.replace("<Flash_Channel_Count>4<", "<Flash_Channel_Count><!-- few -->4<!-- of them --><");
+    assert_ne!(commented, text);
+    let here = written("comments", &[("ssd.xml", &commented)]);
+    let read = experiment(&here, "ssd.xml", "uniform").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(read.drive.geometry.channels, 4);
+}
+
+/// MQSim refuses numbers that its device has not (Logical_Address_Partitioning_Unit.cpp).
+#[test]
+fn channels_that_the_drive_has_not_are_noted() {
+    let text = std::fs::read_to_string(case("M01-trailing-comma.xml")).expect("a case");
+    let here = written("beyond", &[("flows.xml", &text.replace("0,1,2,3,4,5,6,7<", "0,99<"))]);
+    std::fs::create_dir_all(here.join("traces")).expect("a directory");
+    std::fs::copy(case("traces/t.trace"), here.join("traces/t.trace")).expect("copied");
+    let (_, workload) = opened(&here.join("flows.xml").display().to_string(), "mlc-2014").unwrap_or_else(|e| panic!("{e}"));
+    let notes = workload.notes().join("\n");
+    assert!(notes.contains("channel 99, plane 0 is not on the drive, which has"), "{notes}");
+}
+
 /// Forks add fields, and MQSim has a default for each that a file lacks (Device_Parameter_Set.cpp, Flash_Parameter_Set.cpp).
 #[test]
 fn fields_of_forks_are_noted_and_missing_ones_are_mqsims() {

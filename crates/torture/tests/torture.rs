@@ -201,11 +201,12 @@ const ONCE_BROKEN: &[(u64, u64, &[&str])] = &[
 
 /// The same of kinds drawn together: dead dies in the order of their numbers, an older version at the end of life,
 /// GC that gained nothing and went on for ever, evictions of several stripes of which one has no die, ranks that
-/// were used twice when no page was left, stage 3 of DA-RAID-5 that a mount takes for over, and a block group of which the code was forgotten
-/// and pages counted. The first is one of the check: of
+/// were used twice when no page was left, stage 3 of DA-RAID-5 that a mount takes for over, a block group of which the code was forgotten
+/// and pages counted, and a superblock to be emptied at a mount that held pages still in memory. The first is one of the check: of
 /// two parities of a row it did not add up both.
 const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
     (880_001, 2_188_382, &[]),
+    (610_001, 822_287, &[]),
     (590_004, 862_607, &[]),
     (880_002, 757_184, &[]),
     (2, 18_544, &["cut", "wear-out"]),
@@ -285,14 +286,20 @@ const ONCE_BROKEN_BEYOND_PROMISE: &[u64] = &[1_011, 1_553, 722, 3_276, 2_054, 20
 /// held a page after three cuts, two of which met the collector, so that nothing could move.
 const ONCE_BROKEN_LADDER: &[(u64, u64)] = &[(580_005, 171_300), (580_005, 65_040)];
 
+/// On drives that gather pages, narrow stripes of which one strip was rebuilt on another die: a strip on a living die that a word line
+/// had taken was held for torn at the next mount.
+const ONCE_BROKEN_GATHERED: &[(u64, u64)] = &[(610_002, 27_367)];
+
 /// On drives with an SLC cache: a write to a dead die of a stripe without parity, a discarded stripe that a mount after the loss
 /// of sums took for an older one, groups each of which held something after two cuts, one of them only what no one was told of,
-/// and a page whose update was still under way when GC moved it to a die that died: the contents before it were taken for lost.
+/// a page whose update was still under way when GC moved it to a die that died: the contents before it were taken for lost, and
+/// a superblock to be emptied at a mount that held pages still in memory.
 const ONCE_BROKEN_SLC: &[(u64, u64, &[&str])] = &[
     (42, 175_029, &["da-raid5"]),
     (32, 109_736, &["none", "raid5", "ppc", "da-raid5", "ds-raid"]),
     (880_006, 247_275, &[]),
     (580_003, 246_080, &[]),
+    (610_003, 241_226, &[]),
 ];
 
 /// Narrow stripes and dies that are replaced while others are dead: a lost strip joined one that had no room at home, and two strips were to
@@ -338,6 +345,10 @@ fn scenarios_that_once_broke_a_rule_do_not_any_more() {
     for &(seed, number) in ONCE_BROKEN_LADDER {
         let scope = Scope::drawn("ladder", seed, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!(scope.replay(number).1.broken(), None, "read retry, seed {seed}, scenario {number}");
+    }
+    for &(seed, number) in ONCE_BROKEN_GATHERED {
+        let scope = Scope::drawn("gathered", seed, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
+        assert_eq!(scope.replay(number).1.broken(), None, "gathered pages, seed {seed}, scenario {number}");
     }
     for &(seed, number) in ONCE_BROKEN_REPLACED {
         let of_stripes = ["raid5", "ppc", "da-raid5"].map(String::from);

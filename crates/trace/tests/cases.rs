@@ -168,6 +168,28 @@ fn fields_may_have_quotes_with_commas_and_commas_for_points() {
 }
 
 #[test]
+fn blanks_and_tabs_may_stand_side_by_side() {
+    let columns: Columns = "time=s,op,lba=sectors,size=sectors".parse().expect("columns");
+    let options = ReadOptions { columns: Some(columns), ..ReadOptions::default() };
+    let source = TraceSource::bytes("t", &b"0 R 0 8\n1  W\t8 8\n2\tR\t16\t8\n"[..]).with_format("csv").expect("a format");
+    let records: Vec<Record> = source.with_options(options).open().expect("opens").collect::<Result<_, _>>().expect("read");
+    assert_eq!(rows(&records), [(0, 0, R, 0, 8), (1_000_000_000, 0, W, 8, 8), (2_000_000_000, 0, R, 16, 8)]);
+}
+
+/// A first line that names the format is believed, so that the fault is that of the line at fault.
+#[test]
+fn a_log_of_fio_is_told_by_its_header() {
+    for (text, said) in [
+        ("fio version 4 iolog\n0 a add\n", "line 1, field `header`: found `fio version 4 iolog`, wanted `fio version 2 iolog`"),
+        ("fio version 3 iolog\n0 my file add\n0 my file open\n", "line 2, field `action`: found `file`, wanted read, write"),
+    ] {
+        let reader = TraceSource::bytes("t", text.as_bytes()).open();
+        let error = reader.map_or_else(Some, |mut reader| reader.find_map(Result::err)).expect(text).to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
 fn requests_of_no_bytes_are_counted() {
     let (_, records, counts) = good("T15-zero-length.csv", None);
     assert_eq!((records.len(), counts.ignored), (9, 3));
@@ -280,6 +302,15 @@ fn a_binary_recording_that_is_cut_or_damaged_is_an_error() {
     damaged[48] = 0xff;
     damaged[49] = 0xff;
     assert!(problem(&damaged).contains("record 2 begins with no magic"), "{}", problem(&damaged));
+    // A later version has other fields.
+    let mut later = one.clone();
+    later[0] = 8;
+    assert!(problem(&later).contains("record 1 is of version 8 of blktrace's format; 7 is read"));
+    // In a folder, the place is that of the damage.
+    let folder = written("damaged", &[("sda.blktrace.0", &damaged)]);
+    let reader = TraceSource::path(folder.join("sda.blktrace.0")).open().expect("its first record is whole");
+    let error = reader.collect::<Result<Vec<_>, _>>().expect_err("damaged").to_string();
+    assert!(error.ends_with("cannot be read beyond its line or record 1: record 2 begins with no magic of blktrace"), "{error}");
     // Of another byte order, field by field.
     let mut big = Vec::new();
     for (at, size) in [(0, 4), (4, 4), (8, 8), (16, 8), (24, 4), (28, 4), (32, 4), (36, 4), (40, 4), (44, 2), (46, 2)] {

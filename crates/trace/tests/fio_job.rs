@@ -588,7 +588,7 @@ fn a_flush_at_the_end_is_noted_and_what_has_no_counterpart_is_listed() {
     assert_eq!((records.len(), records.last().map(|one| one.op)), (257, Some(HostOp::Flush)));
     assert_eq!(
         notes,
-        ["end_fsync, fsync_on_close: a flush behind the last write", "has no counterpart here: flow, latency_target"]
+        ["end_fsync, end_syncfs, fsync_on_close: a flush behind the last write", "has no counterpart here: flow, latency_target"]
     );
 }
 
@@ -642,8 +642,8 @@ const WRONG: &[(&str, &str)] = &[
         "line 4, option `rate_iops`: found `5,`, wanted a rate for each kind that the job asks for, or a `runtime`",
     ),
     (
-        "[a]\nsize=1m\nrw=randread\nrandom_distribution=zipf\n",
-        "line 4, option `random_distribution`: found `zipf`, wanted random",
+        "[a]\nsize=1m\nrw=randread\nrandom_distribution=zipff\n",
+        "line 4, option `random_distribution`: found `zipff`, wanted random",
     ),
     ("[a]\nsize=2k\nbs=4k\n", "line 1, option `a`: found a range of 2048 bytes"),
     ("[a\nsize=1m\n", "line 1, option `[a`: wanted a name in brackets"),

@@ -17,19 +17,32 @@ fn drawn(text: &str) -> Vec<Record> {
     flows.records(1).map(|record| record.expect("drawn requests have no errors")).collect()
 }
 
-/// The requests that fio sends for a job without rates; `None` where there is no fio.
-fn sent(index: usize, job: &str) -> Option<Vec<Record>> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fio_kinds").join(index.to_string());
+/// The requests that fio sends for each of some jobs without rates, one after the other; `None` where there is no fio.
+fn sent_each(name: &str, jobs: &[impl AsRef<str>]) -> Option<Vec<Vec<Record>>> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fio_kinds").join(name);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("the target directory can be written");
-    std::fs::write(folder.join("job.fio"), format!("[a]\nioengine=null\nthread\nwrite_iolog=log\n{job}\n")).expect("written");
+    let section = |(index, job): (usize, &_)| {
+        let job = AsRef::<str>::as_ref(job);
+        format!("[a{index}]\nioengine=null\nthread\nstonewall\nwrite_iolog=log{index}\n{job}\n")
+    };
+    let text: String = jobs.iter().enumerate().map(section).collect();
+    std::fs::write(folder.join("job.fio"), &text).expect("written");
     let Ok(output) = Command::new("fio").current_dir(&folder).arg("job.fio").output() else {
         eprintln!("fio is not installed: not compared");
         return None;
     };
-    assert!(output.status.success(), "{job}: {}", String::from_utf8_lossy(&output.stderr));
-    let source = TraceSource::path(folder.join("log")).with_format("fio-iolog").expect("a format");
-    Some(source.open().expect("a log").map(|record| record.expect("a request")).collect())
+    assert!(output.status.success(), "{text}: {}", String::from_utf8_lossy(&output.stderr));
+    let read = |index| {
+        let source = TraceSource::path(folder.join(format!("log{index}"))).with_format("fio-iolog").expect("a format");
+        source.open().expect("a log").map(|record| record.expect("a request")).collect()
+    };
+    Some((0..jobs.len()).map(read).collect())
+}
+
+/// The requests that fio sends for one job.
+fn sent(name: &str, job: &str) -> Option<Vec<Record>> {
+    sent_each(name, &[job])?.pop()
 }
 
 /// Requests of each kind and size, and the first and the last sector.
@@ -68,10 +81,73 @@ fn kinds_sizes_and_range_are_those_of_fio() {
         "size=1MiB\nrw=write",
         // A share of a file that is no device is one of what is asked for.
         "size=1m\noffset=50%\nrw=write",
+        // It is aligned upwards.
+        "size=1m\noffset=33%\nrw=write",
+        "size=64k\nbs=4k\nnumber_ios=9\nloops=2\nrw=randwrite",
     ];
-    for (index, job) in jobs.iter().enumerate() {
-        let Some(theirs) = sent(index, job) else { return };
-        assert_eq!(counts(&drawn(&format!("[a]\n{job}\n"))), counts(&theirs), "{job}");
+    let Some(theirs) = sent_each("range", &jobs) else { return };
+    for (job, theirs) in jobs.iter().zip(&theirs) {
+        assert_eq!(counts(&drawn(&format!("[a]\n{job}\n"))), counts(theirs), "{job}");
+    }
+}
+
+/// Loops, flushes and checks, request by request: which file a flush goes to counts, too.
+#[test]
+fn loops_flushes_and_checks_are_those_of_fio() {
+    let jobs = [
+        "rw=write\nnumber_ios=7\nloops=3",
+        "rw=write\nsize=16k\nnumber_ios=7\nloops=3",
+        "rw=write\nverify=crc32c\nnumber_ios=5\nloops=2",
+        "rw=write\nio_size=24k\nloops=2",
+        "rw=write\nio_size=100k\nloops=3",
+        "rw=write\nio_size=160k\nloops=2",
+        "rw=write\nloops=0",
+        "rw=write\nfsync=3\nfdatasync=2",
+        "rw=write\nnrfiles=3\nfsync=2",
+        "rw=write\nnrfiles=3\nfsync=2\nfile_service_type=sequential",
+        "rw=write\nnrfiles=2\nverify=crc32c\nfsync=3",
+        "rw=write\nverify_pattern=0xff",
+        "rw=write\nverify=0\nverify_pattern=0xff",
+        "rw=read\nverify=crc32c\nloops=2",
+        "rw=rw\nrwmixread=100\nverify=crc32c\nloops=2",
+        "rw=trimwrite\nbs=4k,8k,16k",
+        "rw=trimwrite\nbs=4k,1k,16k\nloops=2",
+    ];
+    let request = |one: &Record| (one.op, one.device, one.lba.0, one.sectors);
+    let jobs = jobs.map(|job| format!("size=64k\nbs=4k\n{job}"));
+    let Some(theirs) = sent_each("loops", &jobs) else { return };
+    for (job, theirs) in jobs.iter().zip(&theirs) {
+        let ours = drawn(&format!("[a]\n{job}\n"));
+        assert_eq!(ours.iter().map(request).collect::<Vec<_>>(), theirs.iter().map(request).collect::<Vec<_>>(), "{job}");
+    }
+    // A popularity without its number has fio's own.
+    for (bare, full) in [("zipf", "zipf:1.1"), ("pareto", "pareto:0.2"), ("normal", "normal:0")] {
+        let of = |name: &str| drawn(&format!("[a]\nrw=randread\nsize=1m\nrandom_distribution={name}\n"));
+        assert!(of(bare) == of(full), "{bare}");
+    }
+}
+
+/// Options with which fio would send requests that are not made here, and values that fio takes for others.
+#[test]
+fn other_requests_than_those_of_fio_are_refused() {
+    for (job, said) in [
+        ("offset=1000", "option `offset`: found `1000`, wanted offsets that are multiples of 512 bytes"),
+        ("size=1z", "option `size`: found `1z`, wanted a size such as 4k or 1g, or a percentage; `z` counts the zones"),
+        ("size=1e6", "option `size`: found `1e6`, wanted a size such as 4k or 1g, or a percentage (fio reads 1)"),
+        ("size=1.5m", "or a percentage (fio reads 1)"),
+        ("size=0x10k", "or a percentage (fio reads 16)"),
+        ("bs=4k-16k", "a range is `bsrange=4k-16k`"),
+        ("rw=trimwrite\nbs=4k,12k,16k", "found `4k,12k,16k`, wanted one size for writes and trims"),
+        ("rw=trimwrite\nbs=4k,8k,16k\nverify=md5", "found `4k,8k,16k`, wanted one size for writes and trims"),
+        ("verify=true", "option `verify`: found `true`, wanted a check that fio has"),
+        ("create_only=1", "option `create_only`: files are made and nothing is asked for"),
+        ("trim_percentage=10", "option `trim_percentage`: trims among what is verified are not drawn"),
+    ] {
+        let error = parsed(&format!("[a]\nsize=1m\n{job}\n")).expect_err(job);
+        assert!(error.contains(said), "{error}");
+    }
+    for job in ["create_only=0", "rw=trim\nnum_range=4", "replay_scale=7", "offset=33%\noffset_align=64k"] {
+        parsed(&format!("[a]\nsize=1m\n{job}\n")).expect(job);
     }
 }
 
@@ -98,9 +174,9 @@ fn zones_follow_each_other_as_in_fio() {
         "rw=read\nsize=1m\nbs=16k\nnrfiles=2\nzonesize=64k\nzoneskip=128k",
         "rw=read\nsize=1m\nbs=16k\nnrfiles=2\nopenfiles=2\nzonesize=64k\nzoneskip=128k",
     ];
-    for (index, job) in jobs.iter().enumerate() {
-        let job = &format!("{job}\nzonemode=strided");
-        let Some(theirs) = sent(200 + index, job) else { return };
+    let jobs = jobs.map(|job| format!("{job}\nzonemode=strided"));
+    let Some(theirs) = sent_each("zones", &jobs) else { return };
+    for (job, theirs) in jobs.iter().zip(&theirs) {
         let ours = drawn(&format!("[a]\n{job}\n"));
         assert_eq!(ours.iter().map(place).collect::<Vec<_>>(), theirs.iter().map(place).collect::<Vec<_>>(), "{job}");
     }
@@ -125,7 +201,7 @@ fn places_at_random_stay_in_their_zone() {
             records.chunks(run).map(sorted).collect::<Vec<_>>()
         };
         let job = &format!("{job}\nzonemode=strided");
-        let Some(theirs) = sent(300 + index, job) else { return };
+        let Some(theirs) = sent(&format!("in-zone-{index}"), job) else { return };
         assert_eq!(runs(&drawn(&format!("[a]\n{job}\n"))), runs(&theirs), "{job}");
     }
 }
@@ -153,7 +229,7 @@ fn blocks_come_in_the_order_that_is_listed() {
 #[test]
 fn percentages_of_sizes_are_whole_ones() {
     let job = "size=14000k\nbssplit=4k/10.9:8k/90.5\nrw=write";
-    let Some(theirs) = sent(100, job) else { return };
+    let Some(theirs) = sent("splits", job) else { return };
     let share = |records: &[Record]| records.iter().filter(|one| one.sectors == 8).count() as f64;
     let (ours, theirs) = (share(&drawn(&format!("[a]\n{job}\n"))), share(&theirs));
     assert!((ours - theirs).abs() < 4.5 * (2.0f64 * 1820.0 * 0.1 * 0.9).sqrt(), "{ours} {theirs}");
@@ -178,7 +254,7 @@ fn a_rate_for_one_kind_leaves_the_other_its_queue() {
         assert_eq!((clocks, flows.extents.len()), (vec![true, false], 1), "both go to one file");
         let ours: Vec<Record> = flows.records_of(0, 1).map(|one| one.expect("drawn")).collect();
         assert!(ours.len() == 100 && ours.iter().all(|one| one.op == rated), "{} of the rated kind in 100 ms", ours.len());
-        let Some(theirs) = sent(400 + index, &job) else { return };
+        let Some(theirs) = sent(&format!("rate-{index}"), &job) else { return };
         let (slow, fast): (Vec<&Record>, Vec<&Record>) = theirs.iter().partition(|one| one.op == rated);
         assert!(2 * slow.len() < fast.len(), "without a rate they are as many: {} and {}", slow.len(), fast.len());
     }

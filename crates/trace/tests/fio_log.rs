@@ -111,6 +111,8 @@ fn what_is_no_log_is_refused() {
     std::fs::write(here.join("table.csv"), "0,R,0,4096,1\n0,W,0,4096,2\n").expect("written");
     for (text, said) in [
         ("[j]\nread_iolog=nowhere\n", "nowhere: cannot be opened"),
+        ("[j]\nread_iolog=log3\nreplay_time_scale=50\n", "option `replay_time_scale`: found `50`, wanted nothing"),
+        ("[j]\nread_iolog=log3\nreplay_skip=sync\n", "option `replay_skip`: found `sync`, wanted nothing"),
         (
             "[j]\nread_iolog=table.csv\n",
             "job.fio, line 2, option `read_iolog`: found `table.csv`, wanted a log of fio or of blktrace",

@@ -50,9 +50,12 @@ fn without_late_declaration(text: &str) -> Cow<'_, str> {
 fn fields<'a>(file: &'a Foreign, set: &'static str, node: Node<'a, 'a>, known: &str, inner: &[&str]) -> Fields<'a> {
     let children = node.children().filter(|child| child.is_element() && !inner.contains(&child.tag_name().name()));
     let found = children.map(|child| {
-        let text = child.children().find(Node::is_text);
+        // Comments may stand before and behind a value.
+        let texts = || child.children().filter(Node::is_text);
+        let text = texts().find(|text| !text.text().unwrap_or_default().trim().is_empty());
         let span = text.map_or(child.range(), |text| text.range());
-        (child.tag_name().name(), Field { value: child.text().unwrap_or_default().trim().into(), span })
+        let value: String = texts().filter_map(|text| text.text()).collect();
+        (child.tag_name().name(), Field { value: value.trim().to_owned().into(), span })
     });
     Fields::new(file, ("MQSim", set), node.range().start..node.range().start + 1, found, known)
 }

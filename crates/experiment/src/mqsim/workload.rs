@@ -155,6 +155,14 @@ fn shares(experiment: &Experiment, spots: &[Vec<Spot>], notes: &mut Vec<String>)
                 .into(),
         );
     }
+    let is_beyond = |&(channel, .., plane): &Spot| channel >= u64::from(geometry.channels) || plane >= u64::from(geometry.planes);
+    if let Some((channel, .., plane)) = spots.iter().flatten().find(|spot| is_beyond(spot)) {
+        notes.push(format!(
+            "Channel_IDs, Plane_IDs: channel {channel}, plane {plane} is not on the drive, which has {} channels and {} planes a die; MQSim \
+             refuses that, here it only counts in the size of the flow's address space",
+            geometry.channels, geometry.planes
+        ));
+    }
     let slot = geometry.slot_size.0;
     let share = |spots: &Vec<Spot>| spots.iter().map(|spot| 1.0 / f64::from(crowd[spot])).sum::<f64>() / all;
     spots.iter().map(|spots| ((share(spots) * user) as u64 / slot).max(1) * slot).collect()
@@ -202,7 +210,7 @@ fn synthetic(fields: &Fields<'_>, share: u64, notes: &mut Vec<String>) -> Result
         pacing,
         pauses: None,
         amount,
-        flush_every: None,
+        flush_every: Vec::new(),
         fua: false,
         manner: Manner::default(),
         seed: Some(fields.number_or("Seed", (0, u64::from(u32::MAX)), 0)?),

@@ -2,6 +2,7 @@
 
 use crate::document::Foreign;
 use common::{Problem, printable};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -10,6 +11,9 @@ const DEPTH: usize = 64;
 
 /// Deepest nesting of conditions.
 const CONDITIONS: usize = 32;
+
+/// Names and numbers that one constant may stand for in all: names that stand for others twice double with each level.
+const WORDS: usize = 100_000;
 
 /// A constant: the text it stands for, and where that is.
 #[derive(Clone, Debug)]
@@ -54,7 +58,11 @@ impl<'a> Macros<'a> {
             let condition = || macros.condition(word, rest, start..start + rest.len());
             let outer = open.last().is_none_or(|outer| outer.is_on);
             match word {
-                "if" | "ifdef" | "ifndef" if open.len() < CONDITIONS => {
+                "if" | "ifdef" | "ifndef" if open.len() == CONDITIONS => {
+                    let message = format!("found more than {CONDITIONS} conditions inside each other");
+                    return Err(macros.wrong(&(at..at + line.len()), &message));
+                }
+                "if" | "ifdef" | "ifndef" => {
                     let is_on = outer && condition()?;
                     open.push(Condition { is_on, is_settled: is_on || !outer });
                 }
@@ -72,6 +80,7 @@ impl<'a> Macros<'a> {
                 }
                 "endif" => drop(open.pop()),
                 "define" if outer => macros.define(rest, start),
+                "undef" if outer => drop(macros.found.remove(rest.trim())),
                 _ => {}
             }
         }
@@ -97,7 +106,7 @@ impl<'a> Macros<'a> {
             "ifdef" => Ok(self.found.contains_key(text)),
             "ifndef" => Ok(!self.found.contains_key(text)),
             _ => {
-                let value = Expression { macros: self, text, depth: 0, is_condition: true }.value();
+                let value = Expression { macros: self, text, depth: 0, words: &Cell::new(0), is_condition: true }.value();
                 value.map(|number| number.value != 0.0).map_err(|message| self.wrong(&span, &message))
             }
         }
@@ -115,25 +124,45 @@ impl<'a> Macros<'a> {
     /// The number that a constant stands for; `None` where there is no such constant.
     pub fn number(&self, name: &str) -> Option<Result<Number, Problem>> {
         let found = self.found.get(name)?;
-        let value = Expression { macros: self, text: found.text, depth: 0, is_condition: false }.value();
+        let words = &Cell::new(0);
+        let value = Expression { macros: self, text: found.text, depth: 0, words, is_condition: false }.value();
         Some(value.map_err(|message| Problem::new(name, message).at(self.file.place(&found.span))))
     }
 }
 
-/// The lines of a text without comments, each with its place.
+/// A text as a compiler reads it, with every byte in its place: blanks stand for comments, and for the ends of lines that go on behind a backslash.
+pub(super) fn cleaned(text: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    let mut at = 0;
+    while let Some(rest) = bytes.get_mut(at..).filter(|rest| !rest.is_empty()) {
+        let length = match rest {
+            [b'\\', b'\n', ..] => 2,
+            [b'\\', b'\r', b'\n', ..] => 3,
+            _ => 0,
+        };
+        rest[..length].fill(b' ');
+        at += length.max(1);
+    }
+    at = 0;
+    while let Some(rest) = bytes.get_mut(at..).filter(|rest| !rest.is_empty()) {
+        let length = match rest {
+            [b'/', b'/', ..] => rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len()),
+            [b'/', b'*', inner @ ..] => inner.windows(2).position(|two| two == b"*/").map_or(rest.len(), |end| end + 4),
+            _ => 0,
+        };
+        rest[..length].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+        at += length.max(1);
+    }
+    String::from_utf8(bytes).expect("whole characters became blanks")
+}
+
+/// The lines of a cleaned text, each with its place. Within a comment of several lines no line has anything.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let (mut start, mut is_comment) = (0, false);
+    let mut start = 0;
     text.split_inclusive('\n').map(move |whole| {
         let at = start;
         start += whole.len();
-        let line = whole.trim_end_matches(['\n', '\r']);
-        if is_comment {
-            is_comment = !line.contains("*/");
-            return (at, "");
-        }
-        let cut = [line.find("//"), line.find("/*")].into_iter().flatten().min().unwrap_or(line.len());
-        is_comment = line[cut..].starts_with("/*") && !line[cut..].contains("*/");
-        (at, &line[..cut])
+        (at, whole.trim_end_matches(['\n', '\r']))
     })
 }
 
@@ -142,6 +171,8 @@ struct Expression<'a> {
     macros: &'a Macros<'a>,
     text: &'a str,
     depth: usize,
+    /// Names and numbers so far, of all that it stands for.
+    words: &'a Cell<usize>,
     /// In a condition a name that is not known is 0.
     is_condition: bool,
 }
@@ -153,22 +184,24 @@ impl Expression<'_> {
         let value = self.level(0)?;
         match self.text.trim() {
             "" => Ok(value),
-            rest => Err(format!("found `{}` in `{whole}`, wanted a number, a name or one of + - * / << >> ( )", printable(rest))),
+            rest => Err(format!("found `{}` in `{whole}`, wanted a number, a name, or an operator of C", printable(rest))),
         }
     }
 
     /// A chain of operators of one level and of those that bind closer.
     fn level(&mut self, level: usize) -> Result<Number, String> {
-        const LEVELS: &[&[&str]] = &[&["||"], &["&&"], &["==", "!="], &["<<", ">>"], &["+", "-"], &["*", "/", "%"]];
+        const LEVELS: &[&[&str]] =
+            &[&["||"], &["&&"], &["==", "!="], &["<=", ">=", "<", ">"], &["<<", ">>"], &["+", "-"], &["*", "/", "%"]];
         if level == LEVELS.len() {
             return self.single();
         }
         let mut left = self.level(level + 1)?;
         loop {
             self.text = self.text.trim_start();
-            let Some(operator) = LEVELS[level].iter().find(|operator| self.text.starts_with(**operator)) else {
-                return Ok(left);
-            };
+            // `<<` is no `<` of a level that binds less.
+            let is_shift = self.text.starts_with("<<") || self.text.starts_with(">>");
+            let fits = |operator: &&&str| self.text.starts_with(**operator) && !(is_shift && matches!(**operator, "<" | ">"));
+            let Some(operator) = LEVELS[level].iter().find(fits) else { return Ok(left) };
             self.text = &self.text[operator.len()..];
             let right = self.level(level + 1)?;
             left = combined(operator, left, right)?;
@@ -196,6 +229,13 @@ impl Expression<'_> {
         let end = self.text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).unwrap_or(self.text.len());
         let (word, rest) = self.text.split_at(end);
         self.text = rest;
+        self.words.set(self.words.get() + 1);
+        if self.words.get() > WORDS {
+            return Err(format!("found more than {WORDS} names and numbers in it and in what its names stand for"));
+        }
+        if word == "defined" && self.is_condition {
+            return self.defined();
+        }
         if word.starts_with(|c: char| c.is_ascii_digit()) {
             return literal(word).ok_or_else(|| format!("found `{}`, wanted a number", printable(word)));
         }
@@ -215,6 +255,17 @@ impl Expression<'_> {
             None if word.is_empty() => Err("found nothing, wanted a number".to_owned()),
             None => Err(format!("found `{}`, which is no constant of the file", printable(word))),
         }
+    }
+
+    /// `defined(NAME)` or `defined NAME`, behind its first word.
+    fn defined(&mut self) -> Result<Number, String> {
+        let rest = self.text.trim_start();
+        let (rest, is_inside) = rest.strip_prefix('(').map_or((rest, false), |rest| (rest.trim_start(), true));
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        let (name, rest) = rest.split_at(end);
+        let rest = if is_inside { rest.trim_start().strip_prefix(')') } else { Some(rest) };
+        self.text = rest.filter(|_| !name.is_empty()).ok_or("found `defined`, wanted a name behind it")?;
+        Ok(whole(f64::from(self.macros.found.contains_key(name))))
     }
 
     /// The rest of a pair of parentheses.
@@ -237,6 +288,9 @@ fn literal(word: &str) -> Option<Number> {
         return u64::from_str_radix(digits.trim_end_matches(['u', 'U', 'l', 'L']), 16).ok().map(|value| whole(value as f64));
     }
     let digits = word.trim_end_matches(['u', 'U', 'l', 'L', 'f', 'F']);
+    if let Some(octal) = digits.strip_prefix('0').filter(|rest| !rest.is_empty() && !rest.contains('.')) {
+        return u64::from_str_radix(octal, 8).ok().map(|value| whole(value as f64));
+    }
     match digits.parse::<u64>() {
         Ok(value) => Some(whole(value as f64)),
         Err(_) => digits.parse().ok().filter(|value: &f64| value.is_finite()).map(|value| Number { value, is_whole: false }),
@@ -251,6 +305,10 @@ fn combined(operator: &str, left: Number, right: Number) -> Result<Number, Strin
         "&&" => f64::from(a != 0.0 && b != 0.0),
         "==" => f64::from(a == b),
         "!=" => f64::from(a != b),
+        "<=" => f64::from(a <= b),
+        ">=" => f64::from(a >= b),
+        "<" => f64::from(a < b),
+        ">" => f64::from(a > b),
         "<<" => a * b.clamp(0.0, 64.0).exp2(),
         ">>" => (a / b.clamp(0.0, 64.0).exp2()).floor(),
         "+" => a + b,
@@ -270,6 +328,7 @@ mod tests {
 
     fn number(text: &str, given: &[(&str, &str)], name: &str) -> Option<Result<Number, String>> {
         let file = Foreign::new("header.h", text);
+        let text = &cleaned(text);
         let macros = Macros::read(&file, text, given).unwrap_or_else(|problem| panic!("{problem}"));
         macros.number(name).map(|number| number.map_err(|problem| problem.to_string()))
     }
@@ -289,6 +348,11 @@ mod tests {
             ("GB(2ULL) / (8 * 4)", 67_108_864.0),
             ("0x10", 16.0),
             ("(1 == 1) + !0", 2.0),
+            ("4 /* four */ * A", 8.0),
+            ("(4 * \\\n A)", 8.0),
+            ("(A > 1) + (A >= 2) + (A < 2) + (1 << 1 < 3)", 3.0),
+            ("010 + 0", 8.0),
+            ("1 // one \\\n + 1", 1.0),
         ] {
             let header = format!("#define A 2\n#define X {text}\n");
             assert_eq!(number(&header, &[], "X").map(|one| one.map(|number| number.value)), Some(Ok(value)), "{text}");
@@ -302,6 +366,26 @@ mod tests {
         let of = |base| number(text, &[("BASE", base)], "X").expect("defined").expect("a number").value;
         assert_eq!((of("ONE"), of("TWO"), of("9")), (10.0, 20.0, 30.0));
         assert!(number(text, &[("BASE", "ONE")], "Y").is_some() && number(text, &[("BASE", "TWO")], "Y").is_none());
+    }
+
+    #[test]
+    fn names_may_be_asked_for_and_taken_back() {
+        let text = "#define A 1\n#if defined(A) && !defined B\n#define X 1\n#endif\n#undef A\n#ifdef A\n#define X 2\n#endif\n/* of two\n lines */#define Y 3\n";
+        let of = |name| number(text, &[], name).expect("defined").expect("a number").value;
+        assert_eq!((of("X"), of("Y")), (1.0, 3.0));
+    }
+
+    /// Each name stands for the next one twice: all of it would take 2^40 steps.
+    #[test]
+    fn names_that_double_are_refused() {
+        let doubled: String = (0..40).map(|n| format!("#define A{n} A{0} * A{0}\n", n + 1)).collect();
+        let header = doubled + "#define A40 1\n";
+        let problem = number(&header, &[], "A0").expect("defined").expect_err("too much");
+        assert!(problem.contains("more than 100000 names"), "{problem}");
+        let deep = "#if 1\n".repeat(40);
+        let file = Foreign::new("header.h", &deep);
+        let problem = Macros::read(&file, &deep, &[]).map(|_| ()).expect_err("too deep").to_string();
+        assert!(problem.contains("more than 32 conditions"), "{problem}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The header of NVMeVirt, `ssd_config.h`: constants for each model of drive, of which one is chosen when it is built.
 
-use super::macros::{Macros, Number};
+use super::macros::{Macros, Number, cleaned};
 use super::{COUNT, Kind, TIME, WATT, energy, finished, set_all, set_pages, size, time};
 use crate::document::{Document, Foreign};
 use crate::over_provisioning::OverProvisioning;
@@ -46,6 +46,7 @@ pub(super) fn model(name: &str) -> Option<&str> {
 
 /// The drive of one model of a header.
 pub(super) fn drive(file: &Foreign, text: &str, model: Option<&str>) -> Result<(Document, Vec<String>), Problem> {
+    let text = &cleaned(text);
     let models = models(text);
     let start = |message: String| Problem::new("", message).at(file.place(&(0..0)));
     let macros = match model {

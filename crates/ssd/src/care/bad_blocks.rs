@@ -2,7 +2,6 @@
 //! still held is collected out of turn, which brings it back onto good flash.
 
 use crate::care::Care;
-use crate::care::collect::Collector;
 use crate::core::Core;
 use crate::core::flash::FlashPayload;
 use crate::write::pages::PageWriter;
@@ -36,8 +35,7 @@ impl<P: FlashPayload> Care<P> {
     /// Whether the pages of a block of a region log may be used: its die answers, and it is not being erased.
     fn keeps_pages(&self, core: &Core<P>, block: BlockAddr) -> bool {
         let unit = core.map.unit_of_block(block);
-        let is_it = |collector: &Collector| collector.victim == Some(unit) && collector.is_erasing();
-        let erased = self.collectors.iter().any(is_it);
+        let erased = self.collectors.iter().any(|collector| collector.erases(unit));
         let used = matches!(core.map.unit(unit).state, UnitState::Open | UnitState::Closed | UnitState::Condemned);
         used && !erased && core.device.array.answers(core.device.grid.ppn(block, 0))
     }

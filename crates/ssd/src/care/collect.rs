@@ -19,7 +19,9 @@ pub(crate) struct Collector {
     pub victim: Option<UnitId>,
     /// Next page of the victim to look at; of a superblock, counted row by row.
     cursor: u32,
-    /// Erases under way.
+    /// The victim before, or this one, whose pages have all moved: its blocks are being erased. And why it was collected.
+    emptied: Option<(UnitId, Cause)>,
+    /// Erases of `emptied` under way.
     erasing: u32,
     /// The log's die is dead.
     pub halted: bool,
@@ -31,11 +33,21 @@ pub(crate) struct Collector {
 
 impl Collector {
     pub fn is_busy(&self) -> bool {
-        self.victim.is_some()
+        self.victim.is_some() || self.emptied.is_some()
     }
 
     pub fn is_erasing(&self) -> bool {
         self.erasing > 0
+    }
+
+    /// Whether it erases this unit.
+    pub fn erases(&self, unit: UnitId) -> bool {
+        self.emptied.is_some_and(|(emptied, _)| emptied == unit)
+    }
+
+    /// Whether it moves or erases a unit for this reason; `moving` is why it moves its victim.
+    pub fn works_for(&self, cause: Cause, moving: Cause) -> bool {
+        self.victim.is_some() && moving == cause || self.emptied.is_some_and(|(_, of)| of == cause)
     }
 
     /// Its victim, if nothing of that is valid any more and only a pin keeps it from being erased.
@@ -44,7 +56,7 @@ impl Collector {
         self.victim.filter(is_pinned).filter(|_| self.erasing == 0 && !self.halted && core.moving[log].under_way == 0)
     }
 
-    /// Whether it could take a victim now.
+    /// Whether it has nothing to do and could take a victim now.
     pub fn is_free(&self) -> bool {
         !self.is_busy() && !self.halted
     }
@@ -167,6 +179,18 @@ impl<P: FlashPayload> Care<P> {
         NextVictim::None
     }
 
+    /// Whether the log's collector could take a victim now: it has none, and the last one is erased. Where the way of writing
+    /// lets it move pages beside the erase, it takes a victim if the log would be short with the last one erased, too, and
+    /// has a unit for the pages.
+    pub fn may_take_victim(&self, core: &Core<P>, writer: &Writer<P>, log: usize) -> bool {
+        let collector = &self.collectors[log];
+        let beside_erase = || {
+            let has_room = core.map.free_units(log) > 0;
+            writer.facts().collects_beside_erases && has_room && core.map.lacks_free_beside(log, 1)
+        };
+        collector.victim.is_none() && !collector.halted && (collector.emptied.is_none() || beside_erase())
+    }
+
     /// The collector takes a condemned victim.
     pub fn begin(&mut self, core: &mut Core<P>, log: usize, victim: UnitId, cause: Cause) {
         let collector = &mut self.collectors[log];
@@ -197,10 +221,7 @@ impl<P: FlashPayload> Care<P> {
     #[inline(always)]
     pub fn collect(&mut self, core: &mut Core<P>, writer: &PageWriter, log: usize) -> Collecting {
         let collector = &self.collectors[log];
-        let Some(victim) = collector.victim else { return Collecting::Waits };
-        if collector.erasing > 0 || collector.halted {
-            return Collecting::Waits;
-        }
+        let Some(victim) = collector.victim.filter(|_| !collector.halted) else { return Collecting::Waits };
         let at_most = self.moves_at_most(core, log, victim);
         let under_way = core.moving[log].under_way;
         if under_way > 0 && under_way >= at_most {
@@ -250,6 +271,7 @@ impl<P: FlashPayload> Care<P> {
             return;
         }
         let cause = core.moving[log].cause;
+        self.collectors[log].emptied = self.collectors[log].victim.take().map(|unit| (unit, cause));
         let superblock = matches!(core.map.kind(), LogKind::Group).then_some(victim);
         let is_of_victim = |block: &BlockAddr| Some(core.device.grid.split_block(*block).1.0) == superblock;
         let bad: Vec<BlockAddr> = self.damage.uncleared.iter().copied().filter(is_of_victim).collect();
@@ -284,7 +306,7 @@ impl<P: FlashPayload> Care<P> {
         if collector.erasing > 0 || collector.halted {
             return None;
         }
-        let victim = collector.victim.take().expect("an erase belongs to a victim");
+        let (victim, _) = collector.emptied.take().expect("an erase belongs to a victim");
         self.replacements.unit_emptied(victim);
         let ftl = &core.map;
         core.safe.erasing.retain(|&block, erased| !*erased || ftl.unit_of_block(block) != victim);
@@ -561,6 +583,46 @@ mod tests {
             let first = if is_full { empty } else { oldest };
             assert_eq!(next(&mut bench), NextVictim::Condemned(first, Cause::Gc), "full: {is_full}");
         }
+    }
+
+    /// While the blocks of a victim are erased, GC of block groups takes the next one if the log is short with these, too.
+    /// Catches GC that keeps all dies waiting for the one that programs a parity before it erases, GC that takes victims earlier
+    /// than one at a time would, and two victims whose erases are mixed up.
+    #[test]
+    fn block_groups_move_the_next_victim_while_the_last_one_is_erased() {
+        for (scheme, wanted, takes) in [("mds-groups", 2, true), ("mds-groups", 1, false), ("ds-raid", 2, false)] {
+            let free = 4;
+            let mut bench = Bench::new(scheme, |setup| setup.gc.free_blocks = free + wanted);
+            let units: Vec<UnitId> = (0..2).map(|_| emptied_unit(&mut bench)).collect();
+            while bench.core.map.free_units(0) > free {
+                emptied_unit(&mut bench);
+            }
+            assert!(bench.core.map.is_short(0));
+            bench.care.begin(&mut bench.core, 0, units[0], Cause::Gc);
+            assert_eq!(collect(&mut bench), Collecting::AllRead(units[0]));
+            bench.care.erase_if_free(&mut bench.core, 0, units[0]);
+            assert!(bench.care.collectors[0].erases(units[0]));
+            assert_eq!(bench.care.may_take_victim(&bench.core, &bench.writer, 0), takes, "{scheme}, {wanted}");
+            if takes {
+                bench.care.begin(&mut bench.core, 0, units[1], Cause::Rebuild);
+                assert_eq!(collect(&mut bench), Collecting::AllRead(units[1]));
+                bench.care.erase_if_free(&mut bench.core, 0, units[1]);
+                assert!(!bench.care.collectors[0].erases(units[1]), "one erase after the other");
+                assert_eq!([Cause::Gc, Cause::Rebuild].map(|cause| bench.care.collectors_at(&bench.core, cause)), [1, 1]);
+            }
+            let erases = bench.carry_out();
+            let ended = erases.iter().filter_map(|_| bench.care.block_erased(&mut bench.core, 0, AfterErase::Reuse));
+            assert_eq!(ended.collect::<Vec<_>>(), [units[0]]);
+            assert_eq!(bench.care.collectors[0].is_free(), !takes);
+        }
+    }
+
+    /// A superblock of which nothing is needed, condemned.
+    fn emptied_unit(bench: &mut Bench) -> UnitId {
+        let (SuperblockId(unit), _) = bench.core.map.open_row(Stream::Gc).expect("a free superblock");
+        bench.core.map.abandon(unit);
+        assert!(bench.core.map.condemn_unit(unit));
+        unit
     }
 
     /// Catches a collector that stays with a victim whose pages find no room, for ever.

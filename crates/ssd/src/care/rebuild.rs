@@ -239,10 +239,10 @@ impl<P: FlashPayload> Care<P> {
         }
     }
 
-    /// Collectors whose victim has this cause.
+    /// Collectors that move or erase a unit for this reason.
     pub fn collectors_at(&self, core: &Core<P>, cause: Cause) -> usize {
         let moving = self.collectors.iter().zip(&core.moving);
-        moving.filter(|(collector, moving)| collector.is_busy() && moving.cause == cause).count()
+        moving.filter(|(collector, moving)| collector.works_for(cause, moving.cause)).count()
     }
 
     /// Notes when the last page that a dead die held is rebuilt.

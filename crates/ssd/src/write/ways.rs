@@ -59,6 +59,9 @@ pub(crate) struct WayFacts {
     pub keeps_discarded: bool,
     /// Whether logs are segments of a die, which have so few spare blocks that idle GC stops at one.
     pub has_segments: bool,
+    /// Whether GC moves the next victim while the blocks of the last one are erased. The parity of what GC writes is due when
+    /// that one's last page has moved, and a die that programs it erases later than the others.
+    pub collects_beside_erases: bool,
     /// Why the drive cannot have an SLC cache.
     pub no_slc: Option<&'static str>,
     /// Whether an SLC cache wants a write pointer of its own for the collector.
@@ -79,6 +82,7 @@ impl WayFacts {
         reads_to_write: false,
         keeps_discarded: false,
         has_segments: false,
+        collects_beside_erases: false,
         no_slc: None,
         slc_wants_own_write_pointer: false,
     };

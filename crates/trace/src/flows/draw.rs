@@ -125,15 +125,36 @@ impl<'a> Drawn<'a> {
         if let Some(asked) = self.behind.pop_front() {
             return Some(asked);
         }
-        let due = self.flush.take();
+        // A flush takes a turn among the files, as a request does.
+        let due = self.flush.take().map(|at| (at, self.files.turn(&mut self.addresses).unwrap_or(0)));
         let asked = self.draw()?;
         if asked.op == HostOp::Discard && self.flow.manner.rewrites {
-            self.behind.push_back(Asked { op: self.write(), ..asked });
-            self.wrote(asked.at);
+            self.rewrite(asked);
         }
-        let Some(at) = due else { return Some(asked) };
+        let Some((at, file)) = due else { return Some(asked) };
         self.behind.push_front(asked);
-        Some(flush(at, asked.file))
+        Some(flush(at, file as u32))
+    }
+
+    /// The write that follows a discard, of what it discarded. In order writes may be smaller: they go on from where the last one ended, up to the
+    /// one that begins where the discard does (`set_rw_ddir` of fio's io_u.c).
+    fn rewrite(&mut self, discard: Asked) {
+        let op = self.write();
+        let sectors = (smallest(&self.flow.sizes[Kind::Write.index()]) / SECTOR_BYTES) as u32;
+        if self.flow.place != Place::Sequential || sectors >= discard.sectors {
+            self.behind.push_back(Asked { op, ..discard });
+            return self.wrote(discard.at);
+        }
+        let begin = self.flow.range.0 / SECTOR_BYTES;
+        let cursor = &mut self.files.states[discard.file as usize].cursors[Kind::Write.index()];
+        let mut lba = begin + *cursor / SECTOR_BYTES;
+        let mut count = 0;
+        while lba <= discard.lba {
+            self.behind.push_back(Asked { op, lba, sectors, ..discard });
+            (lba, count) = (lba + u64::from(sectors), count + 1);
+        }
+        *cursor = (lba - begin) * SECTOR_BYTES;
+        (0..count).for_each(|_| self.wrote(discard.at));
     }
 
     fn write(&self) -> HostOp {
@@ -142,7 +163,7 @@ impl<'a> Drawn<'a> {
 
     fn wrote(&mut self, at: u64) {
         self.writes += 1;
-        self.flush = self.flow.flush_every.filter(|every| self.writes.is_multiple_of(*every)).map(|_| at);
+        self.flush = self.flow.flush_every.iter().any(|every| self.writes.is_multiple_of(*every)).then_some(at);
     }
 
     /// The next request but for flushes.

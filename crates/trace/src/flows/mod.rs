@@ -16,7 +16,7 @@ use crate::{Record, TraceError, TraceSource};
 pub use manner::{FileOrder, Files, Manner, ReadBack};
 use passes::Passes;
 pub(crate) use passes::SORTED_LIMIT;
-pub(crate) use sizes::smallest;
+pub(crate) use sizes::{largest, smallest};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 pub use strides::Strides;
@@ -180,8 +180,8 @@ pub struct Synthetic {
     pub pauses: Option<Pauses>,
     /// How much it is.
     pub amount: Amount,
-    /// A flush after each this number of writes.
-    pub flush_every: Option<u64>,
+    /// A flush after each number of writes that is a multiple of one of these.
+    pub flush_every: Vec<u64>,
     /// Whether writes must be durable when they are answered.
     pub fua: bool,
     /// How requests follow each other.

@@ -32,6 +32,15 @@ pub(crate) fn smallest(sizes: &Sizes) -> u64 {
     }
 }
 
+/// The largest request; that of a normal distribution has no bound of its own.
+pub(crate) fn largest(sizes: &Sizes) -> u64 {
+    match sizes {
+        Sizes::Weighted(sizes) => sizes.iter().map(|(size, _)| *size).max().unwrap_or(0),
+        Sizes::Multiples { high, .. } => *high,
+        Sizes::Normal { .. } => 0,
+    }
+}
+
 /// A size of at most `room`, where the smallest is not larger than that.
 pub(super) fn draw_size(sizes: &Sizes, room: u64, stream: &mut Stream) -> u64 {
     match sizes {

@@ -143,7 +143,7 @@ impl<R: Records> Read for AsLines<R> {
 /// The files of several processors as the lines of one, in the order of time.
 pub(crate) fn merged(files: Vec<Bytes>) -> Bytes {
     let heads = files.into_iter().map(|bytes| Head { bytes, records: Blktrace::default(), line: None }).collect();
-    lines(Box::new(std::io::empty()), Merged { heads, is_begun: false })
+    lines(Box::new(std::io::empty()), Merged { heads, is_begun: false, damage: None })
 }
 
 struct Head {
@@ -164,10 +164,15 @@ impl Head {
 struct Merged {
     heads: Vec<Head>,
     is_begun: bool,
+    /// Found behind a record that was handed out: it is told in its place.
+    damage: Option<std::io::Error>,
 }
 
 impl Records for Merged {
     fn next(&mut self, _: &mut Bytes, line: &mut Vec<u8>) -> Result<bool> {
+        if let Some(damage) = self.damage.take() {
+            return Err(damage);
+        }
         if !std::mem::replace(&mut self.is_begun, true) {
             self.heads.iter_mut().try_for_each(Head::advance)?;
         }
@@ -176,7 +181,7 @@ impl Records for Merged {
         if let Some((_, first)) = first.line.take() {
             *line = first;
         }
-        first.advance()?;
+        self.damage = first.advance().err();
         Ok(true)
     }
 }
@@ -233,6 +238,9 @@ struct Blktrace {
     time: u64,
 }
 
+/// The version whose fields are read: others have other fields.
+const BLKTRACE_VERSION: u8 = 7;
+
 /// Bytes of a record without what follows it.
 const BLKTRACE_RECORD: usize = 48;
 
@@ -246,6 +254,12 @@ impl Records for Blktrace {
             let number = self.sequence + 1;
             std::io::Error::new(ErrorKind::InvalidData, format!("record {number} begins with no magic of blktrace"))
         })?;
+        let version = if order == Order::Big { record[3] } else { record[0] };
+        if version != BLKTRACE_VERSION {
+            let number = self.sequence + 1;
+            let message = format!("record {number} is of version {version} of blktrace's format; {BLKTRACE_VERSION} is read");
+            return Err(std::io::Error::new(ErrorKind::InvalidData, message));
+        }
         if order == Order::Big {
             // Fields by their sizes: four, four, eight, eight, four, four, four, four, four, two, two.
             for (at, size) in [(0, 4), (4, 4), (8, 8), (16, 8), (24, 4), (28, 4), (32, 4), (36, 4), (40, 4), (44, 2), (46, 2)] {

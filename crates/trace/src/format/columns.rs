@@ -195,8 +195,12 @@ fn known_word(word: &[u8]) -> Option<HostOp> {
 fn separator(line: &[u8], count: usize) -> Separator {
     let fields = |byte: u8| 1 + line.iter().filter(|other| **other == byte).count();
     let usual = [b',', b';', b'\t', b'|'];
-    let fitting = usual.iter().find(|byte| fields(**byte) >= count);
-    match fitting.or_else(|| usual.iter().find(|byte| line.contains(byte))) {
+    if let Some(byte) = usual.iter().find(|byte| fields(**byte) >= count) {
+        return Separator::Byte(*byte);
+    }
+    // Blanks and tabs side by side separate columns as well.
+    let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count();
+    match usual.iter().find(|byte| line.contains(byte)).filter(|_| words < count) {
         Some(byte) => Separator::Byte(*byte),
         None => Separator::Blanks,
     }

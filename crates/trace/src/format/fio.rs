@@ -17,7 +17,7 @@ pub(super) const FORMAT: Format = Format {
     time: "times in us (version 2: waits only)",
     ranges: "addresses and sizes in bytes",
     columns: "",
-    detect: |lines| lines.first().is_some_and(|line| version(line).is_ok()),
+    detect: is_log,
     open: |_| Box::new(Fio { version: None, files: Names::default(), clock: 0 }),
     binary: None,
 };
@@ -35,6 +35,12 @@ struct Fio {
     files: Names,
     /// Version 2: the sum of all waits so far, in nanoseconds.
     clock: u64,
+}
+
+/// Whether a file begins like a log; of which version is its parser's to judge.
+pub(super) fn is_log(lines: &[&[u8]]) -> bool {
+    let first = lines.first().map_or(&b""[..], |line| line.trim_ascii());
+    first.starts_with(b"fio version ") && first.ends_with(b" iolog")
 }
 
 fn version(line: &[u8]) -> Result<Version, Bad> {

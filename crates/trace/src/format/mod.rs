@@ -139,6 +139,10 @@ const TRIED: usize = 200;
 /// The formats that the first lines of a file fit, in the order of the list: those that most of these lines fit.
 pub(crate) fn fitting(prefix: &[u8]) -> Vec<&'static Format> {
     let filled: Vec<&[u8]> = lines(prefix).into_iter().filter(|line| !line.is_empty()).collect();
+    // A header that names its format is not outweighed by damaged lines.
+    if fio::is_log(&filled) {
+        return FORMATS.iter().filter(|format| format.name == fio::FORMAT.name).collect();
+    }
     let found = FORMATS.iter().filter(|format| (format.detect)(&filled));
     let found: Vec<(&Format, usize)> = found.map(|format| (format, misfits(format, &filled))).collect();
     let least = found.iter().map(|(_, misfits)| *misfits).min().unwrap_or(0);

@@ -51,9 +51,9 @@ impl<P: FlashPayload> Engine<P> {
         }
     }
 
-    /// Starts the log's collector if it is idle.
+    /// Starts the log's collector if it can take a victim.
     pub(crate) fn start_collecting(&mut self, log: usize) {
-        if !self.care.collectors[log].is_free() || self.has_lost_room() && self.care.gains_nothing(&self.core, log) {
+        if !self.care.may_take_victim(&self.core, &self.writer, log) || self.has_lost_room() && self.care.gains_nothing(&self.core, log) {
             return;
         }
         let Some((victim, cause)) = self.next_victim(log) else { return };
@@ -115,6 +115,10 @@ impl<P: FlashPayload> Engine<P> {
                         LogKind::Group => self.feed_moves(Feed::All),
                     }
                     self.care.erase_if_free(&mut self.core, log, victim);
+                    // The pages of the next victim move in the meantime.
+                    if self.care.collectors[log].is_erasing() {
+                        self.start_collecting(log);
+                    }
                     return;
                 }
             }
@@ -201,7 +205,10 @@ impl<P: FlashPayload> Engine<P> {
         self.hand_on();
         self.core.retry = true;
         self.care.note_rebuilt(&self.core);
-        if self.care.goes_on(&self.core, log) {
+        if self.care.collectors[log].is_busy() {
+            // All pages of the next victim may have moved.
+            self.collect(log);
+        } else if self.care.goes_on(&self.core, log) {
             self.start_collecting(log);
         }
     }

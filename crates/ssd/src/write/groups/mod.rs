@@ -40,6 +40,7 @@ pub(crate) const FACTS: WayFacts = WayFacts {
     goes_on_with_dead_dies: true,
     rebuilt_by: RebuiltBy::Collection,
     keeps_copies: true,
+    collects_beside_erases: true,
     no_slc: Some("block groups want whole blocks: their codes reach from the first page to the last"),
     ..WayFacts::PLAIN
 };

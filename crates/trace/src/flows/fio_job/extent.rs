@@ -77,13 +77,39 @@ pub(super) fn set(values: Values<'_>, one: &mut Synthetic, clone: u64, drive: u6
     let per_file = if is_exact { length / least * least } else { length };
     let size_pass = total.min(per_file.saturating_mul(files));
     let pass = if is_exact && io_size.is_none() { size_pass / least * least } else { io_size.unwrap_or(size_pass) };
-    let rounds = values.number("loops", 1, 1 << 32)?.unwrap_or(1);
+    let rounds = rounds(values, one)?;
     // Zones have no end at which a further loop could begin: all loops are one pass, as in fio.
     let is_endless = one.manner.strides.is_some();
     let (pass, rounds) = if is_endless { (pass.saturating_mul(rounds), 1) } else { (pass, rounds) };
-    let (pass, rounds) = reading_back(one, (pass, rounds), (size_pass, least), &mut notes);
-    amount(values, one, (pass, rounds, is_exact && io_size.is_none()), &mut notes)?;
+    let asked = match io_size.filter(|_| rounds > 1 && !is_endless && one.manner.read_back.is_none()) {
+        Some(io_size) => looped((io_size, rounds), (size_pass, one)),
+        None => {
+            let (pass, rounds) = reading_back(one, (pass, rounds), (size_pass, least), &mut notes);
+            (pass, pass.saturating_mul(rounds))
+        }
+    };
+    amount(values, one, (asked, is_exact && io_size.is_none()), &mut notes)?;
     Ok(notes)
+}
+
+/// Times that a job is run. One that only reads, with a check, is run once whatever `loops` says, as in fio.
+fn rounds(values: Values<'_>, one: &Synthetic) -> Result<u64, TraceError> {
+    let loops = values.number("loops", 0, 1 << 32)?.unwrap_or(1).max(1);
+    let is_checked = follow::verify(values)?.is_some_and(|name| !matches!(name, "0" | "none"));
+    let is_read = follow::direction(values)?.kind == "read" && one.shares[0] >= 1.0;
+    Ok(if is_read && is_checked { 1 } else { loops })
+}
+
+/// Bytes of a pass, and of all, with `io_size` and several loops (`do_io` and `keep_running` of fio's backend.c): a pass is one of the files, and
+/// the next loop goes on where the one before ended. An `io_size` beyond the files only sees to it that there are passes enough.
+fn looped((io_size, rounds): (u64, u64), (size_pass, one): (u64, &Synthetic)) -> (u64, u64) {
+    if io_size <= size_pass {
+        return (size_pass, io_size.saturating_mul(rounds));
+    }
+    let asked = (0..KINDS.len()).filter(|kind| one.shares[*kind] > 0.0);
+    let largest = asked.map(|kind| crate::flows::largest(&one.sizes[kind])).max().unwrap_or(SECTOR_BYTES);
+    let passes = (io_size + 1).saturating_sub(largest).div_ceil(size_pass.max(1)).max(rounds);
+    (size_pass, size_pass.saturating_mul(passes))
 }
 
 /// Refuses blocks that are listed and not in the range, at which fio ends with an error.
@@ -110,9 +136,15 @@ fn offset(values: Values<'_>, whole: u64, least: u64, clone: u64) -> Result<u64,
     let (offset, increment) = (values.part("offset")?, values.part("offset_increment")?);
     let bytes = |part: Option<Part>| part.map_or(0, |part| part.of(whole));
     let offset_of = bytes(offset).saturating_add(bytes(increment).saturating_mul(clone)).min(crate::LBA_LIMIT.0);
-    // fio aligns what percentages give.
+    // fio aligns what percentages give, upwards.
     let is_share = [offset, increment].into_iter().flatten().any(|part| matches!(part, Part::Percent(_)));
-    Ok(if is_share { offset_of / least * least } else { offset_of })
+    let unit = values.size("offset_align")?.filter(|unit| *unit > 0).unwrap_or(least);
+    let offset_of = if is_share { offset_of.div_ceil(unit).saturating_mul(unit) } else { offset_of };
+    let given = ["offset", "offset_increment", "offset_align"].into_iter().find_map(|name| values.get(name));
+    match given.filter(|_| !offset_of.is_multiple_of(SECTOR_BYTES)) {
+        Some(given) => Err(values.file.bad(given, "offsets that are multiples of 512 bytes")),
+        None => Ok(offset_of),
+    }
 }
 
 /// Bytes of a pass, and passes, of a job that reads back; and in which order it does.
@@ -151,12 +183,13 @@ fn reading_back(
 fn amount(
     values: Values<'_>,
     one: &mut Synthetic,
-    (pass, rounds, is_exact): (u64, u64, bool),
+    ((pass, all), is_exact): ((u64, u64), bool),
     notes: &mut Vec<String>,
 ) -> Result<(), TraceError> {
     let runtime = values.time("runtime", 1_000_000_000)?.filter(|time| *time > 0);
     let until = runtime.map(Nanos);
-    let mut bytes = Some(pass.saturating_mul(rounds));
+    let loops = values.number("loops", 0, 1 << 32)?.unwrap_or(1).max(1);
+    let mut bytes = Some(all);
     if values.flag("time_based")? && until.is_some() {
         bytes = None;
     }
@@ -166,7 +199,10 @@ fn amount(
         );
     }
     one.manner.pass = Some(pass.max(1));
-    one.amount = Amount { bytes, is_exact, requests: values.number("number_ios", 1, 1 << 40)?, until };
+    // Each loop has as many.
+    let requests = values.number("number_ios", 0, 1 << 40)?.filter(|requests| *requests > 0);
+    let requests = requests.map(|requests| requests.saturating_mul(loops));
+    one.amount = Amount { bytes, is_exact, requests, until };
     if follow::direction(values)?.kind == "trimwrite" && one.manner.read_back == Some(ReadBack::Only) {
         one.manner.read_back = None;
     }

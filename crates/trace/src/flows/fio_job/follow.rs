@@ -57,9 +57,9 @@ pub(super) fn manner(values: Values<'_>, files: u32, notes: &mut Vec<String>) ->
             return Err(values.file.bad(values.get("rw_sequencer").expect("it has a text"), "sequential or identical"));
         }
     };
-    let flushes_at_end = values.flag("end_fsync")? || values.flag("fsync_on_close")?;
+    let flushes_at_end = values.flag("end_fsync")? || values.flag("end_syncfs")? || values.flag("fsync_on_close")?;
     if flushes_at_end {
-        notes.push("end_fsync, fsync_on_close: a flush behind the last write".into());
+        notes.push("end_fsync, end_syncfs, fsync_on_close: a flush behind the last write".into());
     }
     let files = self::files(values, files, notes)?;
     Ok(Manner {
@@ -77,7 +77,7 @@ pub(super) fn manner(values: Values<'_>, files: u32, notes: &mut Vec<String>) ->
 
 /// How written places are read back. The order depends on the places, which are not known yet.
 fn read_back(values: Values<'_>) -> Result<Option<ReadBack>, TraceError> {
-    let verify = values.text("verify", "the name of a check, such as crc32c")?;
+    let verify = verify(values)?;
     let is_left = values.get("do_verify").is_some() && !values.flag("do_verify")?;
     if values.flag("verify_only")? {
         return Ok(Some(ReadBack::Only));
@@ -91,6 +91,22 @@ fn read_back(values: Values<'_>) -> Result<Option<ReadBack>, TraceError> {
         Some(backlog) => ReadBack::Every { backlog, batch: batch.unwrap_or(backlog) },
         None => ReadBack::InOrder,
     }))
+}
+
+/// The check that a job names; a pattern alone stands for one.
+pub(super) fn verify(values: Values<'_>) -> Result<Option<&str>, TraceError> {
+    const CHECKS: &str = "0 md5 crc64 crc32 crc32c-intel crc32c crc16 crc7 sha1 sha256 sha512 sha3-224 sha3-256 sha3-384 sha3-512 xxhash \
+        meta pattern pattern_hdr null none";
+    const WANTED: &str = "a check that fio has, such as crc32c, md5, sha256, xxhash or pattern";
+    let Some(name) = values.text("verify", WANTED)? else {
+        return Ok(values.get("verify_pattern").map(|_| "pattern"));
+    };
+    // fio looks no further than its own name of a check, which an offset may follow.
+    let word = name.split([',', ':']).next().unwrap_or_default();
+    if CHECKS.split_whitespace().any(|check| check == word) {
+        return Ok(Some(word));
+    }
+    Err(values.file.bad(values.get("verify").expect("it has a text"), WANTED))
 }
 
 fn files(values: Values<'_>, count: u32, notes: &mut Vec<String>) -> Result<Files, TraceError> {

@@ -9,10 +9,31 @@ use vocab::SECTOR_BYTES;
 /// Formats that fio replays.
 const FORMATS: &[&str] = &["fio-iolog", "blktrace"];
 
+/// Options that change the requests of a log, with the values at which they do not.
+const CHANGES: &[(&str, &[&str])] = &[
+    ("replay_align", &["0", "1", "512"]),
+    ("replay_scale", &["0", "1"]),
+    ("replay_skip", &["0", "none"]),
+    ("replay_time_scale", &["100"]),
+];
+
+/// Refuses options that would make other requests of a log.
+fn check_replay(values: Values<'_>) -> Result<(), TraceError> {
+    for (option, usual) in CHANGES {
+        let is_usual = |value: &str| value.is_empty() || usual.contains(&value);
+        let set = values.get(option).filter(|setting| !is_usual(setting.value.as_deref().unwrap_or_default()));
+        if let Some(setting) = set {
+            return Err(values.file.bad(setting, "nothing: the requests of a log are replayed as they are"));
+        }
+    }
+    Ok(())
+}
+
 /// The log of a clone; `None` where the job has none.
 pub(super) fn read(values: Values<'_>, clone: u64, around: &Around<'_>) -> Result<Option<Asked>, TraceError> {
     let Some(given) = values.text("read_iolog", "the path of a log")? else { return Ok(None) };
     let setting = values.get("read_iolog").expect("it has a text");
+    check_replay(values)?;
     // Clones take the logs of a list in turn.
     let given = given.replace("\\:", "\0");
     let paths: Vec<String> = given.split(':').map(|path| path.replace('\0', ":")).collect();

@@ -27,6 +27,10 @@ impl<'a> Job<'a> {
         let shares = shares(values)?;
         let (sizes, units) = (sizes(values, &mut notes)?, units(values)?);
         check_sizes(values, &sizes, shares)?;
+        check_rewrites(values, &sizes)?;
+        if values.number("num_range", 1, 1 << 16)?.is_some_and(|ranges| ranges > 1) {
+            notes.push("num_range: each range of a trim is a request of its own".into());
+        }
         let units: [u64; 3] = std::array::from_fn(|kind| units[kind].unwrap_or_else(|| crate::flows::smallest(&sizes[kind])));
         let pace::Pace { pacing, pauses, unrated } = pace::pacing(values, shares, &mut notes)?;
         let manner = follow::manner(values, file_names(values, 0)?.len() as u32, &mut notes)?;
@@ -48,7 +52,7 @@ impl<'a> Job<'a> {
                 pacing,
                 pauses,
                 amount: Amount::default(),
-                flush_every: flushes.into_iter().flatten().find(|every| *every > 0),
+                flush_every: flushes.into_iter().flatten().filter(|every| *every > 0).collect(),
                 fua: fua(values)?,
                 manner,
                 seed: values.number("randseed", 0, u64::MAX)?,
@@ -154,23 +158,43 @@ fn request_size(values: Values<'_>, text: &str) -> Option<u64> {
 
 /// Reads and writes have a limit that trims have not.
 fn check_sizes(values: Values<'_>, sizes: &[Sizes; 3], shares: [f64; 3]) -> Result<(), TraceError> {
-    let largest = |sizes: &Sizes| match sizes {
-        Sizes::Weighted(sizes) => sizes.iter().map(|(size, _)| *size).max().unwrap_or(0),
-        Sizes::Multiples { high, .. } => *high,
-        Sizes::Normal { .. } => 0,
-    };
     let is_write = follow::direction(values)?.kind == "trimwrite";
     let is_moved = |kind: usize| if kind == 2 { is_write } else { shares[kind] > 0.0 };
-    if !(0..KINDS.len()).any(|kind| is_moved(kind) && largest(&sizes[kind]) > REQUEST_LIMIT.0) {
+    if !(0..KINDS.len()).any(|kind| is_moved(kind) && crate::flows::largest(&sizes[kind]) > REQUEST_LIMIT.0) {
         return Ok(());
     }
     let setting = ["bssplit", "bsrange", "bs"].into_iter().find_map(|name| values.get(name));
     Err(values.file.bad(setting.expect("the default is small"), "reads and writes of at most 1g"))
 }
 
+/// Writes that follow trims in order may be smaller, if they meet each place where a trim begins: else fio trims once and then writes to the end.
+fn check_rewrites(values: Values<'_>, sizes: &[Sizes; 3]) -> Result<(), TraceError> {
+    let direction = follow::direction(values)?;
+    // At random a write is as large as the trim that it follows, whatever its own size.
+    if direction.kind != "trimwrite" || direction.is_random || sizes[1] == sizes[2] {
+        return Ok(());
+    }
+    let meets = match (&sizes[1], &sizes[2]) {
+        (Sizes::Weighted(writes), Sizes::Weighted(trims)) if writes.len() == 1 && trims.len() == 1 => {
+            trims[0].0.is_multiple_of(writes[0].0)
+        }
+        _ => false,
+    };
+    let is_plain = direction.suffix.is_none() && values.get("fsync").is_none() && values.get("fdatasync").is_none();
+    if meets && is_plain && values.get("verify").is_none() {
+        return Ok(());
+    }
+    let setting = ["bssplit", "bsrange", "bs"].into_iter().find_map(|name| values.get(name));
+    let wanted = "one size for writes and trims beside `rw=trimwrite`, or, without flushes and checks, trims of a multiple of the size of writes";
+    Err(values.file.bad(setting.expect("the default is one size"), wanted))
+}
+
 /// The valid sizes in words, with a hint about units that mean something else to fio.
 fn wanted_size(values: Values<'_>, option: &str, wanted: &str) -> String {
     let text = values.get(option).and_then(|setting| setting.value.as_deref()).unwrap_or_default().to_ascii_lowercase();
+    if text.contains('-') && option == "bs" {
+        return format!("{wanted}; a range is `bsrange={text}`");
+    }
     if text.contains("ib") && values.get("kb_base").is_none() {
         return format!("{wanted}; in fio 4KiB are 4000 bytes unless kb_base=1000: write 4k");
     }
@@ -273,11 +297,14 @@ fn place(
     if one_size(sizes, units, shares).is_some() {
         return Ok(Place::Once);
     }
-    notes.push(
-        "bs: with several sizes, blocks may be asked for again, as with `norandommap`; fio cuts requests short where they meet \
-         blocks that it has done"
-            .into(),
-    );
+    let is_aligned = (0..KINDS.len()).any(|kind| units[kind] > crate::flows::smallest(&sizes[kind]));
+    notes.push(if is_aligned {
+        "blockalign: places that are further apart than a block is long are asked for again, as in fio".into()
+    } else {
+        "bs: with several sizes, blocks may be asked for again, as with `norandommap`; fio cuts requests short where they meet blocks \
+         that it has done"
+            .into()
+    });
     Ok(Place::Uniform)
 }
 
@@ -286,7 +313,13 @@ const DISTRIBUTIONS: &str =
 
 fn distributed(values: Values<'_>, text: &str) -> Result<Place, TraceError> {
     let bad = |wanted: &str| values.file.bad(values.get("random_distribution").expect("it has a text"), wanted);
-    let (kind, rest) = text.split_once([':', '=']).ok_or_else(|| bad(DISTRIBUTIONS))?;
+    let (kind, rest) = match text {
+        // What fio has where nothing is said.
+        "zipf" => (text, "1.1"),
+        "pareto" => (text, "0.2"),
+        "normal" | "gauss" => (text, "0"),
+        _ => text.split_once([':', '=']).ok_or_else(|| bad(DISTRIBUTIONS))?,
+    };
     let within = |low: f64, high: f64| rest.parse::<f64>().ok().filter(|value| *value > low && *value < high);
     match kind {
         "zipf" => within(0.0, 100.0).map(Place::Zipf).ok_or_else(|| bad("zipf:THETA, above 0 and below 100, without a centre")),

@@ -230,7 +230,7 @@ impl<'a> Values<'a> {
     fn parsed<T>(&self, name: &str, wanted: &str, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, TraceError> {
         let Some(text) = self.text(name, wanted)? else { return Ok(None) };
         let setting = self.get(name).expect("it has a text");
-        parse(text).map(Some).ok_or_else(|| self.file.bad(setting, wanted))
+        parse(text).map(Some).ok_or_else(|| self.file.bad(setting, &format!("{wanted}{}", of_fio(text))))
     }
 
     pub fn flag(&self, name: &str) -> Result<bool, TraceError> {
@@ -302,6 +302,9 @@ impl<'a> Values<'a> {
             split(text).0.len()
         };
         let (digits, behind) = (&text[..end], text[end..].trim());
+        if is_hexadecimal && !behind.is_empty() {
+            return None;
+        }
         // fio leaves out what stands behind the point: `2.0` is 2, and `2.0k`, which is refused here, 2 as well.
         let is_zero = |zeros: &str| !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0');
         let suffix = if behind.strip_prefix('.').is_some_and(is_zero) { String::new() } else { behind.to_ascii_lowercase() };
@@ -354,6 +357,28 @@ impl Part {
             Part::Bytes(bytes) => bytes,
             Part::Percent(percent) => (u128::from(whole) * u128::from(percent) / 100) as u64,
         }
+    }
+}
+
+/// The number that fio takes a text for, where that is surely not what is meant: it leaves out units that it does not know, and fractions.
+fn of_fio(text: &str) -> String {
+    let digits = split(text).0;
+    let (number, behind) = match text.get(..2).filter(|prefix| prefix.eq_ignore_ascii_case("0x")) {
+        Some(_) => {
+            let end = text[2..].find(|c: char| !c.is_ascii_hexdigit()).map_or(text.len(), |end| end + 2);
+            (u64::from_str_radix(&text[2..end], 16).ok(), &text[end..])
+        }
+        None => (digits.parse().ok(), &text[digits.len()..]),
+    };
+    let is_unit = |c: char| "kmgtpbsuhd".contains(c.to_ascii_lowercase());
+    let is_no_unit = |c: char| c == '.' || c.is_ascii_alphabetic() && (!is_unit(c) || text.starts_with("0x"));
+    let is_cut = text.starts_with(|c: char| c.is_ascii_digit()) && behind.starts_with(is_no_unit);
+    if behind.eq_ignore_ascii_case("z") {
+        return "; `z` counts the zones of a drive that has zones, which is not simulated".to_owned();
+    }
+    match number.filter(|_| is_cut) {
+        Some(number) => format!(" (fio reads {number})"),
+        None => String::new(),
     }
 }
 

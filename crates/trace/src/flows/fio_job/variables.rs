@@ -30,8 +30,17 @@ pub(super) fn expanded(value: &str, option: &str, around: &Around<'_>, used: &mu
     }
     text += rest;
     // Names of files are text; anywhere else these stand for numbers.
-    let is_text = ["description", "directory", "filename", "filename_format", "ioengine", "read_iolog", "replay_redirect"]
-        .contains(&option);
+    let is_text = [
+        "description",
+        "directory",
+        "filename",
+        "filename_format",
+        "ioengine",
+        "read_iolog",
+        "replay_redirect",
+        "verify_pattern",
+    ]
+    .contains(&option);
     if !is_text && text.contains('$') {
         return Err(format!(
             "found `{}`, wanted a value that does not depend on the machine (`$mb_memory`, `$ncpus`, `$pagesize`)",

@@ -158,18 +158,14 @@ impl<P: FlashPayload> Chooser<'_, P> {
         (!is_named).then(|| self.slot(one))
     }
 
-    /// Whether all contents of a state can be read or solved for. Where a die of the stripe is dead, its
-    /// parity is needed for that die: whatever else is missing was torn.
+    /// Whether all contents of a state can be read or solved for.
     fn is_whole(&self, stripe: StripeId, state: &State<'_, P>, copies: &Copies<'_>) -> bool {
         let missing = state.missing(copies);
         let stay = missing.minus(state.given_up);
         if stay != missing {
             return stay.is_empty();
         }
-        let dead: StripSet = (0..=copies.data_strips).filter(|&strip| self.is_on_dead_die(stripe, strip)).collect();
-        let torn = if dead.is_empty() { StripSet::EMPTY } else { missing.minus(dead) };
         match (missing.len(), &state.sums) {
-            _ if !torn.is_empty() => self.core.breaks(SafetyRule::Whole),
             (0, _) => true,
             (1, _) if state.parity.is_some() => true,
             (1, Some((_, sums))) if missing.minus(sums.covers).is_empty() => true,
@@ -180,11 +176,6 @@ impl<P: FlashPayload> Chooser<'_, P> {
             }
             _ => self.core.breaks(SafetyRule::Whole),
         }
-    }
-
-    /// Whether the die that a strip was laid out for is dead, or a new one has its place: it may have been lost with it.
-    fn is_on_dead_die(&self, stripe: StripeId, strip: u32) -> bool {
-        self.core.device.losses.may_lack(self.stripes.scheme().die_of(stripe, strip))
     }
 
     /// Whether the strip has no die, or had none before a new die took the place of a dead one: contents that were durable then may
