@@ -259,7 +259,7 @@ fn empty_a_unit_where_none_is_free<P: FlashPayload>(engine: &mut Engine<P>, copi
         return;
     }
     let core = &engine.core;
-    // What counts may lie in memory, for a page that is not programmed yet.
+    // A current version may be in memory alone, for a page that is not programmed yet.
     let rank = |slot: Slot| {
         let of_page = Some(core.device.grid.page_of(slot).0).filter(|&ppn| core.device.is_stored(ppn)).map(|ppn| data_in(core, ppn));
         of_page.into_iter().flatten().find(|(_, found)| found.slot == Some(slot)).map(|(_, found)| found.update)

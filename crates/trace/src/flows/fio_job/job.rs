@@ -314,7 +314,7 @@ const DISTRIBUTIONS: &str =
 fn distributed(values: Values<'_>, text: &str) -> Result<Place, TraceError> {
     let bad = |wanted: &str| values.file.bad(values.get("random_distribution").expect("it has a text"), wanted);
     let (kind, rest) = match text {
-        // What fio has where nothing is said.
+        // The defaults of fio.
         "zipf" => (text, "1.1"),
         "pareto" => (text, "0.2"),
         "normal" | "gauss" => (text, "0"),
