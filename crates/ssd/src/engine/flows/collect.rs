@@ -53,7 +53,9 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Starts the log's collector if it can take a victim.
     pub(crate) fn start_collecting(&mut self, log: usize) {
-        if !self.care.may_take_victim(&self.core, &self.writer, log) || self.has_lost_room() && self.care.gains_nothing(&self.core, log) {
+        if !self.care.may_take_victim(&self.core, &self.writer, log)
+            || self.has_lost_room() && self.care.gains_nothing(&self.core, log)
+        {
             return;
         }
         let Some((victim, cause)) = self.next_victim(log) else { return };

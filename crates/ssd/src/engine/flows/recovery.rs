@@ -261,14 +261,16 @@ fn empty_a_unit_where_none_is_free<P: FlashPayload>(engine: &mut Engine<P>, copi
     let core = &engine.core;
     // A current version may be in memory alone, for a page that is not programmed yet.
     let rank = |slot: Slot| {
-        let of_page = Some(core.device.grid.page_of(slot).0).filter(|&ppn| core.device.is_stored(ppn)).map(|ppn| data_in(core, ppn));
+        let of_page =
+            Some(core.device.grid.page_of(slot).0).filter(|&ppn| core.device.is_stored(ppn)).map(|ppn| data_in(core, ppn));
         of_page.into_iter().flatten().find(|(_, found)| found.slot == Some(slot)).map(|(_, found)| found.update)
     };
     let mut in_units: BTreeMap<UnitId, BTreeMap<Lpn, Slot>> = BTreeMap::new();
     for &(lpn, slot) in copies {
         let Place::At(counts) = core.map.lookup(lpn) else { continue };
         let unit = core.map.unit_of(counts);
-        if unit != core.map.unit_of(slot) && is_kept(&core.map, slot) && rank(slot).is_some_and(|copy| rank(counts) == Some(copy)) {
+        if unit != core.map.unit_of(slot) && is_kept(&core.map, slot) && rank(slot).is_some_and(|copy| rank(counts) == Some(copy))
+        {
             in_units.entry(unit).or_default().entry(lpn).or_insert(slot);
         }
     }
