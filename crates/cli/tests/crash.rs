@@ -135,6 +135,32 @@ fn a_program_that_leaves_something_at_work_is_no_test() {
     assert_eq!(left_behind(process), "");
 }
 
+/// A process that was killed leaves a mount; the next one ends it.
+#[test]
+fn what_a_killed_process_left_is_ended_by_the_next() {
+    if !can_run() {
+        return;
+    }
+    let here = directory("killed");
+    let crash = |log: &str, run: &str| {
+        let mut crash = Command::new(env!("CARGO_BIN_EXE_flashkeep"));
+        crash.current_dir(&here).args(["crash", log, "--run", run, "--check", "true {image}"]);
+        crash.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+    };
+    let mut killed = crash("killed.log", "touch begun; sleep 5; : {disk}");
+    let begun = Instant::now();
+    while !here.join("begun").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the program is not run");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let process = killed.id();
+    killed.kill().and_then(|()| killed.wait()).expect("it is killed");
+    assert!(left_behind(process).contains("fuse"), "{}", left_behind(process));
+    let next = crash("next.log", "printf x | dd of={disk} bs=512 conv=sync,fsync").wait_with_output().expect("it ends");
+    assert!(next.status.success(), "{}", text(&next.stderr));
+    assert_eq!(left_behind(process), "");
+}
+
 /// A signal ends the program with all that it started, and leaves no mount.
 #[test]
 fn a_signal_ends_a_program_and_what_it_was_given() {

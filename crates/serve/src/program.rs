@@ -28,6 +28,9 @@ pub enum FileSystem {
 /// Begins the names of directories in which programs have their drives; the number of the process is behind it.
 const PLACE: &str = "flashkeep-run-";
 
+/// A file in such a directory that its process has locked.
+const LOCK: &str = "lock";
+
 /// The mark behind the making of a file system: until then there is none.
 pub const MADE: &str = "file system made";
 
@@ -186,7 +189,11 @@ impl Program {
             ));
         }
         Self::clean_stale();
-        let mut started = Started { place: Self::place(), ..Started::default() };
+        let place = Self::place();
+        let lock = fs::create_dir_all(&place).and_then(|()| fs::File::create(place.join(LOCK)));
+        let lock = lock.map_err(|error| ServeError::File(place.join(LOCK), "create", error))?;
+        lock.lock().map_err(|error| ServeError::File(place.join(LOCK), "lock", error))?;
+        let mut started = Started { place, ..Started::default() };
         let said = self.record_in(&mut started, log);
         let ended = started.end();
         said.and(ended)
@@ -207,12 +214,11 @@ impl Program {
     /// Ends what processes left that were killed.
     fn clean_stale() {
         let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
-        let is_stale = |name: &str| {
-            let process = name.strip_prefix(PLACE).and_then(|process| process.parse::<u32>().ok());
-            process.is_some_and(|process| Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{process}")).exists())
-        };
-        for entry in entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_stale)) {
-            Self::clean_at(entry.path());
+        let places = entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with(PLACE)));
+        // A process that is alive holds the lock.
+        let is_stale = |place: &PathBuf| fs::File::open(place.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok());
+        for place in places.map(|entry| entry.path()).filter(is_stale) {
+            Self::clean_at(place);
         }
     }
 
