@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A directory of one test, with a recording in it: record `n` at page `n`, then how many there are in page 0, then a flush.
 fn directory(test: &str) -> PathBuf {
@@ -105,6 +105,17 @@ fn can_run() -> bool {
     can
 }
 
+/// Waits for a file that a program makes.
+fn wait_for(file: &Path) {
+    for _ in 0..3000 {
+        if file.exists() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("{}: the program is not run", file.display());
+}
+
 /// Mounts and directories of a process that has ended.
 fn left_behind(process: u32) -> String {
     let place = std::env::temp_dir().join(format!("flashkeep-run-{process}"));
@@ -148,11 +159,7 @@ fn what_a_killed_process_left_is_ended_by_the_next() {
         crash.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
     };
     let mut killed = crash("killed.log", "touch begun; sleep 5; : {disk}");
-    let begun = Instant::now();
-    while !here.join("begun").exists() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "the program is not run");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_for(&here.join("begun"));
     let process = killed.id();
     killed.kill().and_then(|()| killed.wait()).expect("it is killed");
     assert!(left_behind(process).contains("fuse"), "{}", left_behind(process));
@@ -172,11 +179,8 @@ fn a_signal_ends_a_program_and_what_it_was_given() {
     let mut crash = Command::new(env!("CARGO_BIN_EXE_flashkeep"));
     let crash = crash.current_dir(&here).args(["crash", "work.log", "--run", run, "--check", "true {image}"]);
     let crash = crash.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    let (process, begun) = (crash.id(), Instant::now());
-    while !here.join("pid").exists() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "the program is not run");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let process = crash.id();
+    wait_for(&here.join("pid"));
     let killed = Command::new("sh").args(["-c", &format!("kill -TERM {process}")]).status().expect("sh is there");
     assert!(killed.success());
     let found = crash.wait_with_output().expect("it ends");
