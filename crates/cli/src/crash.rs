@@ -13,6 +13,7 @@ use serve::{
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Options of `crash`.
 #[derive(Debug, Args)]
@@ -41,6 +42,9 @@ pub struct CrashOptions {
     /// in FLASHKEEP_MARKS, one per line, and the last in FLASHKEEP_MARK. With --mount also sqlite:PATH or postgres:PATH
     #[arg(long, value_name = "COMMAND", required_unless_present_any = ["to_log_writes", "to_recording"])]
     pub check: Option<String>,
+    /// A check that takes longer than this has failed; 0: it may take any time
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    pub check_seconds: u64,
     /// Directory of a drive to test on, instead of the strictest drive that a program may meet
     #[arg(long = "dir", value_name = "DIR")]
     pub drive: Option<PathBuf>,
@@ -95,6 +99,7 @@ pub struct CrashOptions {
 }
 
 pub fn run(options: &CrashOptions) -> Result<ExitCode, Problem> {
+    interrupt::saying(|| Program::clean().then(|| "stopped while the program ran: nothing was judged".to_owned()));
     let path = options.recording.clone().unwrap_or_else(|| RUN.into());
     if let Some(command) = &options.run {
         record(options, command, &path)?;
@@ -114,6 +119,7 @@ pub fn run(options: &CrashOptions) -> Result<ExitCode, Problem> {
     let check = Ready { check: options.check.clone().unwrap_or_default(), mount: options.mount };
     let crash = Crash {
         check: check.command(&work).map_err(problem)?,
+        limit: Some(Duration::from_secs(options.check_seconds)).filter(|limit| !limit.is_zero()),
         subsets: options.subsets,
         images: options.images,
         flushes: options.flushes,
@@ -168,7 +174,6 @@ fn record(options: &CrashOptions, command: &str, path: &Path) -> Result<(), Prob
     };
     let experiment = Experiment::with(&new.overrides())?;
     let program = Program { command: command.to_owned(), mount: options.mount, experiment, plugin: options.plugin.clone() };
-    interrupt::saying(|| Program::clean().then(|| "stopped while the program ran: nothing was judged".to_owned()));
     program.record(path).map_err(problem)
 }
 

@@ -2,7 +2,8 @@
 #![cfg(unix)]
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 /// A directory of one test, with a recording in it: record `n` at page `n`, then how many there are in page 0, then a flush.
 fn directory(test: &str) -> PathBuf {
@@ -92,6 +93,103 @@ fn what_proves_nothing_is_an_error() {
         assert!(found.status.code() == Some(2) && said.contains(what), "{arguments}: {said}");
         assert!(found.stdout.is_empty(), "{arguments}: {}", text(&found.stdout));
     }
+}
+
+/// Whether programs can be run on a drive here.
+fn can_run() -> bool {
+    let line = "command -v nbdkit && command -v nbdfuse && [ -e /dev/fuse ]";
+    let can = Command::new("sh").args(["-c", line]).output().is_ok_and(|output| output.status.success());
+    if !can {
+        eprintln!("skipped: nbdkit, nbdfuse or /dev/fuse is missing");
+    }
+    can
+}
+
+/// Waits for a file that a program makes.
+fn wait_for(file: &Path) {
+    for _ in 0..3000 {
+        if file.exists() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("{}: the program is not run", file.display());
+}
+
+/// Mounts and directories of a process that has ended.
+fn left_behind(process: u32) -> String {
+    let place = std::env::temp_dir().join(format!("flashkeep-run-{process}"));
+    let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
+    let name = format!("flashkeep-run-{process}/");
+    let mounts: String = mounts.lines().filter(|line| line.contains(&name)).collect();
+    if place.exists() { format!("{} {mounts}", place.display()) } else { mounts }
+}
+
+/// What a command left at work could still ask of the drive is not in the recording.
+#[test]
+fn a_program_that_leaves_something_at_work_is_no_test() {
+    if !can_run() {
+        return;
+    }
+    let here = directory("at_work");
+    let run = "(exec 9<> {disk}; touch open; exec sleep 5) >out 2>&1 & until [ -e open ]; do sleep 0.01; done";
+    let mut crash = Command::new(env!("CARGO_BIN_EXE_flashkeep"));
+    let crash = crash.current_dir(&here).args(["crash", "work.log", "--run", run, "--check", "true {image}"]);
+    let crash = crash.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let process = crash.id();
+    let found = crash.wait_with_output().expect("it ends");
+    let said = text(&found.stderr);
+    assert!(
+        found.status.code() == Some(2) && said.contains("--run: what the command started is still at work on the drive"),
+        "{said}"
+    );
+    assert_eq!(left_behind(process), "");
+}
+
+/// A process that was killed leaves a mount; the next one ends it.
+#[test]
+fn what_a_killed_process_left_is_ended_by_the_next() {
+    if !can_run() {
+        return;
+    }
+    let here = directory("killed");
+    let crash = |log: &str, run: &str| {
+        let mut crash = Command::new(env!("CARGO_BIN_EXE_flashkeep"));
+        crash.current_dir(&here).args(["crash", log, "--run", run, "--check", "true {image}"]);
+        crash.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+    };
+    let mut killed = crash("killed.log", "touch begun; sleep 5; : {disk}");
+    wait_for(&here.join("begun"));
+    let process = killed.id();
+    killed.kill().and_then(|()| killed.wait()).expect("it is killed");
+    assert!(left_behind(process).contains("fuse"), "{}", left_behind(process));
+    let next = crash("next.log", "printf x | dd of={disk} bs=512 conv=sync,fsync").wait_with_output().expect("it ends");
+    assert!(next.status.success(), "{}", text(&next.stderr));
+    assert_eq!(left_behind(process), "");
+}
+
+/// A signal ends the program with all that it started, and leaves no mount.
+#[test]
+fn a_signal_ends_a_program_and_what_it_was_given() {
+    if !can_run() {
+        return;
+    }
+    let here = directory("signal");
+    let run = "sleep 600 & echo $! >pid.new; mv pid.new pid; wait; : {disk}";
+    let mut crash = Command::new(env!("CARGO_BIN_EXE_flashkeep"));
+    let crash = crash.current_dir(&here).args(["crash", "work.log", "--run", run, "--check", "true {image}"]);
+    let crash = crash.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let process = crash.id();
+    wait_for(&here.join("pid"));
+    let killed = Command::new("sh").args(["-c", &format!("kill -TERM {process}")]).status().expect("sh is there");
+    assert!(killed.success());
+    let found = crash.wait_with_output().expect("it ends");
+    assert_eq!(found.status.code(), Some(130));
+    assert!(text(&found.stdout).is_empty() && text(&found.stderr).contains("stopped while the program ran: nothing was judged"));
+    assert_eq!(left_behind(process), "");
+    let child = std::fs::read_to_string(here.join("pid")).expect("it was written");
+    let state = std::fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
+    assert!(state.is_empty() || state.contains(") Z "), "its child is at work: {state}");
 }
 
 /// A recording with marks and a power cut is a workload, too.

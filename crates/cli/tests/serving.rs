@@ -239,6 +239,47 @@ fn snapshots_are_listed_kept_and_deleted() {
     assert_eq!((names(), copies()), ("[\"two\"]".into(), 2));
     let refused = flashkeep(&here, &["ctl", "d", "restore", "one"]);
     assert!(stderr(&refused).contains("no snapshot `one`; known: [\"two\"]"), "{}", stderr(&refused));
+    printed(&here, &["ctl", "d", "snapshot", "--force", "two"]);
+    for name in ["--force", "../two", ".", "a.b"] {
+        let refused = flashkeep(&here, &["ctl", "d", "snapshot", name]);
+        assert!(stderr(&refused).contains("valid are 1 to 64 letters, digits, - and _"), "{name}: {}", stderr(&refused));
+    }
+}
+
+/// A snapshot that a killed process had not finished goes when the drive is opened.
+#[test]
+fn unfinished_snapshots_do_not_stay() {
+    if !have_nbdkit("unfinished_snapshots_do_not_stay") {
+        return;
+    }
+    let here = directory("unfinished");
+    printed(&here, &["serve", "d", "--only-create", "--size", "16MiB"]);
+    let (unfinished, own) = (here.join("d/flash.one.snapshot.new"), here.join("d/notes.new"));
+    [&unfinished, &own].iter().for_each(|file| std::fs::write(file, "half").expect("room"));
+    let _served = Served::start(&here, &["serve", "d"]);
+    assert!(!unfinished.exists() && own.exists());
+}
+
+/// What a command cannot do it says in words, and leaves nothing behind.
+#[test]
+fn refused_commands_say_what_is_valid() {
+    if !have_nbdkit("refused_commands_say_what_is_valid") {
+        return;
+    }
+    let here = directory("commands");
+    let _served = Served::start(&here, &["serve", "d", "--create", "--memory", "--size", "16MiB"]);
+    std::fs::write(here.join("old.log.data"), "").expect("room");
+    for (command, said) in [
+        ("cut-power --disconect", "valid is `cut-power [--disconnect]`"),
+        ("snapshot --force", "valid are 1 to 64 letters, digits, - and _, the first of which is no -"),
+        ("record old.log", "error: old.log: there is a file already: old.log.data"),
+        ("record no/such/folder.log", "error: no/such/folder.log: No such file or directory"),
+    ] {
+        let refused = flashkeep(&here, &[&["ctl", "d"], &command.split(' ').collect::<Vec<_>>()[..]].concat());
+        assert!(stderr(&refused).contains(said) && !stderr(&refused).contains("os error"), "{command}: {}", stderr(&refused));
+    }
+    assert!(!here.join("old.log").exists());
+    printed(&here, &["ctl", "d", "errors", "--down", "1s", "--up", "2s"]);
 }
 
 /// Catches help that needs a drive, or lacks a command that the socket knows.

@@ -136,7 +136,8 @@ impl Problem {
 }
 
 /// A text without the numbers that operating systems give their errors: `(os error 2)` says nothing beyond the words before it.
-fn without_numbers(text: &str) -> String {
+#[must_use]
+pub fn without_numbers(text: &str) -> String {
     let mut parts = text.split(" (os error ");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| text + part.split_once(')').map_or(part, |(_, rest)| rest))

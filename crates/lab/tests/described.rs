@@ -248,7 +248,7 @@ fn comments_may_stand_beside_a_value() {
     assert_eq!(read.drive.geometry.channels, 4);
 }
 
-/// MQSim refuses numbers that its device has not (Logical_Address_Partitioning_Unit.cpp).
+/// MQSim refuses numbers that its device has not (Logical_Address_Partitioning_Unit.cpp); those of the first that is beyond are said.
 #[test]
 fn channels_that_the_drive_has_not_are_noted() {
     let text = std::fs::read_to_string(case("M01-trailing-comma.xml")).expect("a case");
@@ -257,7 +257,7 @@ fn channels_that_the_drive_has_not_are_noted() {
     std::fs::copy(case("traces/t.trace"), here.join("traces/t.trace")).expect("copied");
     let (_, workload) = opened(&here.join("flows.xml").display().to_string(), "mlc-2014").unwrap_or_else(|e| panic!("{e}"));
     let notes = workload.notes().join("\n");
-    assert!(notes.contains("channel 99, plane 0 is not on the drive, which has"), "{notes}");
+    assert!(notes.contains("channel 0, plane 1 is not on this drive, which has 4 channels and 1 planes a die"), "{notes}");
 }
 
 /// Forks add fields, and MQSim has a default for each that a file lacks (Device_Parameter_Set.cpp, Flash_Parameter_Set.cpp).

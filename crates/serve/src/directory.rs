@@ -161,6 +161,17 @@ impl DriveDirectory {
         passed.map_or(Nanos(0), nanos)
     }
 
+    /// Removes snapshots that a killed process had not finished: each is as large as the drive. Whoever opened the drive is alone here.
+    fn remove_unfinished_snapshots(&self) {
+        let is_unfinished = |name: &str| name.starts_with("flash.") && name.contains(".snapshot") && name.ends_with(".new");
+        for entry in std::fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().is_some_and(is_unfinished) {
+                // What stays takes room and does no harm.
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+
     /// The drive.
     ///
     /// # Errors
@@ -169,7 +180,11 @@ impl DriveDirectory {
         let (setup, image) = (self.setup()?, self.image());
         match kept {
             Kept::Memory => Ok(Disk::in_memory(&setup)?),
-            Kept::Files if image.exists() => Ok(Disk::open(&setup, &image)?),
+            Kept::Files if image.exists() => {
+                let disk = Disk::open(&setup, &image)?;
+                self.remove_unfinished_snapshots();
+                Ok(disk)
+            }
             Kept::Files => {
                 let path = image.display();
                 Err(ServeError::Other(format!("{path} is missing; a drive that was made with --memory is served with it")))

@@ -15,6 +15,7 @@ mod dashboard;
 mod deceit;
 mod directory;
 mod events;
+mod group;
 mod history;
 mod launch;
 mod log_writes;

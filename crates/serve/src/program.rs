@@ -2,6 +2,7 @@
 
 use crate::control::ask;
 use crate::directory::{DriveDirectory, Kept, ServeError};
+use crate::group;
 use crate::launch::Launch;
 use common::quoted;
 use experiment::Experiment;
@@ -23,6 +24,12 @@ pub enum FileSystem {
     /// Btrfs.
     Btrfs,
 }
+
+/// Begins the names of directories in which programs have their drives; the number of the process is behind it.
+const PLACE: &str = "flashkeep-run-";
+
+/// A file in such a directory that its process has locked.
+const LOCK: &str = "lock";
 
 /// The mark behind the making of a file system: until then there is none.
 pub const MADE: &str = "file system made";
@@ -181,7 +188,12 @@ impl Program {
                 "nbdfuse is not installed: Debian and Ubuntu have it in the package libnbd-bin".into(),
             ));
         }
-        let mut started = Started { place: Self::place(), ..Started::default() };
+        Self::clean_stale();
+        let place = Self::place();
+        let lock = fs::create_dir_all(&place).and_then(|()| fs::File::create(place.join(LOCK)));
+        let lock = lock.map_err(|error| ServeError::File(place.join(LOCK), "create", error))?;
+        lock.lock().map_err(|error| ServeError::File(place.join(LOCK), "lock", error))?;
+        let mut started = Started { place, ..Started::default() };
         let said = self.record_in(&mut started, log);
         let ended = started.end();
         said.and(ended)
@@ -189,20 +201,36 @@ impl Program {
 
     /// Where this process has drive, file and mount.
     fn place() -> PathBuf {
-        std::env::temp_dir().join(format!("flashkeep-run-{}", std::process::id()))
+        std::env::temp_dir().join(format!("{PLACE}{}", std::process::id()))
     }
 
     /// Ends what a program was given, when this process is to end in the middle; whether there was something.
     #[must_use]
     pub fn clean() -> bool {
-        let place = Self::place();
+        group::end_all();
+        Self::clean_at(Self::place())
+    }
+
+    /// Ends what processes left that were killed.
+    fn clean_stale() {
+        let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
+        let places = entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with(PLACE)));
+        // A process that is alive holds the lock.
+        let is_stale = |place: &PathBuf| fs::File::open(place.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok());
+        for place in places.map(|entry| entry.path()).filter(is_stale) {
+            Self::clean_at(place);
+        }
+    }
+
+    fn clean_at(place: PathBuf) -> bool {
         let file = place.join("fuse/disk");
         let device = done("losetup", &["-n", "-O", "NAME", "-j", &text(&file)]).unwrap_or_default();
         let is_mounted = done("mountpoint", &["-q", &text(&place.join("dir"))]).is_ok();
         let device = Some(device).filter(|device| !device.is_empty());
         let is_there = place.exists();
         if is_there {
-            let _ = Started { place, device, is_mounted, is_fuse: file.exists(), ..Started::default() }.end();
+            // A mount whose server has gone cannot be looked at: whether there is one is seen when it is ended.
+            let _ = Started { place, device, is_mounted, is_fuse: true, ..Started::default() }.end();
         }
         is_there
     }
@@ -250,7 +278,12 @@ impl Program {
             }
         };
         self.run(&target, drive.path())?;
-        started.unmount()?;
+        const AT_WORK: &str =
+            "what the command started is still at work on the drive: wait for it in the command, or end it there";
+        if let Some(process) = self.mount.is_none().then(|| holder(&target)).flatten() {
+            return Err(ServeError::Other(format!("--run: {AT_WORK} (process {process})")));
+        }
+        started.unmount().map_err(|error| ServeError::Other(format!("--run: {AT_WORK}: {error}")))?;
         ctl("record off")
     }
 
@@ -259,10 +292,11 @@ impl Program {
         let line = self.command.replace("{disk}", &target).replace("{dir}", &target);
         let own = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default();
         let path = format!("{}:{}", std::env::var("PATH").unwrap_or_default(), own.display());
-        let mut program = Command::new("sh");
-        program.args(["-c", &line]).env("PATH", path).env("FLASHKEEP_DRIVE", drive).stdin(Stdio::null());
+        let around = |program: &mut Command| {
+            program.env("PATH", path).env("FLASHKEEP_DRIVE", drive);
+        };
         // Only results go to standard output.
-        let found = program.output().map_err(|error| ServeError::Other(format!("sh: {error}")))?;
+        let found = group::run(&line, around, None).map_err(|error| ServeError::Other(format!("sh: {error}")))?.output;
         if found.status.success() {
             return Ok(());
         }
@@ -270,6 +304,17 @@ impl Program {
         let status = found.status;
         Err(ServeError::Other(format!("--run: the program did not end well, so its writes are no test of it: {status}: {said}")))
     }
+}
+
+/// A process that has a file open, as far as that can be seen.
+fn holder(file: &Path) -> Option<u32> {
+    let file = fs::canonicalize(file).ok()?;
+    let processes = fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let holds = |process: &u32| {
+        let open = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+        open.filter_map(|entry| fs::read_link(entry.path()).ok()).any(|path| path == file)
+    };
+    processes.into_iter().find(holds)
 }
 
 /// Waits until what was started is ready.
@@ -307,13 +352,18 @@ impl Started {
     }
 
     fn unmount(&mut self) -> Result<(), ServeError> {
+        let mut ended = Ok(());
         if std::mem::take(&mut self.is_mounted) {
-            done("umount", &[&text(&self.place.join("dir"))])?;
+            let directory = text(&self.place.join("dir"));
+            ended = done("umount", &[&directory]).map(drop);
+            if ended.is_err() {
+                let _ = done("umount", &["-l", &directory]);
+            }
         }
         if let Some(device) = self.device.take() {
-            done("losetup", &["-d", &device])?;
+            ended = ended.and(done("losetup", &["-d", &device]).map(drop));
         }
-        Ok(())
+        ended
     }
 
     /// Ends all of it, whatever failed before.
@@ -322,8 +372,13 @@ impl Started {
         if self.is_fuse {
             // Root needs no helper, and may have none.
             let place = text(&self.place.join("fuse"));
-            let ways: [(&str, &[&str]); 3] =
-                [("umount", &[&place]), ("fusermount3", &["-u", &place]), ("fusermount", &["-u", &place])];
+            let ways: [(&str, &[&str]); 5] = [
+                ("umount", &[&place]),
+                ("fusermount3", &["-u", &place]),
+                ("fusermount", &["-u", &place]),
+                ("umount", &["-l", &place]),
+                ("fusermount3", &["-u", "-z", &place]),
+            ];
             let _ = ways.into_iter().find(|(program, arguments)| done(program, arguments).is_ok());
         }
         for mut child in [self.fuse.take(), self.nbdkit.take()].into_iter().flatten() {

@@ -70,8 +70,20 @@ pub(crate) fn is_empty(disk: &Disk) -> bool {
 impl Recorder {
     /// Begins a recording in a file that is not there yet, of a drive of this size that may hold something already.
     pub fn new(path: &Path, size: Option<u64>, held: bool) -> io::Result<Self> {
-        let mut log = BufWriter::new(File::create_new(path)?);
-        let data = BufWriter::new(File::create_new(data_of(path))?);
+        let new = |path: &Path| {
+            let words = |error: io::Error| match error.kind() {
+                io::ErrorKind::AlreadyExists => io::Error::new(error.kind(), "there is a file already"),
+                _ => error,
+            };
+            File::create_new(path).map_err(words)
+        };
+        let mut log = BufWriter::new(new(path)?);
+        let data = new(&data_of(path)).map_err(|error| {
+            // Half a recording would be in the way of the next one.
+            let _ = std::fs::remove_file(path);
+            io::Error::new(error.kind(), format!("{error}: {}", data_of(path).display()))
+        });
+        let data = BufWriter::new(data?);
         log.write_all(b"fio version 3 iolog\n0 drive add\n0 drive open\n")?;
         if let Some(size) = size {
             writeln!(log, "0 drive note size {size}")?;

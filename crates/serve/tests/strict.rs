@@ -6,6 +6,7 @@ mod common;
 use common::{SETTINGS, Served, disk};
 use flashkeep_serve::{Crash, Cut, DiskRequest, DriveKind, Fua, Instant, Loss, Pace, Recording, Shrunk, Step, Tried};
 use std::path::PathBuf;
+use std::time::Duration;
 
 const STRICT: DriveKind = DriveKind::Strict { atom: 512, size: None };
 
@@ -136,6 +137,20 @@ fn what_can_prove_nothing_is_refused() {
 }
 
 /// Three reasons of a failure that needs no power cut are three things.
+/// A check that hangs on an image has failed there; one that something else ended says nothing.
+#[test]
+fn a_check_that_hangs_has_failed_and_one_that_is_ended_says_nothing() {
+    let work = Work::new("hangs");
+    let only = Some("6:all".parse().expect("an instant"));
+    let check = "[ \"$(head -c 1 {image})\" != 2 ] || { sleep 600 & wait; }";
+    let crash = Crash { limit: Some(Duration::from_secs(1)), only, ..work.crash(check) };
+    let tried = run(&crash, &store(false));
+    let said: Vec<&str> = tried.failures.iter().map(|failure| &*failure.said).collect();
+    assert_eq!(said, ["the check did not end in 1 s"]);
+    let ended = refusal(&Crash { only, ..work.crash("kill -TERM $$; sleep 9; true {image}") }, &store(false));
+    assert!(ended.contains("the check was ended from outside, which says nothing of the image: signal: 15"), "{ended}");
+}
+
 #[test]
 fn failures_without_a_cut_are_told_apart() {
     let work = Work::new("uncut");

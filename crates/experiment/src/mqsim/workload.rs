@@ -158,8 +158,8 @@ fn shares(experiment: &Experiment, spots: &[Vec<Spot>], notes: &mut Vec<String>)
     let is_beyond = |&(channel, .., plane): &Spot| channel >= u64::from(geometry.channels) || plane >= u64::from(geometry.planes);
     if let Some((channel, .., plane)) = spots.iter().flatten().find(|spot| is_beyond(spot)) {
         notes.push(format!(
-            "Channel_IDs, Plane_IDs: channel {channel}, plane {plane} is not on the drive, which has {} channels and {} planes a die; MQSim \
-             refuses that, here it only counts in the size of the flow's address space",
+            "Channel_IDs, Plane_IDs: channel {channel}, plane {plane} is not on this drive, which has {} channels and {} planes a die; MQSim \
+             refuses numbers that its device has not, here they only count in the size of the flow's address space",
             geometry.channels, geometry.planes
         ));
     }

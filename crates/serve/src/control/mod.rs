@@ -84,7 +84,7 @@ fn bind(path: &Path) -> Result<UnixListener, ServeError> {
 }
 
 fn refusal(error: &str) -> Value {
-    json!({ "ok": false, "error": error })
+    json!({ "ok": false, "error": common::without_numbers(error) })
 }
 
 fn tell(mut stream: &UnixStream, value: &Value) -> io::Result<()> {

@@ -7,8 +7,15 @@ use serde_json::Value;
 /// Snapshots that are kept at most: each may take as much memory as the drive.
 const SNAPSHOTS_MAX: usize = 16;
 
+/// Longest name, in bytes.
+const NAME_MAX: usize = 64;
+
 /// Remembers the drive. `replaces`: an earlier one of that name may go.
 pub(super) fn take(server: &Server, name: String, replaces: bool) -> Done {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if name.starts_with('-') || name.len() > NAME_MAX || !name.bytes().all(is_letter) {
+        return Err(format!("snapshot `{name}`: valid are 1 to {NAME_MAX} letters, digits, - and _, the first of which is no -"));
+    }
     on(server, move |core| {
         let is_there = core.snapshots.contains_key(&name);
         if is_there && !replaces {

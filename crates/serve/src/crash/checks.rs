@@ -2,13 +2,15 @@
 
 use super::image::{Digest, Image};
 use crate::directory::ServeError;
+use crate::group;
 use common::quoted;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 /// `None`: the image passed; else what the check printed.
 pub(super) type Verdict = Option<String>;
@@ -22,6 +24,17 @@ type Slot = Arc<OnceLock<Result<Verdict, String>>>;
 /// Variables in which a check finds the marks: all so far, one a line, and the last one.
 const MARKS: [&str; 2] = ["FLASHKEEP_MARKS", "FLASHKEEP_MARK"];
 
+/// Signals with which a user or the system ends a program, whatever it was about to find: hang-up, interrupt, kill, terminate.
+const ENDED: [i32; 4] = [1, 2, 9, 15];
+
+/// Begins what is said of a check that took too long.
+const LATE: &str = "the check did not end in ";
+
+/// Whether that is said.
+pub(super) fn is_late(said: &str) -> bool {
+    said.starts_with(LATE)
+}
+
 /// Exit codes of a shell that says that it cannot run a command, or found none.
 const NOT_RUN: [i32; 2] = [126, 127];
 
@@ -29,6 +42,7 @@ const NOT_RUN: [i32; 2] = [126, 127];
 pub(super) struct Checks<'a> {
     command: &'a str,
     work: &'a Path,
+    limit: Option<Duration>,
     tell: Box<Tell<'a>>,
     said: Mutex<BTreeMap<Digest, Slot>>,
 }
@@ -40,13 +54,13 @@ pub(super) fn with_marks(image: u64, marks: &[&str]) -> Digest {
 
 impl<'a> Checks<'a> {
     pub fn new(
-        command: &'a str,
+        (command, limit): (&'a str, Option<Duration>),
         work: &'a Path,
         known: BTreeMap<Digest, Verdict>,
         tell: impl Fn(Digest, &Verdict) + Send + Sync + 'a,
     ) -> Self {
         let said = known.into_iter().map(|(digest, verdict)| (digest, Arc::new(OnceLock::from(Ok(verdict))))).collect();
-        Self { command, work, tell: Box::new(tell), said: Mutex::new(said) }
+        Self { command, work, limit, tell: Box::new(tell), said: Mutex::new(said) }
     }
 
     /// Where an image is that failed.
@@ -60,7 +74,8 @@ impl<'a> Checks<'a> {
         let slot = self.said.lock().unwrap_or_else(PoisonError::into_inner).entry(digest).or_default().clone();
         let said = slot.get_or_init(|| {
             let said = self.check(image, marks, &self.path(digest));
-            if let Ok(verdict) = &said {
+            // With another limit it may be another one.
+            if let Some(verdict) = said.as_ref().ok().filter(|verdict| !verdict.as_deref().is_some_and(is_late)) {
                 (self.tell)(digest, verdict);
             }
             said
@@ -83,17 +98,27 @@ impl<'a> Checks<'a> {
     fn check(&self, image: &Image, marks: &[&str], path: &Path) -> Result<Verdict, String> {
         let file = |doing: &str, error: io::Error| format!("{}: cannot {doing}: {error}", path.display());
         image.save(path).map_err(|error| file("write", error))?;
-        let mut check = Command::new("sh");
-        check.arg("-c").arg(self.command.replace("{image}", &quoted(&path.display().to_string()))).stdin(Stdio::null());
-        check.env(MARKS[0], marks.join("\n")).env(MARKS[1], marks.last().unwrap_or(&""));
-        let output = check.output().map_err(|error| format!("the check cannot be run: {error}"))?;
+        let line = self.command.replace("{image}", &quoted(&path.display().to_string()));
+        let marked = |check: &mut std::process::Command| {
+            check.env(MARKS[0], marks.join("\n")).env(MARKS[1], marks.last().unwrap_or(&""));
+        };
+        let ended = group::run(&line, marked, self.limit).map_err(|error| format!("the check cannot be run: {error}"))?;
+        let group::Ended { output, is_late } = ended;
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).trim().to_owned();
+        if is_late {
+            let behind = if said.is_empty() { String::new() } else { format!(": {said}") };
+            return Ok(Some(format!("{LATE}{} s{behind}", self.limit.unwrap_or_default().as_secs())));
+        }
+        let is_ended = output.status.signal().is_some_and(|signal| ENDED.contains(&signal));
         let is_run = !output.status.code().is_some_and(|code| NOT_RUN.contains(&code));
-        if output.status.success() || !is_run {
+        if output.status.success() || !is_run || is_ended {
             fs::remove_file(path).map_err(|error| file("remove", error))?;
         }
         match output.status.success() {
             true => Ok(None),
+            false if is_ended => {
+                Err(format!("the check was ended from outside, which says nothing of the image: {}", output.status))
+            }
             false if is_run => Ok(Some(said)),
             false => Err(format!("the check cannot be run: {}: {said}", output.status)),
         }

@@ -37,6 +37,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 use vocab::Streams;
 
 /// The drive whose power goes.
@@ -74,6 +75,8 @@ impl DriveKind {
 pub struct Crash {
     /// The user's check, run by `sh`; `{image}` stands for the image's path. It passes with exit code 0.
     pub check: String,
+    /// A check that takes longer has failed; `None`: it may take any time.
+    pub limit: Option<Duration>,
     /// Strict drive: draws of what is lost, before each flush and mark.
     pub subsets: u32,
     /// Strict drive: different images that are checked, at most; 0: all.
@@ -108,6 +111,7 @@ impl Default for Crash {
     fn default() -> Self {
         Self {
             check: String::new(),
+            limit: None,
             subsets: 16,
             images: 5000,
             flushes: 1000,
@@ -242,7 +246,8 @@ impl Crash {
         let (kept, known) = Kept::open(&self.work, self.digest(drive, recording)?, self.restart)?;
         let Known { verdicts, requests } = known;
         let tried = {
-            let checks = Checks::new(&self.check, &self.work, verdicts, |digest, verdict| kept.verdict(digest, verdict));
+            let checks =
+                Checks::new((&self.check, self.limit), &self.work, verdicts, |digest, verdict| kept.verdict(digest, verdict));
             self.check_start(&start, recording, from, &checks)?;
             let plan = self.plan(&start, recording, from)?;
             let mut tried = self.try_all(&start, recording, &checks, (&kept, requests, plan), progress)?;
@@ -328,7 +333,7 @@ impl Crash {
         let mut state = start.fork()?;
         recording.steps[..only.step].iter().enumerate().try_for_each(|(index, step)| state.take(step, index))?;
         let image = state.cut(self, recording.steps.get(only.step), only)?;
-        let checks = Checks::new(&self.check, &self.work, BTreeMap::new(), |_, _| {});
+        let checks = Checks::new((&self.check, self.limit), &self.work, BTreeMap::new(), |_, _| {});
         let (digest, verdict) = checks.verdict(&image, &self.marks(recording, only.step))?;
         let failure = |said| Failure { instant: only, image: checks.path(digest), said, smaller: None };
         Ok(Tried { instants: 1, images: 1, failures: verdict.map(failure).into_iter().collect(), ..Tried::default() })

@@ -4,7 +4,7 @@
 //! answered, before the last step and after it. So what is left still fails because a cut loses something, not because something was never written. A flush goes only
 //! where nothing that is left lies between it and the flush before; a program that is careful stays so.
 
-use super::checks::Checks;
+use super::checks::{Checks, is_late};
 use super::image::differences;
 use super::state::State;
 use super::{Crash, Failure, Instant, Tried};
@@ -91,9 +91,13 @@ impl Crash {
     }
 
     fn one_smaller(&self, start: &State, recording: &Recording, number: usize, failure: &mut Failure) -> Result<(), ServeError> {
+        // Each replay would take as long.
+        if is_late(&failure.said) {
+            return Ok(());
+        }
         let work = self.work.join(format!("smaller-{number}"));
         std::fs::create_dir_all(&work).map_err(|error| ServeError::File(work.clone(), "create", error))?;
-        let checks = Checks::new(&self.check, &work, BTreeMap::new(), |_, _| {});
+        let checks = Checks::new((&self.check, self.limit), &work, BTreeMap::new(), |_, _| {});
         let (first, steps) = (failure.instant, &recording.steps[..]);
         let mut shrinker = Shrinker { crash: self, start, recording, steps, first, checks, replays: 0 };
         failure.smaller = shrinker.run(number)?;

@@ -38,6 +38,7 @@ const READ: &[&str] = &[
     "do_verify",
     "end_fsync",
     "end_syncfs",
+    "experimental_verify",
     "fdatasync",
     "file_service_type",
     "filename",
