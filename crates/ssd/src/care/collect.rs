@@ -180,13 +180,13 @@ impl<P: FlashPayload> Care<P> {
     }
 
     /// Whether the log's collector could take a victim now: it has none, and the last one is erased. Where the way of writing
-    /// lets it move pages beside the erase, it takes a victim if the log would be short with the last one erased, too, and
-    /// has a unit for the pages.
+    /// lets it move pages beside the erase, and erases take time, it takes a victim if the log would be short with the last one
+    /// erased, too, and has a unit for the pages.
     pub fn may_take_victim(&self, core: &Core<P>, writer: &Writer<P>, log: usize) -> bool {
         let collector = &self.collectors[log];
         let beside_erase = || {
-            let has_room = core.map.free_units(log) > 0;
-            writer.facts().collects_beside_erases && has_room && core.map.lacks_free_beside(log, 1)
+            let may_wait = core.device.timed && writer.facts().collects_beside_erases;
+            may_wait && core.map.free_units(log) > 0 && core.map.lacks_free_beside(log, 1)
         };
         collector.victim.is_none() && !collector.halted && (collector.emptied.is_none() || beside_erase())
     }
@@ -598,6 +598,7 @@ mod tests {
                 emptied_unit(&mut bench);
             }
             assert!(bench.core.map.is_short(0));
+            bench.core.device.timed = true;
             bench.care.begin(&mut bench.core, 0, units[0], Cause::Gc);
             assert_eq!(collect(&mut bench), Collecting::AllRead(units[0]));
             bench.care.erase_if_free(&mut bench.core, 0, units[0]);
