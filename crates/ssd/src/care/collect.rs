@@ -598,12 +598,14 @@ mod tests {
                 emptied_unit(&mut bench);
             }
             assert!(bench.core.map.is_short(0));
-            bench.core.device.timed = true;
             bench.care.begin(&mut bench.core, 0, units[0], Cause::Gc);
             assert_eq!(collect(&mut bench), Collecting::AllRead(units[0]));
             bench.care.erase_if_free(&mut bench.core, 0, units[0]);
             assert!(bench.care.collectors[0].erases(units[0]));
+            assert!(!bench.care.may_take_victim(&bench.core, &bench.writer, 0), "an erase takes no time");
+            bench.core.device.timed = true;
             assert_eq!(bench.care.may_take_victim(&bench.core, &bench.writer, 0), takes, "{scheme}, {wanted}");
+            bench.core.device.timed = false;
             if takes {
                 bench.care.begin(&mut bench.core, 0, units[1], Cause::Rebuild);
                 assert_eq!(collect(&mut bench), Collecting::AllRead(units[1]));
