@@ -16,8 +16,8 @@ try:
 except ImportError as error:
     raise ImportError("flashkeep.plots needs matplotlib: pip install flashkeep[plot]") from error
 
-#: A frame, or rows such as those of a study.
-Rows = Union[Frame, Result, Sequence[Mapping[str, Any]]]
+#: A frame of this package, polars, pandas or pyarrow, columns by their names, or rows such as those of a study.
+Rows = Union[Frame, Result, Sequence[Mapping[str, Any]], Mapping[str, Sequence[Any]], Any]
 
 #: The colours of causes in reports.
 _CAUSE_COLOURS = {
@@ -45,6 +45,20 @@ def _names(result: Result) -> list[str]:
     """The schemes, marked where their runs cannot be compared."""
     apart = result.not_comparable
     return [f"{name} !\n({apart[name]})" if name in apart else name for name in result.schemes]
+
+
+def _table(rows: Rows) -> Rows:
+    """The rows as a frame of this package, or one by one; what is missing in a frame of pandas is None."""
+    if isinstance(rows, (Frame, Result)) or isinstance(rows, Sequence):
+        return rows
+    if isinstance(rows, Mapping):
+        return [dict(zip(rows, values)) for values in zip(*rows.values())]
+    for method, arguments in (("to_dicts", ()), ("to_pylist", ()), ("to_dict", ("records",))):
+        if hasattr(rows, method):
+            found = getattr(rows, method)(*arguments)
+            return [{name: None if value != value else value for name, value in row.items()} for row in found]
+    known = "frames of flashkeep, polars, pandas and pyarrow, columns by their names, and lists of rows"
+    raise TypeError(f"found {type(rows).__name__}, valid are {known}")
 
 
 def _has(rows: Rows, name: str) -> bool:
@@ -173,6 +187,7 @@ def lines(rows: Rows, *, x: str, y: str, by: str | None = None, ax: Axes | None 
 
     Raises ValueError where a line would have several values in one place, since another column varies, too:
     :func:`facets` draws that."""
+    rows = _table(rows)
     ax = _axes(ax)
     groups: dict[Any, list[tuple[Any, Any, Any]]] = {}
     halves: dict[Any, dict[Any, float]] = {}
@@ -222,6 +237,7 @@ def lines(rows: Rows, *, x: str, y: str, by: str | None = None, ax: Axes | None 
 
 def facets(rows: Rows, *, facet: str, x: str, y: str, by: str | None = None) -> list[Axes]:
     """:func:`lines` for each value of a further column, side by side on one scale."""
+    rows = _table(rows)
     parts = {value: _rows_of(rows, facet, value) for value in dict.fromkeys(_column(rows, facet))}
     _, axes = pyplot.subplots(
         1, len(parts), sharey=True, squeeze=False, layout="constrained", figsize=(1.6 + 3.2 * len(parts), 3.8)

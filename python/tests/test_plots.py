@@ -122,3 +122,22 @@ def test_bars_over_several_seeds_are_means_with_error_bars(small):
     (_, low), (_, high) = errors.lines[2][0].get_segments()[1]
     middle, half = result.interval("raid5", "flash_programs")
     assert (low, high) == pytest.approx((middle - half, middle + half))
+
+
+def test_lines_are_drawn_for_frames_of_others():
+    columns = {
+        "scheme": ["a", "a", "b", "b"],
+        "x": [1, 2, 1, 2],
+        "y": [2.0, 1.0, 4.0, 3.0],
+        "not_comparable": [None, "saturated", None, None],
+    }
+    frames = [columns]
+    for module, made in (("polars", "DataFrame"), ("pandas", "DataFrame")):
+        frames.append(getattr(pytest.importorskip(module), made)(columns))
+    for frame in frames:
+        lines = plots.lines(frame, x="x", y="y", by="scheme").get_lines()
+        assert [line.get_label() for line in lines] == ["a", "b", "not comparable: saturated"]
+        assert [list(line.get_ydata()) for line in lines] == [[2.0, 1.0], [4.0, 3.0], [1.0]]
+        assert len(plots.facets(frame, facet="scheme", x="x", y="y")) == 2
+    with pytest.raises(TypeError, match="found int, valid are frames of flashkeep, polars"):
+        plots.lines(3, x="x", y="y")

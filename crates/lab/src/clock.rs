@@ -42,8 +42,19 @@ fn quotable(factor: f64) -> f64 {
     ((factor * 100.0 - 1e-9).ceil() / 100.0).max(1.0)
 }
 
-/// Refuses a change of times for a workload that has none.
-pub(crate) fn check(arrival: Arrival, duration_s: f64) -> Result<(), Problem> {
+/// Refuses a change of times for a workload that has none, and a load where a flow keeps its queue full whatever the clock.
+pub(crate) fn check(arrival: Arrival, workload: &Workload) -> Result<(), Problem> {
+    if matches!(arrival, Arrival::Load(_)) && workload.has_queue() && !workload.flows().is_empty() {
+        let text = format!(
+            "found `{arrival}`, but a flow of the workload keeps a queue of requests, which no clock slows down; valid are `recorded`, \
+             `scaled=` for the flows with times, and a smaller queue depth"
+        );
+        return Err(Problem::new("trace.arrival", text));
+    }
+    check_times(arrival, workload.duration_s())
+}
+
+fn check_times(arrival: Arrival, duration_s: f64) -> Result<(), Problem> {
     if duration_s > 0.0 || !matches!(arrival, Arrival::Load(_) | Arrival::Scaled(_)) {
         return Ok(());
     }
@@ -221,22 +232,28 @@ pub(crate) fn gap(experiment: &Experiment, facts: &TraceFacts) -> Option<Caution
     Some(Caution { level: Level::Warning, scheme: None, not_comparable: None, kind: "gap", text })
 }
 
-/// A caution where a generator says when requests arrive, and the clock makes something else of it: points of a load axis fall together.
+/// Kind of the caution that the clock is not that of the workload.
+pub(crate) const RESCALED: &str = "rescaled";
+
+/// A caution where a generator, or flows, say when requests arrive, and the clock makes something else of it: points of a load axis fall
+/// together.
 pub(crate) fn rescaled(experiment: &Experiment, clock: &Clock) -> Option<Caution> {
     // Whoever asks for a load knows that the clock follows it.
     let is_asked = matches!(experiment.trace.arrival, Arrival::Load(_));
+    let asks_for_times = experiment::generated::is_generated(experiment) || clock.is_each;
     if is_asked
-        || !experiment::generated::is_generated(experiment)
+        || !asks_for_times
         || !needs_demand(experiment.trace.arrival, 1.0)
         || clock.factor == 1.0
     {
         return None;
     }
+    let asking = if clock.is_each { "the flows ask" } else { "`generate.arrivals` asks" };
     let text = format!(
-        "the clock makes the load less than `generate.arrivals` asks for: times between requests are multiplied by {}, so that no scheme is overloaded. `--arrival recorded` keeps the load",
+        "the clock makes the load less than {asking} for: times between requests are multiplied by {}, so that no scheme is overloaded. `--arrival recorded` keeps the load",
         clock.factor
     );
-    Some(Caution { level: Level::Warning, scheme: None, not_comparable: None, kind: "rescaled", text })
+    Some(Caution { level: Level::Warning, scheme: None, not_comparable: None, kind: RESCALED, text })
 }
 
 #[cfg(test)]
@@ -276,9 +293,9 @@ mod tests {
 
     #[test]
     fn times_that_are_not_there_cannot_be_changed() {
-        let said = check(Arrival::Load(0.3), 0.0).expect_err("no times").to_string();
+        let said = check_times(Arrival::Load(0.3), 0.0).expect_err("no times").to_string();
         assert!(said.contains("`--rate`"), "{said}");
-        assert!(check(Arrival::Load(0.3), 1.0).is_ok() && check(Arrival::Auto, 0.0).is_ok());
+        assert!(check_times(Arrival::Load(0.3), 1.0).is_ok() && check_times(Arrival::Auto, 0.0).is_ok());
     }
 
     #[test]

@@ -277,13 +277,15 @@ impl Runs<'_> {
 
     /// One clock for all: from what the workload asks of `none` and of each compared scheme.
     fn clock(&self, prepared: &[Prepared]) -> Result<Clock, Problem> {
-        crate::clock::check(self.experiment.trace.arrival, self.workload.duration_s())?;
+        crate::clock::check(self.experiment.trace.arrival, self.workload)?;
         let none = prepared.iter().find(|p| p.label == "none").map(|p| p.demand);
         let none = match none {
             Some(demand) => demand,
             None if self.needs_demand() => {
                 let choice = SchemeChoice::named("none");
-                let setup = self.setup(&self.plan.reference, choice, self.experiment.ecc_setup("none"));
+                let mut setup = self.setup(&self.plan.reference, choice, self.experiment.ecc_setup("none"));
+                // Without redundancy nothing is rebuilt on a spare die.
+                setup.faults.replace_after = None;
                 Some(self.demand(&*self.session(&setup, &mut |_| {})?)?)
             }
             None => None,
@@ -292,7 +294,7 @@ impl Runs<'_> {
         let arrival = self.experiment.trace.arrival;
         let one = clock(arrival, (self.workload.duration_s(), self.workload.depth()), none, &demands);
         let one = match arrival {
-            Arrival::Load(share) if self.workload.flows().is_empty() => self.at_load(prepared, one, share)?,
+            Arrival::Load(share) => self.at_load(prepared, one, share)?,
             _ => one,
         };
         Ok(crate::clock::of_flows(self.workload, arrival, one))
@@ -306,7 +308,8 @@ impl Runs<'_> {
         };
         let busiest = &prepared[index];
         crate::clock::at_load(estimate, share, &busiest.label, &mut |clock| {
-            let flash = self.replay(index, &mut busiest.session.clone(), clock, None)?.flash;
+            let clock = crate::clock::of_flows(self.workload, self.experiment.trace.arrival, clock.clone());
+            let flash = self.replay(index, &mut busiest.session.clone(), &clock, None)?.flash;
             Ok(flash.die_utilisation.max(flash.channel_utilisation))
         })
     }

@@ -25,6 +25,19 @@ fn folded(experiment: &Experiment, workload: &Workload, user_slots: u32) -> Opti
     workload.folds(experiment, user_slots).then_some(caution)
 }
 
+/// A caution where a die is to die before a request that the workload does not reach.
+fn no_death(experiment: &Experiment, outcomes: &[Outcome]) -> Option<Caution> {
+    let (die, at) = (experiment.faults.dead_die?, experiment.faults.dead_die_at_request);
+    let requests = outcomes.iter().map(|outcome| outcome.result.host.requests.values().sum::<u64>()).max()?;
+    let text = format!(
+        "die {die} does not die: `faults.dead_die_at_request` is {at}, and the workload has {requests} requests. The results are those of \
+         a drive that is whole"
+    );
+    let caution =
+        Caution { level: experiment::Level::Warning, scheme: None, not_comparable: None, kind: "no die died", text };
+    (at > 0 && at >= requests).then_some(caution)
+}
+
 pub(super) fn fairness(experiment: &Experiment, plan: &Plan, clock: &Clock, outcomes: &[Outcome]) -> Vec<String> {
     let user = user_capacity(experiment, plan.user_slots);
     let flash = match experiment.capacity.fairness {
@@ -171,6 +184,7 @@ pub(super) fn cautions(
     cautions.extend(crate::clock::rescaled(experiment, clock));
     cautions.extend(crate::clock::gap(experiment, facts));
     cautions.extend(folded(experiment, workload, user_slots));
+    cautions.extend(no_death(experiment, outcomes));
     cautions.extend(facts.doubts.iter().map(|text| Caution {
         level: experiment::Level::Warning,
         scheme: None,

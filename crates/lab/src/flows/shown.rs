@@ -80,14 +80,25 @@ const FIGURES: [Figure; 8] = [
 /// Flows that rows of sweeps and tables show.
 const SHOWN: usize = 16;
 
-/// Columns of the flows of a scheme, for rows: `flow_NAME_FIGURE`, what is no letter or digit of a name being `_`.
-pub(crate) fn row_keys(flows: &[FlowOutcome]) -> Vec<(String, Value)> {
+/// Names of flows in columns: each character but letters and digits is `_`; where two become one, the later has its number, from 0 on.
+fn in_columns(flows: &[FlowOutcome]) -> Vec<String> {
     let plain = |name: &str| name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect::<String>();
+    let mut names: Vec<String> = Vec::with_capacity(flows.len());
+    for (number, flow) in flows.iter().enumerate() {
+        let name = plain(&flow.name);
+        let is_taken = names.contains(&name);
+        names.push(if is_taken { format!("{name}_{number}") } else { name });
+    }
+    names
+}
+
+/// Columns of the flows of a scheme, for rows: `flow_NAME_FIGURE`.
+pub(crate) fn row_keys(flows: &[FlowOutcome]) -> Vec<(String, Value)> {
     let is_alone = flows.iter().any(|flow| flow.alone.is_some());
     let mut keys = Vec::new();
-    for flow in flows.iter().take(SHOWN) {
+    for (flow, name) in flows.iter().zip(in_columns(flows)).take(SHOWN) {
         for (figure, _, _, of) in FIGURES.iter().filter(|(name, ..)| is_alone || *name != "slowdown") {
-            keys.push((format!("flow_{}_{figure}", plain(&flow.name)), json!(of(flow))));
+            keys.push((format!("flow_{name}_{figure}"), json!(of(flow))));
         }
     }
     if is_alone {

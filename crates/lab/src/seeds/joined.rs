@@ -39,12 +39,15 @@ pub(crate) fn cautions(repetitions: &[Comparison]) -> Vec<Caution> {
     }
     joined.sort_by_key(|known| known.caution.level);
     let all = repetitions.len();
-    let said = |Known { caution, seed, times, is_same }: Known| match is_same && times == all {
-        true => caution,
-        false => {
-            let text = format!("{} (under {times} of {all} seeds; these figures are of seed {seed})", caution.text);
-            Caution { text, ..caution }
+    // The clock of the first repetition is that of all.
+    let is_of_all = |known: &Known| known.is_same && (known.times == all || known.caution.kind == crate::clock::RESCALED);
+    let said = |known: Known| {
+        if is_of_all(&known) {
+            return known.caution;
         }
+        let Known { caution, seed, times, .. } = known;
+        let text = format!("{} (under {times} of {all} seeds; these figures are of seed {seed})", caution.text);
+        Caution { text, ..caution }
     };
     joined.into_iter().map(said).collect()
 }
