@@ -179,14 +179,14 @@ impl<P: FlashPayload> Care<P> {
         NextVictim::None
     }
 
-    /// Whether the log's collector could take a victim now: it has none, and the last one is erased. Where the way of writing
-    /// lets it move pages beside the erase, and erases take time, it takes a victim if the log would be short with the last one
+    /// Whether the log's collector could take a victim now: it has none, and the last one is erased. Where a write waits for room,
+    /// and the way of writing lets GC move pages beside an erase, it takes a victim if the log would be short with the last one
     /// erased, too, and has a unit for the pages.
-    pub fn may_take_victim(&self, core: &Core<P>, writer: &Writer<P>, log: usize) -> bool {
+    pub fn may_take_victim(&self, core: &Core<P>, writer: &Writer<P>, write_waits: bool, log: usize) -> bool {
         let collector = &self.collectors[log];
         let beside_erase = || {
-            let may_wait = core.device.timed && writer.facts().collects_beside_erases;
-            may_wait && core.map.free_units(log) > 0 && core.map.lacks_free_beside(log, 1)
+            let may_gain = write_waits && core.device.timed && writer.facts().collects_beside_erases;
+            may_gain && core.map.free_units(log) > 0 && core.map.lacks_free_beside(log, 1)
         };
         collector.victim.is_none() && !collector.halted && (collector.emptied.is_none() || beside_erase())
     }
@@ -602,9 +602,10 @@ mod tests {
             assert_eq!(collect(&mut bench), Collecting::AllRead(units[0]));
             bench.care.erase_if_free(&mut bench.core, 0, units[0]);
             assert!(bench.care.collectors[0].erases(units[0]));
-            assert!(!bench.care.may_take_victim(&bench.core, &bench.writer, 0), "an erase takes no time");
+            assert!(!bench.care.may_take_victim(&bench.core, &bench.writer, true, 0), "an erase takes no time");
             bench.core.device.timed = true;
-            assert_eq!(bench.care.may_take_victim(&bench.core, &bench.writer, 0), takes, "{scheme}, {wanted}");
+            assert!(!bench.care.may_take_victim(&bench.core, &bench.writer, false, 0), "no write waits");
+            assert_eq!(bench.care.may_take_victim(&bench.core, &bench.writer, true, 0), takes, "{scheme}, {wanted}");
             bench.core.device.timed = false;
             if takes {
                 bench.care.begin(&mut bench.core, 0, units[1], Cause::Rebuild);

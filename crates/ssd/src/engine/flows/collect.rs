@@ -53,7 +53,8 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Starts the log's collector if it can take a victim.
     pub(crate) fn start_collecting(&mut self, log: usize) {
-        if !self.care.may_take_victim(&self.core, &self.writer, log)
+        let write_waits = !self.host.stalled.is_empty();
+        if !self.care.may_take_victim(&self.core, &self.writer, write_waits, log)
             || self.has_lost_room() && self.care.gains_nothing(&self.core, log)
         {
             return;
