@@ -224,6 +224,7 @@ class Gc:
     idle_free_blocks: int | None = None
     moves_in_flight: int | None = None
     occupies_die: bool | None = None
+    moves_during_erase: bool | None = None
     streams: Mapping[str, int | str] | None = None
 
 

@@ -1,13 +1,8 @@
-//! Help: commands in groups, options under headings, names of the registries.
+//! Help: commands in groups, options under headings.
 
 use crate::args::Cli;
+use crate::names::names;
 use clap::CommandFactory;
-
-/// The names of a list, for help.
-pub(crate) fn names(list: &str) -> String {
-    let entries = lab::list(list).map(|list| (list.entries)()).unwrap_or_default();
-    entries.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>().join(", ")
-}
 
 /// The kinds of faults, for help.
 fn fault_kinds() -> String {

@@ -15,6 +15,7 @@ mod interrupt;
 mod life;
 mod manual;
 mod model;
+mod names;
 mod progress;
 mod serve;
 mod study;

@@ -1,6 +1,7 @@
 //! Studies of reliability as commands of their own, each with the options that it takes.
 
-use crate::{help, pretty, print};
+use crate::names::names;
+use crate::{pretty, print};
 use clap::{Arg, ArgMatches, Args, FromArgMatches, Subcommand};
 use common::Problem;
 use lab::reliability::{OPTIONS, STUDIES, StudyEntry};
@@ -59,7 +60,7 @@ fn command_of(study: &StudyEntry) -> clap::Command {
     let taken = |name: &str| study.options.iter().find(|(known, _)| *known == name);
     let options = OPTIONS.iter().filter_map(|option| taken(option.name).map(|(_, default)| (option, default)));
     options.fold(command, |command, (option, default)| {
-        let known = if option.name == "model" { format!(": {}", help::names("errors")) } else { String::new() };
+        let known = if option.name == "model" { format!(": {}", names("errors")) } else { String::new() };
         let text = format!("{}{known} [default: {default}]", option.help);
         command.arg(Arg::new(option.name).long(option.name).value_name(option.value).help(text))
     })

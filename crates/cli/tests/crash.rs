@@ -125,7 +125,7 @@ fn left_behind(process: u32) -> String {
     if place.exists() { format!("{} {mounts}", place.display()) } else { mounts }
 }
 
-/// What a command left at work could still ask of the drive is not in the recording.
+/// A recording lacks requests that a process left at work could still send.
 #[test]
 fn a_program_that_leaves_something_at_work_is_no_test() {
     if !can_run() {

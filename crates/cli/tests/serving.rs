@@ -260,7 +260,7 @@ fn unfinished_snapshots_do_not_stay() {
     assert!(!unfinished.exists() && own.exists());
 }
 
-/// What a command cannot do it says in words, and leaves nothing behind.
+/// A command says in words that it cannot do something, and leaves nothing behind.
 #[test]
 fn refused_commands_say_what_is_valid() {
     if !have_nbdkit("refused_commands_say_what_is_valid") {

@@ -36,6 +36,10 @@ pub struct GcConfig {
     /// order of commands demands. Written down where it is set.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub occupies_die: bool,
+    /// GC of block groups moves the next victim while the blocks of the last one are erased, where a write waits for room. Written down
+    /// where it is set.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub moves_during_erase: bool,
     /// The policy itself where it is in no registry; `policy` is what results call it.
     #[serde(skip)]
     pub own: Option<OwnPolicy>,
@@ -107,6 +111,7 @@ impl Default for GcConfig {
             idle_free_blocks: 0,
             moves_in_flight: 4,
             occupies_die: false,
+            moves_during_erase: false,
             own: None,
             streams: StreamConfig::default(),
         }

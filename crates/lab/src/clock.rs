@@ -241,11 +241,7 @@ pub(crate) fn rescaled(experiment: &Experiment, clock: &Clock) -> Option<Caution
     // Whoever asks for a load knows that the clock follows it.
     let is_asked = matches!(experiment.trace.arrival, Arrival::Load(_));
     let asks_for_times = experiment::generated::is_generated(experiment) || clock.is_each;
-    if is_asked
-        || !asks_for_times
-        || !needs_demand(experiment.trace.arrival, 1.0)
-        || clock.factor == 1.0
-    {
+    if is_asked || !asks_for_times || !needs_demand(experiment.trace.arrival, 1.0) || clock.factor == 1.0 {
         return None;
     }
     let asking = if clock.is_each { "the flows ask" } else { "`generate.arrivals` asks" };

@@ -166,7 +166,7 @@ impl DriveDirectory {
         let is_unfinished = |name: &str| name.starts_with("flash.") && name.contains(".snapshot") && name.ends_with(".new");
         for entry in std::fs::read_dir(&self.path).into_iter().flatten().flatten() {
             if entry.file_name().to_str().is_some_and(is_unfinished) {
-                // What stays takes room and does no harm.
+                // A copy that stays takes room and does no harm.
                 let _ = std::fs::remove_file(entry.path());
             }
         }

@@ -82,12 +82,13 @@ impl Scenario {
         let gc = &setup.gc;
         let _ = writeln!(
             text,
-            "requests {pace}; scheduler {:?}; payload {:?}; victims {}, {} write pointer for moves, idle GC below {}",
+            "requests {pace}; scheduler {:?}; payload {:?}; victims {}, {} write pointer for moves, idle GC below {}{}",
             setup.scheduler,
             setup.payload,
             gc.policy,
             if gc.separate_write_pointer { "own" } else { "no own" },
             gc.idle_free_blocks,
+            if gc.moves_during_erase { ", moves during erases" } else { "" },
         );
         if setup.ecc.policy != "none" || setup.errors.model != "none" || setup.refresh.policy != RefreshPolicy::None {
             let (policy, refresh) = (&setup.ecc.policy, setup.refresh.policy);

@@ -33,8 +33,7 @@ fn no_death(experiment: &Experiment, outcomes: &[Outcome]) -> Option<Caution> {
         "die {die} does not die: `faults.dead_die_at_request` is {at}, and the workload has {requests} requests. The results are those of \
          a drive that is whole"
     );
-    let caution =
-        Caution { level: experiment::Level::Warning, scheme: None, not_comparable: None, kind: "no die died", text };
+    let caution = Caution { level: experiment::Level::Warning, scheme: None, not_comparable: None, kind: "no die died", text };
     (at > 0 && at >= requests).then_some(caution)
 }
 

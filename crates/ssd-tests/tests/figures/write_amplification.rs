@@ -98,6 +98,7 @@ impl Bench {
             },
             gc: GcConfig {
                 occupies_die: false,
+                moves_during_erase: false,
                 streams: flashkeep_ssd::ftl::StreamConfig::default(),
                 policy: self.policy.into(),
                 choices: self.choices,

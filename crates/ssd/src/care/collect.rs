@@ -179,13 +179,14 @@ impl<P: FlashPayload> Care<P> {
         NextVictim::None
     }
 
-    /// Whether the log's collector could take a victim now: it has none, and the last one is erased. Where a write waits for room,
-    /// and the way of writing lets GC move pages beside an erase, it takes a victim if the log would be short with the last one
+    /// Whether the log's collector could take a victim now: it has none, and the last one is erased. Where that is set, the
+    /// way of writing lets GC move pages beside an erase, and a write waits for room, it takes a victim if the log would be short with the last one
     /// erased, too, and has a unit for the pages.
     pub fn may_take_victim(&self, core: &Core<P>, writer: &Writer<P>, write_waits: bool, log: usize) -> bool {
         let collector = &self.collectors[log];
         let beside_erase = || {
-            let may_gain = write_waits && core.device.timed && writer.facts().collects_beside_erases;
+            let is_wanted = self.moves_during_erase && writer.facts().collects_beside_erases;
+            let may_gain = is_wanted && write_waits && core.device.timed;
             may_gain && core.map.free_units(log) > 0 && core.map.lacks_free_beside(log, 1)
         };
         collector.victim.is_none() && !collector.halted && (collector.emptied.is_none() || beside_erase())
@@ -585,14 +586,21 @@ mod tests {
         }
     }
 
-    /// While the blocks of a victim are erased, GC of block groups takes the next one if the log is short with these, too.
+    /// While the blocks of a victim are erased, GC of block groups takes the next one if that is set and the log is short with these, too.
     /// Catches GC that keeps all dies waiting for the one that programs a parity before it erases, GC that takes victims earlier
     /// than one at a time would, and two victims whose erases are mixed up.
     #[test]
     fn block_groups_move_the_next_victim_while_the_last_one_is_erased() {
-        for (scheme, wanted, takes) in [("mds-groups", 2, true), ("mds-groups", 1, false), ("ds-raid", 2, false)] {
+        let cases = [
+            ("mds-groups", 2, true, true),
+            ("mds-groups", 1, true, false),
+            ("ds-raid", 2, true, false),
+            ("mds-groups", 2, false, false),
+        ];
+        for (scheme, wanted, is_set, takes) in cases {
             let free = 4;
-            let mut bench = Bench::new(scheme, |setup| setup.gc.free_blocks = free + wanted);
+            let mut bench =
+                Bench::new(scheme, |setup| (setup.gc.free_blocks, setup.gc.moves_during_erase) = (free + wanted, is_set));
             let units: Vec<UnitId> = (0..2).map(|_| emptied_unit(&mut bench)).collect();
             while bench.core.map.free_units(0) > free {
                 emptied_unit(&mut bench);

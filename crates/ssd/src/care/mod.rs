@@ -72,6 +72,8 @@ pub(crate) struct Care<P: FlashPayload> {
     pub idle_free_blocks: u32,
     /// Whether full units of the SLC cache are folded whenever the host asks for nothing.
     pub folds_when_idle: bool,
+    /// Whether GC may move the next victim while the last one is erased.
+    pub moves_during_erase: bool,
     /// Page moves that one collector keeps under way.
     pub moves_in_flight: u32,
 }
@@ -94,6 +96,7 @@ impl<P: FlashPayload> Care<P> {
             idle_free_blocks,
             folds_when_idle: setup.drive.slc.is_on() && setup.drive.slc.fold == SlcFold::Idle,
             moves_in_flight: setup.gc.moves_in_flight,
+            moves_during_erase: setup.gc.moves_during_erase,
         }
     }
 }
