@@ -97,10 +97,10 @@ fn the_headline_is_a_picture_with_a_bar_for_each_scheme_and_the_command_that_mad
     let document: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
     let schemes = document["schemes"].as_array().expect("a list");
     assert!(svg.contains(">survives nothing<") && svg.contains(">survives 1 die<"), "what is cheap may protect nothing: {svg}");
-    // A background, and a bar for each of four values of each scheme; the longest says the greatest value.
+    // A background, and a bar for each of four values of each scheme; the longest says the greatest value, and that the run is too short for it.
     assert_eq!(svg.matches("<rect").count(), 1 + 4 * schemes.len());
     let waf = schemes.iter().map(|scheme| scheme["waf"].as_f64().expect("a number")).fold(0.0, f64::max);
-    assert!(svg.contains(&format!(">{waf:.3}<")), "{waf}: {svg}");
+    assert!(svg.contains(&format!(">{waf:.3} !<")), "{waf}: {svg}");
 }
 
 #[test]
