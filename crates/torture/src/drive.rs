@@ -206,7 +206,7 @@ fn of_all(scope: &Scope) -> f64 {
 fn setup(scope: &Scope, scheme: SchemeChoice, drive: Drive, plan: &Plan, draws: &mut Stream) -> Option<Setup> {
     let mut gc = ssd::ftl::GcConfig { policy: pick(POLICIES, draws).name.into(), ..Default::default() };
     // Drawn aside, so that scenarios of earlier campaigns keep their other draws.
-    gc.moves_during_erase = scheme.name == "mds-groups" && draws.clone().below(1000) % 2 == 0;
+    gc.moves_during_erase = scheme.name == "mds-groups" && draws.clone().below(1000).is_multiple_of(2);
     gc.separate_write_pointer = draws.chance(0.7);
     gc.idle_free_blocks = if draws.chance(0.2) { 4 } else { 0 };
     let most = ssd::mountable_slots_max(&drive, &scheme, &gc).ok()?;
