@@ -48,7 +48,7 @@ pub(crate) fn run(line: &str, change: impl FnOnce(&mut Command), limit: Option<D
     drop(done);
     let is_late = watch.is_some_and(|watch| watch.join().unwrap_or(false));
     at_work().remove(&group);
-    // What a command that was ended for that reason says is no result.
+    // A command that was ended for that reason gives no result.
     while IS_ENDING.load(Relaxed) {
         thread::park();
     }

@@ -79,16 +79,15 @@ impl Scenario {
             Pace::Closed { depth } => format!("{depth} at a time"),
         };
         let pace = pace + &self.second.map_or_else(String::new, |clock| format!(", beside a second flow {}", clock_text(clock)));
-        let gc = &setup.gc;
+        let (gc, aside) = (&setup.gc, if setup.gc.moves_during_erase { ", moves during erases" } else { "" });
         let _ = writeln!(
             text,
-            "requests {pace}; scheduler {:?}; payload {:?}; victims {}, {} write pointer for moves, idle GC below {}{}",
+            "requests {pace}; scheduler {:?}; payload {:?}; victims {}, {} write pointer for moves, idle GC below {}{aside}",
             setup.scheduler,
             setup.payload,
             gc.policy,
             if gc.separate_write_pointer { "own" } else { "no own" },
             gc.idle_free_blocks,
-            if gc.moves_during_erase { ", moves during erases" } else { "" },
         );
         if setup.ecc.policy != "none" || setup.errors.model != "none" || setup.refresh.policy != RefreshPolicy::None {
             let (policy, refresh) = (&setup.ecc.policy, setup.refresh.policy);

@@ -197,29 +197,41 @@ fn a_first_update_that_was_cut_lost_nothing_whatever_its_dies_have_lost() {
     }
 }
 
-/// A cut update is undone in part: the mount goes back to the old contents of strip 0, and names that part. Catches a
+/// A cut update is undone in part: the mount goes back to the old contents of two strips, and names that part. Catches a
 /// durable page that is given up although flash has it, and a parity of other contents that is taken for that part's.
 #[test]
 fn a_part_with_an_older_strip_has_a_parity_of_its_own() {
     let mut drive = mountable("raid5");
     let (old, first) = (drive.rank(0), drive.page_of(0));
     drive.write(&[(0, 2), (1, 2), (2, 2), (3, 2)]);
-    let (new, gone) = (drive.rank(0), drive.page_of(0));
-    // A die is dead, so that no parity makes up for a page of another.
-    drive.core.device.losses.die_died(drive.core.device.grid.die_of(drive.page_of(1)));
-    let durable = [old, new, new, new];
-    let chosen = drive.choose_by(durable, &[gone]);
-    drive.expect(&chosen, [(old, true), (new, true), (new, true), (new, true)]);
+    // Two pages are missing, so that no parity makes up for them.
+    let (new, gone) = (drive.rank(0), [drive.page_of(0), drive.page_of(1)]);
+    let durable = [old, old, new, new];
+    let chosen = drive.choose_by(durable, &gone);
+    drive.expect(&chosen, [(old, true), (old, true), (new, true), (new, true)]);
     assert_eq!(chosen.pages[0].unwrap().slot, Some(drive.core.device.grid.slot(first, 0)));
-    assert_eq!(chosen.stripes[0].parity_slot(), None, "the parity in flash sums the newer contents of strip 0");
+    assert_eq!(chosen.stripes[0].parity_slot(), None, "the parity in flash sums newer contents of strips 0 and 1");
     assert!(chosen.stripes[0].unnamed.is_some() && chosen.stripes[0].lost.is_empty());
     // One page of that part is written again and names it; then the power goes again.
     let mut mounted = drive.mounted("raid5", &chosen, Vec::new());
-    mounted.core.device.losses = drive.core.device.losses.clone();
     mounted.copy(1);
-    let chosen = mounted.choose_by(durable, &[gone]);
-    mounted.expect(&chosen, [(old, true), (new, true), (new, true), (new, true)]);
+    let chosen = mounted.choose_by(durable, &gone);
+    mounted.expect(&chosen, [(old, true), (old, true), (new, true), (new, true)]);
     assert_eq!(chosen.stripes[0].parity_slot(), None, "that is still the parity of other contents");
+}
+
+/// A die of the stripe is dead, and what it held is on another one: a page that a living die lost is solved for. Catches one that is
+/// held for torn, so that the mount goes back to older contents (torture, seed 610002, 27367).
+#[test]
+fn a_page_lost_beside_a_dead_die_is_solved_for() {
+    let mut drive = mountable("raid5");
+    drive.write(&[(0, 2), (1, 2), (2, 2), (3, 2)]);
+    let (new, lost) = (drive.rank(0), drive.page_of(0));
+    drive.core.device.losses.die_died(drive.core.device.grid.die_of(drive.page_of(1)));
+    let chosen = drive.choose_by([new; N as usize], &[lost]);
+    drive.expect(&chosen, [(new, false), (new, true), (new, true), (new, true)]);
+    assert_eq!(chosen.stripes[0].parity_slot(), drive.place(STRIPE, N));
+    assert!(chosen.stripes[0].lost.is_empty());
 }
 
 /// The host discards two strips and writes the others; a cut undoes both, and a page is lost later. Catches a durable page
