@@ -2,7 +2,7 @@
 #![cfg(unix)]
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 /// A directory of one test, with a recording in it: record `n` at page `n`, then how many there are in page 0, then a flush.
@@ -125,6 +125,13 @@ fn left_behind(process: u32) -> String {
     if place.exists() { format!("{} {mounts}", place.display()) } else { mounts }
 }
 
+/// A crash test that was started there: it records the program `run` in `log`, and every image passes its check.
+fn started(here: &Path, log: &str, run: &str) -> Child {
+    let mut crash = Command::new(env!("CARGO_BIN_EXE_flashkeep"));
+    crash.current_dir(here).args(["crash", log, "--run", run, "--check", "true {image}"]);
+    crash.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+}
+
 /// A recording lacks requests that a process left at work could still send.
 #[test]
 fn a_program_that_leaves_something_at_work_is_no_test() {
@@ -133,9 +140,7 @@ fn a_program_that_leaves_something_at_work_is_no_test() {
     }
     let here = directory("at_work");
     let run = "(exec 9<> {disk}; touch open; exec sleep 5) >out 2>&1 & until [ -e open ]; do sleep 0.01; done";
-    let mut crash = Command::new(env!("CARGO_BIN_EXE_flashkeep"));
-    let crash = crash.current_dir(&here).args(["crash", "work.log", "--run", run, "--check", "true {image}"]);
-    let crash = crash.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let crash = started(&here, "work.log", run);
     let process = crash.id();
     let found = crash.wait_with_output().expect("it ends");
     let said = text(&found.stderr);
@@ -153,17 +158,12 @@ fn what_a_killed_process_left_is_ended_by_the_next() {
         return;
     }
     let here = directory("killed");
-    let crash = |log: &str, run: &str| {
-        let mut crash = Command::new(env!("CARGO_BIN_EXE_flashkeep"));
-        crash.current_dir(&here).args(["crash", log, "--run", run, "--check", "true {image}"]);
-        crash.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
-    };
-    let mut killed = crash("killed.log", "touch begun; sleep 5; : {disk}");
+    let mut killed = started(&here, "killed.log", "touch begun; sleep 5; : {disk}");
     wait_for(&here.join("begun"));
     let process = killed.id();
     killed.kill().and_then(|()| killed.wait()).expect("it is killed");
     assert!(left_behind(process).contains("fuse"), "{}", left_behind(process));
-    let next = crash("next.log", "printf x | dd of={disk} bs=512 conv=sync,fsync").wait_with_output().expect("it ends");
+    let next = started(&here, "next.log", "printf x | dd of={disk} bs=512 conv=sync,fsync").wait_with_output().expect("it ends");
     assert!(next.status.success(), "{}", text(&next.stderr));
     assert_eq!(left_behind(process), "");
 }
@@ -176,9 +176,7 @@ fn a_signal_ends_a_program_and_what_it_was_given() {
     }
     let here = directory("signal");
     let run = "sleep 600 & echo $! >pid.new; mv pid.new pid; wait; : {disk}";
-    let mut crash = Command::new(env!("CARGO_BIN_EXE_flashkeep"));
-    let crash = crash.current_dir(&here).args(["crash", "work.log", "--run", run, "--check", "true {image}"]);
-    let crash = crash.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let crash = started(&here, "work.log", run);
     let process = crash.id();
     wait_for(&here.join("pid"));
     let killed = Command::new("sh").args(["-c", &format!("kill -TERM {process}")]).status().expect("sh is there");

@@ -516,7 +516,7 @@ impl Log {
         self.lacks_free_beside(0, shape)
     }
 
-    /// Whether it has fewer with this many more.
+    /// Whether the log has fewer free units than it is to have, once this many more are free.
     pub fn lacks_free_beside(&self, more: u32, shape: &LogShape) -> bool {
         self.free_units() + more < shape.gc.free_blocks + shape.reserve
     }

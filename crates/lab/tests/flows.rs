@@ -228,7 +228,7 @@ fn overload(settings: &str) -> String {
     format!("schemes = [\"raid5\"]\n{settings}\n{DRIVE}\n[buffer]\nkind = \"off\"\n{}{}", flow("a b", 100), flow("a-b", 300))
 }
 
-/// Catches flows whose times are stretched without a word, and columns of one flow that take the place of another's.
+/// Catches a clock that slows flows down without a warning, and two flows whose figures share a column.
 #[test]
 fn flows_that_are_slowed_down_are_told_and_each_has_columns_of_its_own() {
     let comparison = compared(&experiment(&overload("")));
@@ -256,7 +256,7 @@ fn a_load_of_flows_with_times_is_reached_and_one_beside_a_queue_is_refused() {
 }
 
 /// The clock is that of a drive without redundancy, which takes no spare die. Catches a refusal that names a scheme no one asked for, and
-/// a die that never dies without a word.
+/// a missing warning for a die that is to fail after the last request.
 #[test]
 fn a_spare_die_comes_under_the_usual_clock_and_a_death_after_the_end_is_told() {
     for (at, told) in [(0, false), (5000, true)] {

@@ -154,6 +154,14 @@ pub struct HostResult {
     pub refused_requests: u64,
 }
 
+impl HostResult {
+    /// Requests of any kind.
+    #[must_use]
+    pub fn all_requests(&self) -> u64 {
+        self.requests.values().sum()
+    }
+}
+
 /// Findings of the oracle in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OracleResult {

@@ -28,7 +28,7 @@ fn folded(experiment: &Experiment, workload: &Workload, user_slots: u32) -> Opti
 /// A caution where a die is to die before a request that the workload does not reach.
 fn no_death(experiment: &Experiment, outcomes: &[Outcome]) -> Option<Caution> {
     let (die, at) = (experiment.faults.dead_die?, experiment.faults.dead_die_at_request);
-    let requests = outcomes.iter().map(|outcome| outcome.result.host.requests.values().sum::<u64>()).max()?;
+    let requests = outcomes.iter().map(|outcome| outcome.result.host.all_requests()).max()?;
     let text = format!(
         "die {die} does not die: `faults.dead_die_at_request` is {at}, and the workload has {requests} requests. The results are those of \
          a drive that is whole"
@@ -149,7 +149,7 @@ pub(super) fn notes(experiment: &Experiment, workload: &Workload, plan: &Plan, o
 /// How much of the workload was replayed before it was measured; `None` where nothing was.
 fn warmed(outcomes: &[Outcome]) -> Option<String> {
     let of = |outcome: &Outcome| {
-        let (warm_up, measured) = (&outcome.result.warm_up, outcome.result.host.requests.values().sum::<u64>());
+        let (warm_up, measured) = (&outcome.result.warm_up, outcome.result.host.all_requests());
         let waf = warm_up.waf.filter(|_| warm_up.pages > 0)?;
         let pages = common::table::grouped(warm_up.pages);
         let share = common::quantity::percent(measured as f64 / (measured + warm_up.requests).max(1) as f64);

@@ -37,7 +37,7 @@ pub(super) const FIGURES: &[Figure] = &[
         "as `capacity.over_provisioning` asks: compare with `over_provisioning` under `equal-raw`, with that after parity under `equal-op`",
         |r| json!(r.planned().map(|p| of_user(p.op_asked_of_raw))),
     ),
-    figure("requests", "number", "host requests answered", |r| json!(r.host.requests.values().sum::<u64>())),
+    figure("requests", "number", "host requests answered", |r| json!(r.host.all_requests())),
     figure("requests_by_kind", "object", "the same by `read`, `write`, `flush`, `discard`", |r| json!(r.host.requests)),
     figure("read_pages", "pages", "logical pages read by the host", |r| json!(r.host.read_pages)).report(
         Group::Work,

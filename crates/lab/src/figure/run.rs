@@ -85,7 +85,7 @@ impl<'a> Run<'a> {
 
 /// Of the requests that were replayed, warm-up included, the share that was measured; `None` without any.
 pub(super) fn measured_share(run: &RunResult) -> Option<f64> {
-    let measured: u64 = run.host.requests.values().sum();
+    let measured = run.host.all_requests();
     (measured > 0).then(|| measured as f64 / (measured + run.warm_up.requests) as f64)
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn cautions(scheme: &str, run: &RunResult, flows: &[FlowOutcome]) -> 
 
 /// Where flows end in time, schemes answer different numbers of requests: what is a sum over a run is then a sum over other work.
 pub(crate) fn ends_apart(workload: &Workload, outcomes: &[Outcome]) -> Option<Caution> {
-    let of = |outcome: &Outcome| outcome.result.host.requests.values().sum::<u64>();
+    let of = |outcome: &Outcome| outcome.result.host.all_requests();
     let is_alike = outcomes.windows(2).all(|pair| of(&pair[0]) == of(&pair[1]));
     if is_alike || !workload.ends_in_time() {
         return None;

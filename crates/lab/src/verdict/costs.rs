@@ -172,7 +172,7 @@ impl Outcome {
         let (host, seconds) = (&self.result.host, self.result.replay.simulated_s);
         let per_second = |amount: f64| (seconds > 0.0).then(|| amount / seconds);
         let pages = (host.read_pages + host.write_pages) as f64;
-        (per_second(host.requests.values().sum::<u64>() as f64), per_second(pages * slot as f64 / 1e6))
+        (per_second(host.all_requests() as f64), per_second(pages * slot as f64 / 1e6))
     }
 }
 

@@ -92,9 +92,14 @@ pub(super) fn set(values: Values<'_>, one: &mut Synthetic, clone: u64, drive: u6
     Ok(notes)
 }
 
+/// The option `loops`; 0 counts as 1, as in fio.
+pub(super) fn loops(values: Values<'_>) -> Result<u64, TraceError> {
+    Ok(values.number("loops", 0, 1 << 32)?.unwrap_or(1).max(1))
+}
+
 /// Times that a job is run. One that only reads, with a check, is run once whatever `loops` says, as in fio.
 fn rounds(values: Values<'_>, one: &Synthetic) -> Result<u64, TraceError> {
-    let loops = values.number("loops", 0, 1 << 32)?.unwrap_or(1).max(1);
+    let loops = loops(values)?;
     let is_checked = follow::verify(values)?.is_some_and(|name| !matches!(name, "0" | "none"));
     let is_read = follow::direction(values)?.kind == "read" && one.shares[0] >= 1.0;
     Ok(if is_read && is_checked { 1 } else { loops })
@@ -188,7 +193,7 @@ fn amount(
 ) -> Result<(), TraceError> {
     let runtime = values.time("runtime", 1_000_000_000)?.filter(|time| *time > 0);
     let until = runtime.map(Nanos);
-    let loops = values.number("loops", 0, 1 << 32)?.unwrap_or(1).max(1);
+    let loops = loops(values)?;
     let mut bytes = Some(all);
     if values.flag("time_based")? && until.is_some() {
         bytes = None;

@@ -28,7 +28,7 @@ impl<'a> Job<'a> {
         let (sizes, units) = (sizes(values, &mut notes)?, units(values)?);
         check_sizes(values, &sizes, shares)?;
         check_rewrites(values, &sizes)?;
-        if values.flag("experimental_verify")? && values.number("loops", 0, 1 << 32)?.is_some_and(|loops| loops > 1) {
+        if values.flag("experimental_verify")? && extent::loops(values)? > 1 {
             notes.push("experimental_verify: each of `loops` is read back, where fio reads back once".into());
         }
         if values.number("num_range", 1, 1 << 16)?.is_some_and(|ranges| ranges > 1) {
