@@ -130,7 +130,7 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
             generator="uniform", requests=10, range="4MiB", max_gap="1h", keep_writes=0.5, mobile={"zones": 3},
             streams=2,
         ),
-        gc=fk.Gc(occupies_die=True, streams={"count": 2}),  # left out where it is not set
+        gc=fk.Gc(occupies_die=True, moves_during_erase=True, streams={"count": 2}),  # left out where they are not set
         faults=fk.Faults(dead_die=0, dead_die_every=8, wear_out=1e-9, silent=1e-9),  # left out where they are 0
         # Left out where they are as usual.
         drive=fk.Drive(controller={"read": "1us"}, slc={"blocks": 4}),
