@@ -19,7 +19,6 @@ use ecc::{CellModel, CodeKind, Codeword, EccPolicy, EccShape, Layout, OOB_WORD};
 use nand::rber::{RberModel, Stages, Stress, TlcSet};
 use nand::{CellSettings, Cells, ReadOutcome};
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 use vocab::SchemeChoice;
 use vocab::{Capability, DieId, Geometry, Nanos, SimTime, Stream, Streams};
@@ -61,18 +60,13 @@ pub(crate) struct WordRead {
 }
 
 /// Settings of page ECC that no drive can be built with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct EccError(String);
 
 impl EccError {
     pub(crate) fn new(text: String) -> Self {
         Self(text)
-    }
-}
-
-impl fmt::Display for EccError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

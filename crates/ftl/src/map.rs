@@ -3,7 +3,6 @@
 use crate::log::{Log, LogShape, Segments};
 use crate::victim::{self, VictimPolicy};
 use crate::{GcConfig, GroupSpace, LogKind, Rows, SlcSpace, Stream, Unit, UnitId, UnitState, WearConfig};
-use std::fmt;
 use std::ops::Range;
 use vocab::{BlockAddr, DieId, Grid, Lpn, Ppn, Slot, StreamId, Streams, StripSet, StripeId, SuperblockId, Table};
 
@@ -37,21 +36,14 @@ pub struct Published {
 }
 
 /// A setting that the map refuses.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{setting}: {reason}")]
 pub struct FtlError {
     /// Name of the setting.
     pub setting: &'static str,
     /// Its value and the valid ones.
     pub reason: String,
 }
-
-impl fmt::Display for FtlError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.setting, self.reason)
-    }
-}
-
-impl std::error::Error for FtlError {}
 
 /// Size and settings of a map.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,6 @@ use protect::SchemeChoice;
 use protect::{SchemeError, Shape};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::ops::RangeInclusive;
 use vocab::{Bytes, DieId, Geometry, Nanos, PeCycles};
 
@@ -508,7 +507,8 @@ pub enum Pace {
 }
 
 /// A setup that cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
 pub struct SetupError {
     text: String,
     passed_checks: bool,
@@ -530,14 +530,6 @@ impl SetupError {
         self.passed_checks
     }
 }
-
-impl fmt::Display for SetupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for SetupError {}
 
 impl From<FtlError> for SetupError {
     fn from(error: FtlError) -> Self {

@@ -29,7 +29,6 @@ use crate::{BlockInfo, FlashArray, InMemory, Member, MemoryArray, OobPage, OobTa
 use crate::{Program, ProgramOutcome, ReadOutcome, Scan};
 use header::{HEADER, Layout, MEMBERS_AT_MOST};
 use loaded::Loaded;
-use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,47 +46,31 @@ pub trait StoredPayload: Payload {
 }
 
 /// Why a file is no image, or could not be used.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {fault}", .file.display())]
 pub struct ImageError {
     file: PathBuf,
-    what: What,
+    #[source]
+    fault: Fault,
 }
 
-#[derive(Debug)]
-enum What {
-    Io(&'static str, io::Error),
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error("cannot {0}: {1}")]
+    Io(&'static str, #[source] io::Error),
+    #[error("byte {offset}, {field}: {reason}")]
     Field { offset: u64, field: &'static str, reason: String },
+    #[error(transparent)]
     Geometry(vocab::GeometryError),
+    #[error("members of a page: found {0}, valid are 0 to {MEMBERS_AT_MOST}")]
     Members(u32),
+    #[error("in use by another process")]
     InUse,
 }
 
 impl ImageError {
     fn field(file: &Path, offset: u64, field: &'static str, reason: String) -> Self {
-        Self { file: file.to_owned(), what: What::Field { offset, field, reason } }
-    }
-}
-
-impl fmt::Display for ImageError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.file.display())?;
-        match &self.what {
-            What::Io(doing, error) => write!(f, "cannot {doing}: {error}"),
-            What::Field { offset, field, reason } => write!(f, "byte {offset}, {field}: {reason}"),
-            What::Geometry(error) => error.fmt(f),
-            What::Members(found) => write!(f, "members of a page: found {found}, valid are 0 to {MEMBERS_AT_MOST}"),
-            What::InUse => f.write_str("in use by another process"),
-        }
-    }
-}
-
-impl std::error::Error for ImageError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.what {
-            What::Io(_, error) => Some(error),
-            What::Geometry(error) => Some(error),
-            What::Field { .. } | What::Members(_) | What::InUse => None,
-        }
+        Self { file: file.to_owned(), fault: Fault::Field { offset, field, reason } }
     }
 }
 
@@ -132,7 +115,7 @@ impl<P: StoredPayload> FileArray<P> {
 /// If there is such a file, or it cannot be made.
 pub fn new_file(path: &Path) -> Result<File, ImageError> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
-    let file = file.map_err(|error| ImageError { file: path.to_owned(), what: What::Io("create", error) })?;
+    let file = file.map_err(|error| ImageError { file: path.to_owned(), fault: Fault::Io("create", error) })?;
     lock(path, &file)?;
     Ok(file)
 }
@@ -143,16 +126,16 @@ pub fn new_file(path: &Path) -> Result<File, ImageError> {
 /// If it cannot be opened, or is in use.
 pub fn open_file(path: &Path) -> Result<File, ImageError> {
     let file = OpenOptions::new().read(true).write(true).open(path);
-    let file = file.map_err(|error| ImageError { file: path.to_owned(), what: What::Io("open", error) })?;
+    let file = file.map_err(|error| ImageError { file: path.to_owned(), fault: Fault::Io("open", error) })?;
     lock(path, &file)?;
     Ok(file)
 }
 
 fn check(path: &Path, geometry: &Geometry, members: u32) -> Result<(), ImageError> {
-    let wrap = |what| ImageError { file: path.to_owned(), what };
-    geometry.check().map_err(|error| wrap(What::Geometry(error)))?;
+    let wrap = |fault| ImageError { file: path.to_owned(), fault };
+    geometry.check().map_err(|error| wrap(Fault::Geometry(error)))?;
     if members > MEMBERS_AT_MOST {
-        return Err(wrap(What::Members(members)));
+        return Err(wrap(Fault::Members(members)));
     }
     Ok(())
 }
@@ -168,7 +151,7 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         let layout = Layout::new(geometry, members);
         // The header comes last: before, the file is no image.
         let written = file.set_size(layout.size()).and_then(|()| file.write_at(&layout.header(), 0));
-        written.map_err(|error| ImageError { file: path.to_owned(), what: What::Io("write", error) })?;
+        written.map_err(|error| ImageError { file: path.to_owned(), fault: Fault::Io("write", error) })?;
         Ok(Self::with(path, layout, file))
     }
 
@@ -177,7 +160,7 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
     /// # Errors
     /// If it is none, or damaged.
     pub fn mount(path: &Path, file: S) -> Result<Self, ImageError> {
-        let io = |error| ImageError { file: path.to_owned(), what: What::Io("read", error) };
+        let io = |error| ImageError { file: path.to_owned(), fault: Fault::Io("read", error) };
         let size = file.size().map_err(io)?;
         let mut header = vec![0; size.min(HEADER as u64) as usize];
         file.read_at(&mut header, 0).map_err(io)?;
@@ -223,7 +206,7 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
     pub fn sync(&mut self) -> Result<(), ImageError> {
         let synced = self.file.as_ref().map_or(Ok(()), S::sync);
         let result = self.unmarked.take().map_or(synced, Err);
-        result.map_err(|error| ImageError { file: self.path.clone(), what: What::Io("write", error) })
+        result.map_err(|error| ImageError { file: self.path.clone(), fault: Fault::Io("write", error) })
     }
 
     /// Lets go of the store, if it has one: it can be opened again, and this array is of no use any more.
@@ -243,7 +226,7 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
     fn restore_marks(&mut self) -> Result<(), ImageError> {
         let mut marks = vec![0; self.layout.geometry.blocks() as usize];
         let read = self.file().read_at(&mut marks, HEADER as u64);
-        read.map_err(|error| ImageError { file: self.path.clone(), what: What::Io("read", error) })?;
+        read.map_err(|error| ImageError { file: self.path.clone(), fault: Fault::Io("read", error) })?;
         for (block, mark) in marks.into_iter().enumerate() {
             let block = BlockAddr::from_index(block);
             match mark {
@@ -359,7 +342,7 @@ impl<P: StoredPayload, S: Store> FileArray<P, Logged<S>> {
         let synced = |()| if waits { logged.sync() } else { Ok(()) };
         let done = logged.apply().and_then(synced);
         let result = self.unmarked.take().map_or(done, Err);
-        result.map_err(|error| ImageError { file: self.path.clone(), what: What::Io("write", error) })
+        result.map_err(|error| ImageError { file: self.path.clone(), fault: Fault::Io("write", error) })
     }
 }
 
@@ -377,11 +360,11 @@ fn complement(bytes: &mut [u8]) {
 
 fn lock(path: &Path, file: &File) -> Result<(), ImageError> {
     file.try_lock().map_err(|error| {
-        let what = match error {
-            TryLockError::WouldBlock => What::InUse,
-            TryLockError::Error(error) => What::Io("lock", error),
+        let fault = match error {
+            TryLockError::WouldBlock => Fault::InUse,
+            TryLockError::Error(error) => Fault::Io("lock", error),
         };
-        ImageError { file: path.to_owned(), what }
+        ImageError { file: path.to_owned(), fault }
     })
 }
 

@@ -259,20 +259,12 @@ pub const RBER_MODELS: &[RberEntry] = &[
 ];
 
 /// No model has that name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown error model `{}`; known are {}", .name.escape_default(), RBER_MODELS.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "))]
 pub struct UnknownRber {
     /// The unknown name.
     pub name: String,
 }
-
-impl std::fmt::Display for UnknownRber {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let known: Vec<_> = RBER_MODELS.iter().map(|entry| entry.name).collect();
-        write!(f, "unknown error model `{}`; known are {}", self.name.escape_default(), known.join(", "))
-    }
-}
-
-impl std::error::Error for UnknownRber {}
 
 /// The entry called `name`.
 ///

@@ -1,7 +1,7 @@
 //! Environment of a drive, which stays through power cuts: its temperature, dies that are slow, and a firmware that
 //! stalls.
 
-use super::medium::{Medium, on_engine, on_engine_mut};
+use super::medium::Medium;
 use super::words::Control;
 use super::{Disk, DiskError};
 use crate::disk::medium::client_mut;
@@ -21,7 +21,7 @@ pub(super) struct Climate {
 impl Medium {
     /// The temperature of the cells, in degrees Celsius; `None`: there is no error model that it matters to.
     pub(super) fn celsius(&self) -> Option<f64> {
-        on_engine!(self, engine => engine.core.device.ecc.as_ref().map(|ecc| ecc.cells.celsius()))
+        self.engine().core.device.ecc.as_ref().map(|ecc| ecc.cells.celsius())
     }
 }
 
@@ -56,7 +56,7 @@ impl Disk {
     pub fn temperature(&mut self, celsius: f64) -> Result<(), DiskError> {
         self.check(&Control::Temperature(celsius))?;
         self.celsius = celsius;
-        on_engine_mut!(&mut self.medium, engine => warm(engine, celsius));
+        warm(self.medium.engine_mut(), celsius);
         self.medium.save()
     }
 
@@ -67,7 +67,7 @@ impl Disk {
     pub fn slow(&mut self, die: DieId, factor: f64) -> Result<(), DiskError> {
         self.check(&Control::Slow(die, factor))?;
         let dies = self.setup.drive.geometry.dies();
-        on_engine_mut!(&mut self.medium, engine => engine.core.device.slowness.set(die, factor, dies));
+        self.medium.engine_mut().core.device.slowness.set(die, factor, dies);
         self.medium.save()
     }
 
@@ -81,13 +81,12 @@ impl Disk {
         let from = self.now();
         let end = from + time;
         while self.now() < end && self.medium.turn(end)? == Turn::On {}
-        on_engine_mut!(&mut self.medium, engine => {
-            engine.core.device.now = end.max(engine.core.device.now);
-            let late = client_mut(engine).answers.iter_mut().filter(|answer| answer.at > from && answer.at < end);
-            late.for_each(|answer| {
-                answer.latency += end.since(answer.at);
-                answer.at = end;
-            });
+        let engine = self.medium.engine_mut();
+        engine.core.device.now = end.max(engine.core.device.now);
+        let late = client_mut(engine).answers.iter_mut().filter(|answer| answer.at > from && answer.at < end);
+        late.for_each(|answer| {
+            answer.latency += end.since(answer.at);
+            answer.at = end;
         });
         Ok(())
     }

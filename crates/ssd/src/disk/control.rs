@@ -1,6 +1,6 @@
 //! Events of a drive beside requests: parts of it fail, the power goes, it ages, it is put back to an earlier state.
 
-use super::medium::{Medium, on_engine, on_engine_mut};
+use super::medium::Medium;
 use super::{Control, Disk, DiskAnswer, DiskError, DiskRequest, Failed};
 use crate::core::apart::Apart;
 use crate::disk::climate::{climate, set_climate};
@@ -69,10 +69,10 @@ impl Disk {
     pub fn fail(&mut self, part: Part) -> Result<(), DiskError> {
         self.check(&Control::Fail(part))?;
         let failure = match part {
-            Part::Die(die) if on_engine!(&self.medium, engine => engine.core.device.is_dead(DieId(die))) => {
+            Part::Die(die) if self.medium.engine().core.device.is_dead(DieId(die)) => {
                 return Err(DiskError::control(format!("die {die} is dead already")));
             }
-            Part::Page(page) if !on_engine!(&self.medium, engine => engine.core.device.is_programmed(Ppn(page))) => {
+            Part::Page(page) if !self.medium.engine().core.device.is_programmed(Ppn(page)) => {
                 return Err(DiskError::control(format!("page {page} holds nothing that could be lost")));
             }
             Part::Channel(channel) => return self.fail_channel(channel),
@@ -81,20 +81,19 @@ impl Disk {
             Part::WornOut(block) => Failure::WornOut(BlockAddr(block)),
             Part::Page(page) => Failure::Page(Ppn(page)),
         };
-        on_engine_mut!(&mut self.medium, engine => fail(engine, failure));
+        fail(self.medium.engine_mut(), failure);
         self.medium.save()
     }
 
     fn fail_channel(&mut self, channel: u32) -> Result<(), DiskError> {
-        on_engine_mut!(&mut self.medium, engine => {
-            let grid = &engine.core.device.grid;
-            let dies = (0..grid.dies() as u16).map(DieId).filter(|&die| grid.channel_of(die).index() == channel as usize);
-            let alive: Vec<DieId> = dies.filter(|&die| !engine.core.device.is_dead(die)).collect();
-            if alive.is_empty() {
-                return Err(DiskError::control(format!("all dies of channel {channel} are dead already")));
-            }
-            alive.into_iter().for_each(|die| fail(engine, Failure::Die(die)));
-        });
+        let engine = self.medium.engine_mut();
+        let grid = &engine.core.device.grid;
+        let dies = (0..grid.dies() as u16).map(DieId).filter(|&die| grid.channel_of(die).index() == channel as usize);
+        let alive: Vec<DieId> = dies.filter(|&die| !engine.core.device.is_dead(die)).collect();
+        if alive.is_empty() {
+            return Err(DiskError::control(format!("all dies of channel {channel} are dead already")));
+        }
+        alive.into_iter().for_each(|die| fail(engine, Failure::Die(die)));
         self.medium.save()
     }
 
@@ -105,17 +104,18 @@ impl Disk {
     /// If there is no such die, it is not dead, or the scheme writes around dead dies; or as of [`Disk::run`].
     pub fn replace_die(&mut self, die: DieId) -> Result<(), DiskError> {
         self.check(&Control::Replace(die))?;
-        let (is_dead, is_rebuilt) = on_engine!(&self.medium, engine =>
-            (engine.core.device.is_dead(die), engine.writer.facts().rebuilt_by != RebuiltBy::Nothing));
+        let engine = self.medium.engine();
+        let (is_dead, is_rebuilt) = (engine.core.device.is_dead(die), engine.writer.facts().rebuilt_by != RebuiltBy::Nothing);
         if !is_rebuilt {
             return Err(DiskError::control(format!("scheme {}: {NO_SPARE_DIES}", self.setup.scheme.name)));
         }
         if !is_dead {
             return Err(DiskError::control(format!("die {} is not dead", die.0)));
         }
-        on_engine_mut!(&mut self.medium, engine => engine.replace_from(die, engine.core.device.now));
+        let engine = self.medium.engine_mut();
+        engine.replace_from(die, engine.core.device.now);
         let mut events = 0;
-        while on_engine!(&self.medium, engine => engine.care.replacements.is_any_asked()) {
+        while self.medium.engine().care.replacements.is_any_asked() {
             events += 1;
             // Commands that the die was given before it died are still queued there.
             if self.medium.turn(SimTime(u64::MAX))? == Turn::AtRest || events > RECOVERY_EVENTS_MAX {
@@ -133,7 +133,7 @@ impl Disk {
     pub fn silent(&mut self, chance: f64) -> Result<(), DiskError> {
         self.check(&Control::Silent(chance))?;
         let draws = Streams::new(self.setup.seed).stream("nand/silent");
-        on_engine_mut!(&mut self.medium, engine => engine.core.device.array.fail_silently(chance, draws));
+        self.medium.engine_mut().core.device.array.fail_silently(chance, draws);
         self.medium.save()
     }
 
@@ -142,14 +142,13 @@ impl Disk {
     /// # Errors
     /// If files cannot be written.
     pub fn wear(&mut self, cycles: u32) -> Result<(), DiskError> {
-        on_engine_mut!(&mut self.medium, engine => {
-            engine.core.safe.wear_was_added = true;
-            for block in (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr) {
-                engine.core.device.array.set_age(block, |info| info.pe = info.pe.saturating_add(cycles));
-                let (unit, pe) = (engine.core.map.unit_of_block(block), engine.core.device.array.block(block).pe);
-                engine.core.map.set_pe(unit, pe);
-            }
-        });
+        let engine = self.medium.engine_mut();
+        engine.core.safe.wear_was_added = true;
+        for block in (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr) {
+            engine.core.device.array.set_age(block, |info| info.pe = info.pe.saturating_add(cycles));
+            let (unit, pe) = (engine.core.map.unit_of_block(block), engine.core.device.array.block(block).pe);
+            engine.core.map.set_pe(unit, pe);
+        }
         self.medium.save()
     }
 
@@ -161,10 +160,9 @@ impl Disk {
     pub fn age(&mut self, time: Nanos) -> Result<(), DiskError> {
         self.check(&Control::Age(time))?;
         self.come_to_rest()?;
-        on_engine_mut!(&mut self.medium, engine => {
-            let now = engine.core.device.now.0.saturating_add(time.0);
-            engine.core.device.now = SimTime(now.min(u64::MAX / 2));
-        });
+        let engine = self.medium.engine_mut();
+        let now = engine.core.device.now.0.saturating_add(time.0);
+        engine.core.device.now = SimTime(now.min(u64::MAX / 2));
         self.medium.save()
     }
 
@@ -190,7 +188,7 @@ impl Disk {
     pub fn cut_power(&mut self) -> Result<(Mounted, Vec<DiskAnswer>), DiskError> {
         let mut answers = self.take_answers()?;
         let now = self.now();
-        let taken = on_engine!(&self.medium, engine => client_requests(engine));
+        let taken = client_requests(self.medium.engine());
         let untaken = self.next - self.waiting.len() as u64..self.next;
         let failed = |request| DiskAnswer { request, result: Err(Failed::PowerCut), at: now, latency: Nanos(0) };
         answers.extend(taken.into_iter().chain(untaken).map(failed));
@@ -198,7 +196,7 @@ impl Disk {
         self.out_of_range.clear();
         self.cuts += 1;
         let (mounted, doubtful) = self.medium.cut_power(&self.setup, &mut self.draws)?;
-        self.next = on_engine!(&self.medium, engine => engine.host.requests.arrived);
+        self.next = self.medium.engine().host.requests.arrived;
         self.recover()?;
         self.settle(&doubtful)?;
         Ok((mounted, answers))
@@ -212,9 +210,9 @@ impl Disk {
 
     /// Restores the redundancy that a cut took, before the host is served.
     pub(super) fn recover(&mut self) -> Result<(), DiskError> {
-        on_engine_mut!(&mut self.medium, engine => engine.go_online());
+        self.medium.engine_mut().go_online();
         let mut events = 0;
-        while on_engine!(&self.medium, engine => engine.power.mounting.is_some()) {
+        while self.medium.engine().power.mounting.is_some() {
             events += 1;
             if self.medium.turn(SimTime(u64::MAX))? == Turn::AtRest || events > RECOVERY_EVENTS_MAX {
                 return Err(DiskError::stuck(self.outstanding()));
@@ -230,7 +228,7 @@ impl Disk {
             self.submit(DiskRequest::Read { sector: u64::from(lpn.0) * u64::from(per), sectors: per });
             self.run_all()?;
         }
-        on_engine_mut!(&mut self.medium, engine => client_mut(engine).shadow.give_up_adrift());
+        client_mut(self.medium.engine_mut()).shadow.give_up_adrift();
         Ok(())
     }
 
@@ -307,7 +305,7 @@ impl Disk {
     /// If files cannot be read or written, or the snapshot is of a drive of another kind.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<Vec<DiskAnswer>, DiskError> {
         let now = self.now();
-        let taken = on_engine!(&self.medium, engine => client_requests(engine));
+        let taken = client_requests(self.medium.engine());
         let untaken = self.next - self.waiting.len() as u64..self.next;
         let failed = |request| DiskAnswer { request, result: Err(Failed::PowerCut), at: now, latency: Nanos(0) };
         let answers = taken.into_iter().chain(untaken).map(failed).collect();
@@ -326,10 +324,9 @@ impl Disk {
         // Numbers of requests are not given twice.
         self.next = self.next.max(snapshot.next);
         let next = self.next;
-        on_engine_mut!(&mut self.medium, engine => {
-            engine.host.requests.arrived = next;
-            client_mut(engine).starts_at(next);
-        });
+        let engine = self.medium.engine_mut();
+        engine.host.requests.arrived = next;
+        client_mut(engine).starts_at(next);
         if let State::Files { .. } = snapshot.state {
             self.recover()?;
         }

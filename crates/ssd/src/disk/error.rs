@@ -3,7 +3,6 @@
 use crate::config::SetupError;
 use crate::files::ImageSessionError;
 use nand::ImageError;
-use std::fmt;
 
 /// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,15 +40,19 @@ impl Failed {
 }
 
 /// Why a drive could not be made, opened or used.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum DiskError {
     /// The setup cannot be built.
-    Setup(SetupError),
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     /// The files of the drive.
-    Files(ImageSessionError),
+    #[error(transparent)]
+    Files(#[from] ImageSessionError),
     /// A request failed.
+    #[error("{}", .0.in_words())]
     Request(Failed),
     /// The operation on the drive is invalid, or is not supported.
+    #[error("{0}")]
     Control(String),
 }
 
@@ -60,39 +63,6 @@ impl DiskError {
 
     pub(super) fn stuck(waiting: usize) -> Self {
         Self::control(format!("nothing moves, yet {waiting} requests wait: a defect"))
-    }
-}
-
-impl fmt::Display for DiskError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Setup(error) => error.fmt(f),
-            Self::Files(error) => error.fmt(f),
-            Self::Request(failed) => f.write_str(failed.in_words()),
-            Self::Control(what) => f.write_str(what),
-        }
-    }
-}
-
-impl std::error::Error for DiskError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Setup(error) => Some(error),
-            Self::Files(error) => Some(error),
-            Self::Request(_) | Self::Control(_) => None,
-        }
-    }
-}
-
-impl From<SetupError> for DiskError {
-    fn from(error: SetupError) -> Self {
-        Self::Setup(error)
-    }
-}
-
-impl From<ImageSessionError> for DiskError {
-    fn from(error: ImageSessionError) -> Self {
-        Self::Files(error)
     }
 }
 

@@ -21,40 +21,6 @@ pub(super) enum Medium {
     Files(Apart<ImageSession>),
 }
 
-/// `$body` with `$engine` being that of the drive.
-macro_rules! on_engine {
-    ($medium:expr, $engine:ident => $body:expr) => {
-        match $medium {
-            $crate::disk::medium::Medium::Memory(prepared) => {
-                let $engine = &prepared.engine;
-                $body
-            }
-            $crate::disk::medium::Medium::Files(session) => {
-                let $engine = &session.drive;
-                $body
-            }
-        }
-    };
-}
-pub(super) use on_engine;
-
-/// As [`on_engine`], to change it.
-macro_rules! on_engine_mut {
-    ($medium:expr, $engine:ident => $body:expr) => {
-        match $medium {
-            $crate::disk::medium::Medium::Memory(prepared) => {
-                let $engine = &mut prepared.engine;
-                $body
-            }
-            $crate::disk::medium::Medium::Files(session) => {
-                let $engine = &mut session.drive;
-                $body
-            }
-        }
-    };
-}
-pub(super) use on_engine_mut;
-
 impl Medium {
     pub fn in_memory(setup: &Setup) -> Result<Self, DiskError> {
         boot::faults::check_from_the_beginning(&setup.faults)?;
@@ -85,6 +51,20 @@ impl Medium {
         Ok(Self::Files(Apart::new(session)))
     }
 
+    pub fn engine(&self) -> &Engine<PageBuf> {
+        match self {
+            Self::Memory(prepared) => &prepared.engine,
+            Self::Files(session) => &session.drive,
+        }
+    }
+
+    pub fn engine_mut(&mut self) -> &mut Engine<PageBuf> {
+        match self {
+            Self::Memory(prepared) => &mut prepared.engine,
+            Self::Files(session) => &mut session.drive,
+        }
+    }
+
     pub fn is_in_files(&self) -> bool {
         matches!(self, Self::Files(_))
     }
@@ -94,7 +74,7 @@ impl Medium {
         if let Self::Files(session) = self {
             session.save_if_much()?;
         }
-        Ok(on_engine_mut!(self, engine => engine.turn(end)))
+        Ok(self.engine_mut().turn(end))
     }
 
     /// Of a drive in files: saves what changed. What was answered before outlives the process.

@@ -35,7 +35,7 @@ use crate::disk::medium::{client_answers, client_mut};
 use crate::engine::online::Turn;
 use crate::files::DriveFiles;
 use crate::host::client::{ClientAnswer, ClientResult};
-use medium::{Medium, on_engine, on_engine_mut};
+use medium::Medium;
 use schedule::Schedule;
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
@@ -201,10 +201,9 @@ impl Disk {
             happened: Vec::new(),
             kept: Vec::new(),
         };
-        on_engine_mut!(&mut disk.medium, engine => {
-            disk.next = engine.host.requests.arrived;
-            engine.go_online();
-        });
+        let engine = disk.medium.engine_mut();
+        disk.next = engine.host.requests.arrived;
+        engine.go_online();
         disk
     }
 
@@ -223,19 +222,19 @@ impl Disk {
     /// Whether it takes no writes any more.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
-        on_engine!(&self.medium, engine => engine.host.requests.read_only_since.is_some())
+        self.medium.engine().host.requests.read_only_since.is_some()
     }
 
     /// Virtual time.
     #[must_use]
     pub fn now(&self) -> SimTime {
-        on_engine!(&self.medium, engine => engine.core.device.now)
+        self.medium.engine().core.device.now
     }
 
     /// The first wrong read so far, in words. Anything here is a defect of the engine, or of the files.
     #[must_use]
     pub fn first_mismatch(&self) -> Option<&str> {
-        on_engine!(&self.medium, engine => engine.host.first_mismatch.as_deref())
+        self.medium.engine().host.first_mismatch.as_deref()
     }
 
     /// Queues a request; its number. It is answered by a later [`Self::run`].
@@ -269,7 +268,8 @@ impl Disk {
     /// Requests that were submitted and not answered.
     #[must_use]
     pub fn outstanding(&self) -> usize {
-        let (taken, told) = on_engine!(&self.medium, engine => (engine.host.requests.outstanding, client_answers(engine)));
+        let engine = self.medium.engine();
+        let (taken, told) = (engine.host.requests.outstanding, client_answers(engine));
         taken as usize + told + self.waiting.len() + self.kept.len()
     }
 
@@ -322,9 +322,10 @@ impl Disk {
         let end = self.now() + time;
         loop {
             let until = end.min(self.due()).max(self.now());
-            on_engine_mut!(&mut self.medium, engine => engine.expect_host(until.since(engine.core.device.now)));
+            let engine = self.medium.engine_mut();
+            engine.expect_host(until.since(engine.core.device.now));
             while self.now() < until && self.medium.turn(until)? == Turn::On {}
-            on_engine_mut!(&mut self.medium, engine => engine.host_is_back(until));
+            self.medium.engine_mut().host_is_back(until);
             self.carry_out_due()?;
             if self.now() >= end {
                 return if time >= WORTH_SAVING { self.medium.save() } else { Ok(()) };
@@ -349,7 +350,7 @@ impl Disk {
     /// When something happens next, if nothing is asked.
     #[must_use]
     pub fn next_event(&self) -> Option<SimTime> {
-        on_engine!(&self.medium, engine => engine.core.device.calendar.next().map(|(at, _)| at))
+        self.medium.engine().core.device.calendar.next().map(|(at, _)| at)
     }
 
     /// Answers that are there.
@@ -364,8 +365,8 @@ impl Disk {
     #[must_use]
     pub fn is_unmapped(&self, sector: u64) -> bool {
         let page = sector / u64::from(self.sectors_per_page());
-        page >= u64::from(self.setup.user_slots)
-            || on_engine!(&self.medium, engine => !engine.host.is_stored_page(&engine.core, Lpn(page as u32)))
+        let engine = self.medium.engine();
+        page >= u64::from(self.setup.user_slots) || !engine.host.is_stored_page(&engine.core, Lpn(page as u32))
     }
 
     /// Gives the drive what waits, as far as it takes requests, and lets happen what is planned between them.
@@ -381,25 +382,26 @@ impl Disk {
 
     /// Gives the drive what waits, until something is planned to happen.
     fn hand_over_some(&mut self) {
-        on_engine_mut!(&mut self.medium, engine => {
-            while self.schedule.requests_left() > 0
-                && !engine.is_off_line()
-                && let Some(waiting) = self.waiting.pop_front()
-            {
-                self.schedule.take_request();
-                let (request, command) = (engine.host.requests.arrived, &waiting.command);
-                match (command.op, waiting.data) {
-                    (HostOp::Write(_), Some(data)) => client_mut(engine).brings(request, command.lba.0, data),
-                    (HostOp::Read, _) if command.lba.0 < u64::MAX => client_mut(engine).wants(request, command.lba.0, command.sectors),
-                    _ => {}
+        let engine = self.medium.engine_mut();
+        while self.schedule.requests_left() > 0
+            && !engine.is_off_line()
+            && let Some(waiting) = self.waiting.pop_front()
+        {
+            self.schedule.take_request();
+            let (request, command) = (engine.host.requests.arrived, &waiting.command);
+            match (command.op, waiting.data) {
+                (HostOp::Write(_), Some(data)) => client_mut(engine).brings(request, command.lba.0, data),
+                (HostOp::Read, _) if command.lba.0 < u64::MAX => {
+                    client_mut(engine).wants(request, command.lba.0, command.sectors)
                 }
-                engine.submit_since(command, waiting.since);
+                _ => {}
             }
-        });
+            engine.submit_since(command, waiting.since);
+        }
     }
 
     fn has_answers(&self) -> bool {
-        on_engine!(&self.medium, engine => client_answers(engine)) > 0
+        client_answers(self.medium.engine()) > 0
     }
 
     fn take_answers(&mut self) -> Result<Vec<DiskAnswer>, DiskError> {
@@ -409,10 +411,11 @@ impl Disk {
         }
         // Completed requests must outlive the process before the client hears of them.
         self.medium.save()?;
-        let (answers, is_read_only) = on_engine_mut!(&mut self.medium, engine => {
+        let (answers, is_read_only) = {
+            let engine = self.medium.engine_mut();
             let is_read_only = engine.host.requests.read_only_since.is_some();
             (std::mem::take(&mut client_mut(engine).answers), is_read_only)
-        });
+        };
         told.extend(answers.into_iter().map(|answer| told_of(answer, is_read_only)));
         for answer in told.iter_mut().filter(|answer| self.out_of_range.remove(&answer.request)) {
             answer.result = Err(Failed::Range);

@@ -1,6 +1,5 @@
 //! Controls by number of a request or by time: what happens to a drive while requests run.
 
-use super::medium::on_engine_mut;
 use super::words::Control;
 use super::{Disk, DiskAnswer, DiskError};
 use std::collections::VecDeque;
@@ -159,7 +158,8 @@ impl Disk {
 
     /// Nothing happens until then: then it is.
     pub(super) fn skip_to(&mut self, time: SimTime) {
-        on_engine_mut!(&mut self.medium, engine => engine.core.device.now = time.max(engine.core.device.now));
+        let engine = self.medium.engine_mut();
+        engine.core.device.now = time.max(engine.core.device.now);
     }
 
     /// Answers that a planned control left.

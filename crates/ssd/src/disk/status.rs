@@ -1,7 +1,6 @@
 //! How a drive is: what SMART tells of one, and what only a model can tell.
 
 use super::Disk;
-use super::medium::on_engine;
 use crate::engine::Engine;
 use crate::session::pe_cycles;
 use device::contents::PageBuf;
@@ -136,69 +135,68 @@ impl Disk {
     /// How the drive is.
     #[must_use]
     pub fn status(&self) -> DiskStatus {
-        on_engine!(&self.medium, engine => {
-            let (device, map, folds) = (&engine.core.device, &engine.core.map, &engine.core.device.folds);
-            let dies = device.grid.dies();
-            let pe = pe_cycles(engine);
-            let mean = |pe: &[u32]| pe.iter().map(|&pe| f64::from(pe)).sum::<f64>() / pe.len().max(1) as f64;
-            let die = |die: u16| {
-                let blocks = (0..device.grid.blocks_per_die()).map(|block| device.grid.block(DieId(die), block));
-                let of_die: Vec<u32> = blocks.map(|block: BlockAddr| device.array.block(block).pe).collect();
-                let id = DieId(die);
-                DieStatus {
-                    alive: !device.is_dead(id),
-                    busy: device.is_busy(id),
-                    worked_s: device.dies()[id.index()].worked.as_secs_f64(),
-                    queued: device.backlog(id),
-                    channel: device.grid.channel_of(id).index() as u32,
-                    slow: device.slowness.of(id),
-                    pe_mean: mean(&of_die),
-                }
-            };
-            let bad_blocks = bad_blocks(engine);
-            let by_cause = |counts: &[u64; Cause::ALL.len()]| {
-                Cause::ALL.iter().map(|&cause| (cause.name().to_owned(), counts[cause as usize])).filter(|(_, n)| *n > 0).collect()
-            };
-            let answered = |kind: RequestKind| folds.requests[kind as usize];
-            let written = folds.pages[RequestKind::Write as usize];
-            let free: u32 = (0..map.logs()).map(|log| map.free_units(log)).sum();
-            DiskStatus {
-                time_s: device.now.0 as f64 * 1e-9,
-                size: self.sectors() * super::SECTOR as u64,
-                scheme: self.setup.scheme.to_string(),
-                stage: engine.writer.stripe_scheme().and_then(|scheme| scheme.life_stage()),
-                read_only: self.is_read_only(),
-                recovering: engine.power.mounting.is_some(),
-                outstanding: self.outstanding() as u64,
-                reads: answered(RequestKind::Read),
-                writes: answered(RequestKind::Write),
-                flushes: answered(RequestKind::Flush),
-                discards: answered(RequestKind::Discard),
-                pages_written: written,
-                write_amplification: (written > 0).then(|| folds.programmed_slots() as f64 / written as f64),
-                flash_reads: by_cause(&folds.reads),
-                flash_programs: by_cause(&folds.programs),
-                flash_erases: by_cause(&folds.erases),
-                free_share: f64::from(free) / map.units().max(1) as f64,
-                spare: self.spare(bad_blocks),
-                bad_blocks,
-                temperature: self.celsius,
-                pe_mean: mean(&pe),
-                pe_max: pe.iter().copied().max().unwrap_or(0),
-                pe_rated: self.setup.drive.endurance.0,
-                wear: mean(&pe) / f64::from(self.setup.drive.endurance.0.max(1)),
-                media_errors: folds.media_errors,
-                write_errors: folds.write_errors,
-                rebuilt_reads: folds.rebuilt,
-                corrected_bits: folds.ecc.corrected_bits,
-                failed_codewords: folds.ecc.failed_codewords,
-                ecc_histogram: histogram(&folds.ecc),
-                checked_reads: folds.checked,
-                mismatches: folds.mismatches,
-                buffered_pages: engine.host.buffer.pages() as u64,
-                power_cuts: self.cuts,
-                dies: (0..dies as u16).map(die).collect(),
+        let engine = self.medium.engine();
+        let (device, map, folds) = (&engine.core.device, &engine.core.map, &engine.core.device.folds);
+        let dies = device.grid.dies();
+        let pe = pe_cycles(engine);
+        let mean = |pe: &[u32]| pe.iter().map(|&pe| f64::from(pe)).sum::<f64>() / pe.len().max(1) as f64;
+        let die = |die: u16| {
+            let blocks = (0..device.grid.blocks_per_die()).map(|block| device.grid.block(DieId(die), block));
+            let of_die: Vec<u32> = blocks.map(|block: BlockAddr| device.array.block(block).pe).collect();
+            let id = DieId(die);
+            DieStatus {
+                alive: !device.is_dead(id),
+                busy: device.is_busy(id),
+                worked_s: device.dies()[id.index()].worked.as_secs_f64(),
+                queued: device.backlog(id),
+                channel: device.grid.channel_of(id).index() as u32,
+                slow: device.slowness.of(id),
+                pe_mean: mean(&of_die),
             }
-        })
+        };
+        let bad_blocks = bad_blocks(engine);
+        let by_cause = |counts: &[u64; Cause::ALL.len()]| {
+            Cause::ALL.iter().map(|&cause| (cause.name().to_owned(), counts[cause as usize])).filter(|(_, n)| *n > 0).collect()
+        };
+        let answered = |kind: RequestKind| folds.requests[kind as usize];
+        let written = folds.pages[RequestKind::Write as usize];
+        let free: u32 = (0..map.logs()).map(|log| map.free_units(log)).sum();
+        DiskStatus {
+            time_s: device.now.0 as f64 * 1e-9,
+            size: self.sectors() * super::SECTOR as u64,
+            scheme: self.setup.scheme.to_string(),
+            stage: engine.writer.stripe_scheme().and_then(|scheme| scheme.life_stage()),
+            read_only: self.is_read_only(),
+            recovering: engine.power.mounting.is_some(),
+            outstanding: self.outstanding() as u64,
+            reads: answered(RequestKind::Read),
+            writes: answered(RequestKind::Write),
+            flushes: answered(RequestKind::Flush),
+            discards: answered(RequestKind::Discard),
+            pages_written: written,
+            write_amplification: (written > 0).then(|| folds.programmed_slots() as f64 / written as f64),
+            flash_reads: by_cause(&folds.reads),
+            flash_programs: by_cause(&folds.programs),
+            flash_erases: by_cause(&folds.erases),
+            free_share: f64::from(free) / map.units().max(1) as f64,
+            spare: self.spare(bad_blocks),
+            bad_blocks,
+            temperature: self.celsius,
+            pe_mean: mean(&pe),
+            pe_max: pe.iter().copied().max().unwrap_or(0),
+            pe_rated: self.setup.drive.endurance.0,
+            wear: mean(&pe) / f64::from(self.setup.drive.endurance.0.max(1)),
+            media_errors: folds.media_errors,
+            write_errors: folds.write_errors,
+            rebuilt_reads: folds.rebuilt,
+            corrected_bits: folds.ecc.corrected_bits,
+            failed_codewords: folds.ecc.failed_codewords,
+            ecc_histogram: histogram(&folds.ecc),
+            checked_reads: folds.checked,
+            mismatches: folds.mismatches,
+            buffered_pages: engine.host.buffer.pages() as u64,
+            power_cuts: self.cuts,
+            dies: (0..dies as u16).map(die).collect(),
+        }
     }
 }

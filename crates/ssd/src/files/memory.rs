@@ -10,7 +10,6 @@
 use super::fields::Found;
 use crate::core::bytes::Malformed;
 use nand::{Piece, Store};
-use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,32 +35,20 @@ const BEFORE_AT: usize = 32;
 const OWN_AT: usize = 36;
 
 /// Why a file is no PLP memory, or could not be used.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {fault}", .file.display())]
 pub struct MemoryError {
     file: PathBuf,
-    what: What,
+    #[source]
+    fault: Fault,
 }
 
-#[derive(Debug)]
-enum What {
-    Io(&'static str, io::Error),
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error("cannot {0}: {1}")]
+    Io(&'static str, #[source] io::Error),
+    #[error("byte {offset}, {field}: {reason}")]
     Field { offset: u64, field: &'static str, reason: String },
-}
-
-impl fmt::Display for MemoryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.file.display())?;
-        match &self.what {
-            What::Io(doing, error) => write!(f, "cannot {doing}: {error}"),
-            What::Field { offset, field, reason } => write!(f, "byte {offset}, {field}: {reason}"),
-        }
-    }
-}
-
-impl std::error::Error for MemoryError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        if let What::Io(_, error) = &self.what { Some(error) } else { None }
-    }
 }
 
 /// Where a state lies.
@@ -142,13 +129,13 @@ impl Memory {
     /// Makes the file.
     pub fn new_file(path: &Path) -> Result<File, MemoryError> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
-        file.map_err(|error| MemoryError { file: path.to_owned(), what: What::Io("create", error) })
+        file.map_err(|error| MemoryError { file: path.to_owned(), fault: Fault::Io("create", error) })
     }
 
     /// Opens the file.
     pub fn open_file(path: &Path) -> Result<File, MemoryError> {
         let file = OpenOptions::new().read(true).write(true).open(path);
-        file.map_err(|error| MemoryError { file: path.to_owned(), what: What::Io("open", error) })
+        file.map_err(|error| MemoryError { file: path.to_owned(), fault: Fault::Io("open", error) })
     }
 
     /// The first state, in an empty file. `setup` says in words what the drive is.
@@ -167,10 +154,10 @@ impl Memory {
 
     /// Reads a file of a drive of this setup.
     pub fn open(path: &Path, file: Box<dyn Store>, setup: &str) -> Result<Opened, MemoryError> {
-        let io = |error| MemoryError { file: path.to_owned(), what: What::Io("read", error) };
+        let io = |error| MemoryError { file: path.to_owned(), fault: Fault::Io("read", error) };
         let size = file.size().map_err(io)?;
         let fail = |offset: u64, field, reason: String| {
-            Err(MemoryError { file: path.to_owned(), what: What::Field { offset, field, reason } })
+            Err(MemoryError { file: path.to_owned(), fault: Fault::Field { offset, field, reason } })
         };
         if size < STATES {
             return fail(size, "header", format!("found the end after {size} bytes, {STATES} are needed"));
@@ -289,12 +276,12 @@ impl Memory {
     }
 
     fn failed(&self, doing: &'static str, error: io::Error) -> MemoryError {
-        MemoryError { file: self.path.clone(), what: What::Io(doing, error) }
+        MemoryError { file: self.path.clone(), fault: Fault::Io(doing, error) }
     }
 
     /// Something in the file has an impossible value.
     pub fn refuse(&self, Malformed { at, field, reason }: Malformed) -> MemoryError {
-        MemoryError { file: self.path.clone(), what: What::Field { offset: at as u64, field, reason } }
+        MemoryError { file: self.path.clone(), fault: Fault::Field { offset: at as u64, field, reason } }
     }
 
     /// Where the newest state lies.

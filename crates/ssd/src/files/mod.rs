@@ -41,7 +41,6 @@ use nand::{FaultsFound, Faulty, FileArray, FlashArray, ImageError, Logged, PageS
 use protect::Protection;
 use protect::code_zones::CodeZones;
 use saved::Saved;
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use vocab::{BlockAddr, Grid, HostCommand, HostOp, Lba, Lpn, SimTime, StreamId, Streams};
@@ -69,52 +68,17 @@ fn whole(flash: FileArray<PageBuf, Logged<Box<dyn Store>>>, setup: &Setup) -> Fl
 }
 
 /// Why a drive in files could not be made, opened or used.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ImageSessionError {
     /// The setup cannot be built, or not in files.
-    Setup(SetupError),
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     /// The image.
-    Image(ImageError),
+    #[error(transparent)]
+    Image(#[from] ImageError),
     /// The file of PLP memory.
-    Memory(MemoryError),
-}
-
-impl fmt::Display for ImageSessionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Setup(error) => error.fmt(f),
-            Self::Image(error) => error.fmt(f),
-            Self::Memory(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ImageSessionError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Setup(error) => Some(error),
-            Self::Image(error) => error.source(),
-            Self::Memory(error) => error.source(),
-        }
-    }
-}
-
-impl From<SetupError> for ImageSessionError {
-    fn from(error: SetupError) -> Self {
-        Self::Setup(error)
-    }
-}
-
-impl From<ImageError> for ImageSessionError {
-    fn from(error: ImageError) -> Self {
-        Self::Image(error)
-    }
-}
-
-impl From<MemoryError> for ImageSessionError {
-    fn from(error: MemoryError) -> Self {
-        Self::Memory(error)
-    }
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
 }
 
 /// Contents of a logical page, as found.
