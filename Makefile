@@ -7,11 +7,12 @@ MUTANTS := --manifest-path tools/mutants/Cargo.toml --target-dir $(or $(CARGO_TA
 ARGS ?=
 OUT := $(or $(CARGO_TARGET_DIR),target)
 MATURIN ?= maturin
+ALL_DRIVES = $(CARGO) test --release -p flashkeep-ssd --test golden all_drives -- --ignored
 # Not published: their manifests say why.
 INTERNAL := --exclude flashkeep-py --exclude flashkeep-theory --exclude flashkeep-ssd-tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check parts test python serve compare figures bench ldpc fuzz mutants docs site wheels package sbom
+.PHONY: help setup check parts test python serve compare golden figures bench ldpc fuzz mutants docs site wheels package sbom
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -53,6 +54,15 @@ serve: ## A served drive under thousands of kills of its process, with file syst
 
 compare: ## Compare the default schemes on the bundled trace; ARGS="..." adds options
 	$(CARGO) run --release -- compare $(ARGS)
+
+golden: ## Compare the lives of 11,000 drives with another revision, BASE=REV, and keep nothing; ten minutes
+	@test -n "$(BASE)" || { echo "which revision? make golden BASE=REV" >&2; exit 2; }
+	@rm -rf $(OUT)/golden && mkdir -p $(OUT)/golden && git worktree prune && git worktree add --detach $(OUT)/golden/base $(BASE)
+	@export CARGO_TARGET_DIR=$(abspath $(OUT)); table=$(abspath $(OUT))/golden/base.csv; \
+	(cd $(OUT)/golden/base && FLASHKEEP_GOLDEN_OUT=$$table $(ALL_DRIVES)); \
+	git worktree remove --force $(OUT)/golden/base; \
+	test -e $$table || { echo "$(BASE) has no table of all drives" >&2; exit 2; }; \
+	FLASHKEEP_GOLDEN_BASE=$$table $(ALL_DRIVES)
 
 figures: ## Run the figures of papers again (experiments/), beside what they state; ARGS="code-zones --only fig9" for some
 	$(CARGO) run --release -- figures $(ARGS)

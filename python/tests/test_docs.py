@@ -1,4 +1,4 @@
-"""The examples in docs/python.md, README.md, docs/tutorials/compare.md and examples run as they are."""
+"""The examples in docs/python.md, docs/rust.md, README.md, docs/tutorials/compare.md and examples run as they are."""
 
 import re
 import shutil
@@ -12,7 +12,7 @@ from conftest import ROOT
 import flashkeep as fk
 
 
-@pytest.mark.parametrize("page", ["docs/python.md", "README.md"])
+@pytest.mark.parametrize("page", ["docs/python.md", "docs/rust.md", "README.md"])
 def test_examples_run(page, tmp_path, monkeypatch):
     pytest.importorskip("polars")
     pytest.importorskip("matplotlib").use("Agg")

@@ -13,7 +13,7 @@ use vocab::{Capability, Lpn, Slot, StripSet, StripeId};
 pub struct OobTag(u32);
 
 /// The role of a slot, as its tag tells.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PageRole {
     /// Host data of a logical page.
     Data(Lpn),

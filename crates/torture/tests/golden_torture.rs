@@ -17,7 +17,7 @@ use vocab::{FNV_START, fnv_on};
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/torture.csv");
 const HEADER: &str = "campaign,seed,first scenario,violations,outcomes";
-const AGAIN: &str = "cargo test -p flashkeep-lab --test golden_torture";
+const AGAIN: &str = "cargo test -p flashkeep-torture --test golden_torture";
 const SCENARIOS_OF_A_BLOCK: u64 = 500;
 const THREADS: usize = 2;
 

@@ -6,7 +6,7 @@ use nand::FlashArray;
 use vocab::Ppn;
 
 /// Result of an audit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Audit {
     /// Codewords whose parity, recomputed from flash, is the parity stored, or held.
     pub sound: u32,
@@ -17,7 +17,7 @@ pub struct Audit {
 }
 
 /// Sums of these pages in the PLP cache of block groups, of a row or of a block.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HeldSum {
     /// The pages that are in the sums.
     pub members: Vec<Ppn>,

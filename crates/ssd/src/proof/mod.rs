@@ -61,7 +61,7 @@ pub struct ReadBack {
 const EVENTS_OF_A_READ: u64 = 200_000;
 
 /// A programmed page.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StoredPage {
     /// Where it lies.
     pub ppn: Ppn,
@@ -74,7 +74,7 @@ pub struct StoredPage {
 }
 
 /// Which page each PPN holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Inventory {
     /// Every programmed page, in order.
     pub pages: Vec<StoredPage>,
@@ -94,7 +94,7 @@ pub struct Inventory {
 }
 
 /// A partial parity in the parity cache.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HeldParity {
     /// Its stripe.
     pub stripe: StripeId,
@@ -105,7 +105,7 @@ pub struct HeldParity {
 }
 
 /// A page of valid code.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CodePage {
     /// Where it lies.
     pub place: Place,

@@ -1,4 +1,4 @@
-//! The rows of the table: which drives, under which conditions, with which cuts.
+//! All drives that a row may be about: which, under which conditions, with which cuts.
 
 use flashkeep_ssd as ssd;
 use ssd::nand::Pairing;
@@ -123,6 +123,14 @@ pub struct Case {
 }
 
 impl Case {
+    /// Its factors: the scheme and the scheme with its options, then the other columns of the key.
+    pub fn factors(&self) -> [String; 7] {
+        let cut = self.cut.map_or("none", |cut| cut.name);
+        let [buffer, scheduler, payload] = [self.buffer.0, self.scheduler.0, self.payload.0];
+        let scheme = self.scheme.name.clone();
+        [scheme, self.scheme.to_string(), buffer.into(), scheduler.into(), payload.into(), self.condition.name.into(), cut.into()]
+    }
+
     /// The key columns, as they are in the table.
     pub fn key(&self) -> String {
         let cut = self.cut.map_or("none", |cut| cut.name);
@@ -140,7 +148,9 @@ fn choices() -> Vec<SchemeChoice> {
     SCHEMES.iter().flat_map(|entry| entry.choices()).chain(more).collect()
 }
 
-/// All rows, in the order of the table.
+/// All drives, in the order of the table. Not the full product, which would take hours: without cuts, each condition with every
+/// buffer and scheduler, and payloads taking turns (the condition `none` has all three). With cuts, the condition `none` has every
+/// cut with every buffer; else each condition has every other cut, and cuts, buffers, schedulers and payloads take turns over schemes.
 pub fn cases() -> Vec<Case> {
     choices().iter().enumerate().flat_map(|(number, scheme)| of_scheme(number, scheme)).collect()
 }

@@ -5,14 +5,14 @@ use flashkeep_ssd as ssd;
 use ssd::nand::{Energy, PageKind, Timing, Transfer, Worn};
 use ssd::protect::SchemeChoice;
 use ssd::{
-    Age, Buffer, CodecTiming, Drive, Ecc, EccResult, Errors, Failure, Faults, Latency, Pace, Power, Precondition, ReadBack,
-    Refresh, RefreshPolicy, RunResult, Session, Setup,
+    Age, Buffer, CodecTiming, Drive, Ecc, Errors, Failure, Faults, Pace, Power, Precondition, ReadBack, Refresh, RefreshPolicy,
+    RunResult, Session, Setup,
 };
 use std::collections::BTreeMap;
-use std::fmt::{self, Debug, Write};
+use std::hash::{Hash, Hasher};
 use vocab::{
-    BlockAddr, BusRate, Bytes, DieId, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse, SimTime,
-    Stream, StreamId, Streams,
+    BlockAddr, BusRate, Bytes, DieId, FNV_START, Fua, Geometry, HostCommand, HostOp, Lba, Nanojoules, Nanos, PeCycles, PlaneUse,
+    SimTime, Stream, StreamId, Streams, fnv, fnv_on,
 };
 
 const REQUESTS: u64 = 320;
@@ -20,145 +20,74 @@ const REQUESTS: u64 = 320;
 const EVENTS_AT_MOST: u64 = 30_000;
 const HOUR: u64 = 3_600_000_000_000;
 
-/// FNV-1a, 64 bits, of text as it is written.
-pub struct Fnv(pub u64);
+/// FNV-1a of numbers, lowest byte first: of values, so that no name in the code is part of it.
+pub struct Digest(u64);
 
-impl Default for Fnv {
+impl Default for Digest {
     fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
+        Self(FNV_START)
     }
 }
 
-impl Write for Fnv {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        for byte in text.bytes() {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-        Ok(())
+impl Hasher for Digest {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = fnv_on(self.0, bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
-impl Fnv {
-    pub fn add(&mut self, what: &impl Debug) {
-        write!(self, "{what:?};").expect("a hash takes everything");
-    }
-
-    pub fn of(text: &str) -> u64 {
-        let mut hash = Self::default();
-        hash.write_str(text).expect("a hash takes everything");
-        hash.0
-    }
-
-    /// Half of its bits: enough for a cell of the table.
-    pub fn short(&self) -> String {
-        format!("{:08x}", (self.0 ^ self.0 >> 32) as u32)
+impl Digest {
+    fn add(&mut self, value: impl Hash) {
+        value.hash(self);
     }
 }
 
-/// Logical pages read back, as the table has hashed it from the beginning.
-struct Stock<'a>(&'a ReadBack);
-
-impl Debug for Stock<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ReadBack { lost, wrong, stuck } = self.0;
-        assert!(!stuck, "a read does not end");
-        f.debug_struct("ReadBack").field("lost", lost).field("wrong", wrong).finish()
-    }
-}
-
-/// Latencies as the table has hashed them from the beginning: figures that came later follow from the same histogram.
-struct Times<'a>(&'a Latency);
-
-impl Debug for Times<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Latency { count, mean, p50, p99, p999, max, .. } = self.0;
-        let mut times = f.debug_struct("Latency");
-        times.field("count", count).field("mean", mean).field("p50", p50).field("p99", p99);
-        times.field("p999", p999).field("max", max).finish()
-    }
-}
-
-/// Page ECC as the table has hashed it from the beginning: the decoder of LDPC, which came later, changes no event.
-struct Codes<'a>(&'a EccResult);
-
-impl Debug for Codes<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let EccResult { codewords, corrected_bits, failed_codewords, miscorrected_codewords, .. } = self.0;
-        let mut codes = f.debug_struct("EccResult");
-        codes.field("codewords", codewords).field("corrected_bits", corrected_bits).field("failed_codewords", failed_codewords);
-        codes.field("miscorrected_codewords", miscorrected_codewords).field("unreadable_pages", &self.0.unreadable_pages);
-        codes.field("decode_us_mean", &self.0.decode_us_mean).field("programs_by_t", &self.0.programs_by_t);
-        codes.field("refreshed_units", &self.0.refreshed_units).field("recharged_pages", &self.0.recharged_pages).finish()
-    }
-}
-
-/// Commands by cause as the table has hashed them from the beginning: a cause that came later is there where it counted.
-fn causes(counts: &BTreeMap<String, u64>) -> BTreeMap<&str, u64> {
-    let counted = counts.iter().map(|(cause, &count)| (cause.as_str(), count));
-    counted.filter(|&(cause, count)| cause != "padding" || count > 0).collect()
-}
-
-/// A result as the table has hashed it from the beginning: all figures in one list.
-struct Flat<'a>(&'a RunResult);
-
-impl Debug for Flat<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let r = self.0;
-        f.debug_struct("RunResult")
-            .field("scheme", &r.scheme)
-            .field("requests", &r.host.requests)
-            .field("read_pages", &r.host.read_pages)
-            .field("write_pages", &r.host.write_pages)
-            .field("latency_us", &Times(&r.host.latency_us))
-            .field("read_latency_us", &Times(&r.host.read_latency_us))
-            .field("write_latency_us", &Times(&r.host.write_latency_us))
-            .field("read_cdf", &r.host.read_cdf)
-            .field("write_cdf", &r.host.write_cdf)
-            .field("flash_reads", &causes(&r.flash.reads))
-            .field("flash_programs", &causes(&r.flash.programs))
-            .field("flash_erases", &causes(&r.flash.erases))
-            .field("waf", &r.flash.waf)
-            .field("padded_slots", &r.flash.padded_slots)
-            .field("energy_j", &r.flash.energy_j)
-            .field("ecc", &Codes(&r.ecc))
-            .field("around", &r.around)
-            .field("checked_reads", &r.oracle.checked_reads)
-            .field("mismatches", &r.oracle.mismatches)
-            .field("rebuilt_reads", &r.redundancy.rebuilt_reads)
-            .field("media_errors", &r.host.media_errors)
-            .field("write_errors", &r.host.write_errors)
-            .field("astray_reads", &r.flash.astray_reads)
-            .field("read_only_s", &r.host.read_only_s)
-            .field("refused_requests", &r.host.refused_requests)
-            .field("rebuild_s", &r.redundancy.rebuild_s)
-            .field("rebuild_left", &r.redundancy.rebuild_left)
-            .field("simulated_s", &r.replay.simulated_s)
-            .field("die_utilisation", &r.flash.die_utilisation)
-            .field("saturated", &r.replay.saturated)
-            .field("offered_load", &r.replay.offered_load)
-            .field("precondition_overwrites", &r.precondition.overwrites)
-            .field("precondition_waf", &r.precondition.waf)
-            .field("precondition_converged", &r.precondition.converged)
-            .field("pe_cycles", &r.wear.pe_cycles)
-            .field("pe_added", &r.wear.pe_added)
-            .field("event_digest", &r.replay.event_digest)
-            .field("flash_ops", &r.flash.ops)
-            .field("events", &r.replay.events)
-            .finish()
-    }
-}
-
-/// Results of a row.
+/// Results of a row, over all its runs.
 #[derive(Default)]
 pub struct Life {
-    /// Events over time: digests of event logs, and how many commands and events there were.
-    pub events: Fnv,
-    /// Results of the runs, findings of the mounts, and the page that each PPN holds in the end.
-    pub state: Fnv,
     /// How it ended, in one word.
     pub end: &'static str,
+    /// Events of the engine.
+    pub events: u64,
+    /// Flash commands by kind: reads, programs, erases.
+    pub commands: [u64; 3],
+    /// Requests that were answered, and their latencies together, in microseconds.
+    pub answered: (u64, f64),
+    /// Requests that ended with a media error or a write error.
+    pub errors: u64,
+    /// Logical pages that are lost at the end.
+    pub lost: usize,
+    /// Digests of event logs, findings of mounts, and the page that each PPN holds in the end; or why the drive was refused.
+    pub digest: Digest,
     /// How often what the conditions are there for came to pass.
     pub seen: Seen,
+}
+
+impl Life {
+    /// The row as the table has it, behind its key.
+    pub fn row(&self) -> String {
+        let (answered, total) = self.answered;
+        let mean = if answered == 0 { 0.0 } else { total / answered as f64 };
+        let [reads, programs, erases] = self.commands;
+        let Self { end, events, errors, lost, .. } = self;
+        format!("{end},{events},{reads},{programs},{erases},{mean:.1},{errors},{lost},{:016x}", self.digest.finish())
+    }
+
+    fn add_run(&mut self, result: &RunResult) {
+        self.events += result.replay.events;
+        for (total, counts) in self.commands.iter_mut().zip([&result.flash.reads, &result.flash.programs, &result.flash.erases]) {
+            *total += counts.values().sum::<u64>();
+        }
+        let latency = &result.host.latency_us;
+        self.answered.0 += latency.count;
+        self.answered.1 += latency.mean * latency.count as f64;
+        self.errors += result.host.media_errors + result.host.write_errors;
+        self.digest.add((&result.replay.event_digest, result.flash.ops, result.replay.events));
+        see(&mut self.seen, result);
+    }
 }
 
 /// Counts of what is rare, by name.
@@ -199,7 +128,7 @@ pub fn live(case: &Case, life: &mut Life) {
     let mut session =
         match setup.and_then(|setup| Session::new(&setup).map(|session| (setup, session)).map_err(|e| e.to_string())) {
             Ok((setup, session)) => Row { life, case, draws: Streams::new(setup.seed).stream("golden/strikes"), setup, session },
-            Err(refused) => return life.state.add(&refused),
+            Err(refused) => return life.digest.add(refused),
         };
     session.run();
 }
@@ -261,9 +190,7 @@ impl Row<'_> {
             rested = event < events;
             rested
         });
-        self.life.events.add(&(result.replay.event_digest, result.flash.ops, result.replay.events));
-        self.life.state.add(&Flat(&result));
-        see(&mut self.life.seen, &result);
+        self.life.add_run(&result);
         rested
     }
 
@@ -300,7 +227,7 @@ impl Row<'_> {
         let fates: Vec<_> = begun.iter().map(|begun| begun.draw(&mut self.draws)).collect();
         let mounted = self.session.cut_power_with(&fates, outage);
         *self.life.seen.entry("commands cut").or_default() += begun.len() as u64;
-        self.life.state.add(&(begun, fates, mounted));
+        self.life.digest.add((mounted.looks, mounted.bytes, mounted.valid, mounted.unreadable, mounted.mapped, mounted.time));
     }
 
     /// Everything that can be known of a drive at rest.
@@ -311,14 +238,17 @@ impl Row<'_> {
         for (name, count) in [("parities held", inventory.held.len()), ("sums held", inventory.sums.len())] {
             *life.seen.entry(name).or_default() += count as u64;
         }
-        life.state.add(&inventory);
-        life.state.add(&Stock(&session.take_stock()));
+        life.digest.add(&inventory);
+        let ReadBack { lost, wrong, stuck } = session.take_stock();
+        assert!(!stuck, "a read does not end");
+        if wrong.is_some() {
+            life.end = "wrong";
+        }
+        life.lost = lost.len();
+        life.digest.add(&lost);
         let result = session.drain();
-        life.events.add(&(result.replay.event_digest, result.flash.ops, result.replay.events));
-        life.state.add(&(Flat(&result), session.first_mismatch().map(str::to_owned)));
-        life.state.add(&(session.recycled(), session.group_stats(), session.read_only_since(), session.pe_cycles()));
-        life.state.add(&session.inventory());
-        life.state.add(&session.audit());
+        life.add_run(&result);
+        life.digest.add((session.read_only_since(), session.pe_cycles(), session.inventory(), session.audit()));
     }
 }
 
@@ -416,7 +346,7 @@ fn setup(case: &Case) -> Result<Setup, String> {
         refresh,
         power,
         payload: case.payload.1,
-        seed: Fnv::of(&case.key()) >> 8,
+        seed: fnv(case.key().as_bytes()) >> 8,
     })
 }
 
