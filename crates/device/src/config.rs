@@ -25,36 +25,42 @@ pub enum Scheduler {
     ReadFirst,
 }
 
-/// The ECC of pages.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Page ECC. A device has the options of its policy, settings have those of several policies.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Ecc {
-    /// Policy by registry name: how strong each page's code is.
+#[serde(bound(serialize = "O: Serialize + Default + PartialEq", deserialize = "O: Deserialize<'de> + Default"))]
+#[schemars(rename = "Ecc", bound = "O: JsonSchema + Serialize + Default + PartialEq")]
+pub struct Ecc<O = BTreeMap<String, String>> {
+    /// Policy by registry name.
     pub policy: String,
-    /// Options of the policy.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub options: BTreeMap<String, String>,
     /// Codeword by registry name.
     pub codeword: String,
     /// Duration of encoding and decoding.
     pub codec: CodecTiming,
-    /// Power of a codec at work.
+    /// Power of a codec at work, in microwatts.
     pub codec_microwatt: u32,
-    /// How often what the policy keeps of pages in RAM is flushed to reserved pages; 0: never, and a power cut takes it.
+    /// Interval at which the page profiles of a policy are flushed from RAM to reserved pages; 0: never.
+    #[schemars(extend("x-valid" = "0 (never, the default), 100us to 18250d"))]
     pub flush: Nanos,
-    /// Reads after one that cannot be decoded, before the page is given up: the references of each.
+    /// Read-retry policy: the steps after a read that cannot be decoded, before the page is given up.
     #[serde(skip_serializing_if = "is_default")]
     pub read_retry: ReadRetry,
-    /// Entries of the retry table that are tried at most; the table of the error model may have fewer.
+    /// Largest number of retry-table entries that are tried.
     #[serde(skip_serializing_if = "is_all_entries")]
+    #[schemars(range(max = ENTRIES_MAX))]
     pub retries: u32,
     /// Bits of the finest sensing of a read retry: 1 (hard decision alone), 2 or 3. Only LDPC codes use more than one.
     #[serde(skip_serializing_if = "is_three")]
+    #[schemars(range(min = 1, max = 3))]
     pub soft_bits: u32,
     /// Under `predicted`: standard deviation of the error of the predicted references, in units of the error model.
     #[serde(skip_serializing_if = "is_default")]
+    #[schemars(range(min = 0.0, max = 3.0))]
     pub prediction_sigma: f64,
-    /// The policy itself where it is in no registry; `policy` is what results call it.
+    /// Options of policies, by policy name.
+    #[serde(skip_serializing_if = "is_default")]
+    pub options: O,
+    /// The policy itself where it is in no registry; `policy` is its name in results.
     #[serde(skip)]
     pub own: Option<OwnPolicy>,
 }
@@ -104,11 +110,10 @@ pub enum CodecTiming {
     FlaresWorst,
 }
 
-impl Default for Ecc {
+impl<O: Default> Default for Ecc<O> {
     fn default() -> Self {
         Self {
             policy: "none".into(),
-            options: BTreeMap::new(),
             codeword: "4KiB".into(),
             codec: CodecTiming::Flares,
             codec_microwatt: 3_500,
@@ -117,8 +122,18 @@ impl Default for Ecc {
             retries: ENTRIES_MAX,
             soft_bits: 3,
             prediction_sigma: 0.0,
+            options: O::default(),
             own: None,
         }
+    }
+}
+
+impl<O> Ecc<O> {
+    /// The same with these options, for this policy.
+    #[must_use]
+    pub fn for_policy<N>(self, policy: String, options: N) -> Ecc<N> {
+        let Self { codeword, codec, codec_microwatt, flush, read_retry, retries, soft_bits, prediction_sigma, own, .. } = self;
+        Ecc { policy, codeword, codec, codec_microwatt, flush, read_retry, retries, soft_bits, prediction_sigma, options, own }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::batches::{Batches, Mark};
 use crate::flows::FlowFolds;
 use crate::series::Series;
 use hdrhistogram::Histogram;
-use vocab::{Cause, DieId, Nanos, SimTime, StreamId};
+use vocab::{Bytes, Cause, ChannelId, DieId, Nanos, SimTime, StreamId};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,8 +84,12 @@ pub enum Fact {
         die: Option<DieId>,
         /// How long its die was busy.
         busy: Nanos,
-        /// How long its channel carried commands or data.
+        /// Its channel.
+        channel: ChannelId,
+        /// How long that carried commands or data.
         carried: Nanos,
+        /// Data and OOB bytes that it carried.
+        moved: Bytes,
     },
     /// A host request arrived.
     Arrived {
@@ -400,6 +404,8 @@ pub struct Folds {
     pub busy: Nanos,
     /// Sum of the time channels carried something.
     pub carried: Nanos,
+    /// Data and OOB bytes that each channel carried, up to the last that carried any.
+    pub moved: Vec<Bytes>,
     /// Reads compared.
     pub checked: u64,
     /// Of these, wrong.
@@ -462,6 +468,7 @@ impl Folds {
             ladder: LadderFolds::default(),
             busy: Nanos(0),
             carried: Nanos(0),
+            moved: Vec::new(),
             checked: 0,
             mismatches: 0,
             around: AroundFolds::default(),
@@ -520,9 +527,13 @@ impl Folds {
                 *self.ecc.programs_by_t.entry(capability).or_default() += 1;
                 self.ecc.encode += time;
             }
-            Fact::Served { busy, carried, .. } => {
+            Fact::Served { busy, channel, carried, moved, .. } => {
                 self.busy += busy;
                 self.carried += carried;
+                if self.moved.len() <= channel.index() {
+                    self.moved.resize(channel.index() + 1, Bytes(0));
+                }
+                self.moved[channel.index()].0 += moved.0;
             }
             // No part of the digest: the workload says when requests arrive.
             Fact::Arrived { kind } => self.arrived(at, kind),

@@ -203,7 +203,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             Step::Soft3 => 4,
         };
         let (block, page) = self.grid.split(command.ppn);
-        let flash = self.read_time(block, page) * u64::from(sensings) + self.transfer_time(command);
+        let flash = self.read_time(block, page) * u64::from(sensings) + self.transfer_of(command).0;
         self.record(Fact::Climbed { step, sensings, flash, decode });
         // Without time nothing is waited for.
         if self.timed && step != Step::Hard {

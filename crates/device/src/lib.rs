@@ -55,7 +55,7 @@ use crate::work::Work;
 use nand::{FlashArray, Latencies, OobTag, ProgramOutcome, Timing};
 
 use std::collections::VecDeque;
-use vocab::{BlockAddr, Cause, DieId, Grid, Nanos, Ppn, SimTime};
+use vocab::{BlockAddr, Bytes, Cause, DieId, Grid, Nanos, Ppn, SimTime};
 
 /// One drive's flash, and everything between it and the engine.
 #[derive(Clone)]
@@ -305,17 +305,22 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         self.work.dies.iter().flat_map(of_die).collect()
     }
 
-    /// Time a command keeps its channel.
-    fn transfer_time(&self, command: &Command<O>) -> Nanos {
-        let transfer = match command.verb {
-            Verb::Read if self.is_gathered(command.ppn) => return Nanos(0),
-            Verb::Read => self.latencies.transfer(u32::from(command.count)),
-            Verb::Program if self.only_gathers(command.ppn) => return Nanos(0),
-            Verb::Program | Verb::Recharge if !self.latencies.have_slc() => self.latencies.unit.transfer(),
-            Verb::Program | Verb::Recharge => self.latencies.transfer_unit(self.array.block(self.block_of(command.ppn))),
-            Verb::Erase => Nanos(0),
+    /// Time a command keeps its channel, and the data and OOB bytes that it moves.
+    fn transfer_of(&self, command: &Command<O>) -> (Nanos, Bytes) {
+        let (latencies, unit) = (&self.latencies, &self.latencies.unit);
+        let slots_of = |pages: u32| pages * self.grid.slots_per_page();
+        let (transfer, slots) = match command.verb {
+            Verb::Read if self.is_gathered(command.ppn) => return (Nanos(0), Bytes(0)),
+            Verb::Read => (latencies.transfer(u32::from(command.count)), u32::from(command.count)),
+            Verb::Program if self.only_gathers(command.ppn) => return (Nanos(0), Bytes(0)),
+            Verb::Program | Verb::Recharge if !latencies.have_slc() => (unit.transfer(), slots_of(unit.pages())),
+            Verb::Program | Verb::Recharge => {
+                let block = self.array.block(self.block_of(command.ppn));
+                (latencies.transfer_unit(block), slots_of(unit.pages_in(block.is_slc())))
+            }
+            Verb::Erase => (Nanos(0), 0),
         };
-        self.latencies.command + transfer
+        (latencies.command + transfer, latencies.bytes(slots))
     }
 
     /// Whether a program of the page only takes it into the memory where its unit is gathered.
@@ -328,17 +333,16 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         !self.latencies.unit.ends_with(page, self.array.block(block).is_slc())
     }
 
-    /// Time a command keeps its die without waiting, and the part of it that it keeps its channel.
-    fn service_time(&self, command: &Command<O>) -> (Nanos, Nanos) {
+    /// Time a command keeps its die without waiting where it keeps its channel for the time `carried`.
+    fn service_time(&self, command: &Command<O>, carried: Nanos) -> Nanos {
         let (block, page) = self.grid.split(command.ppn);
-        let carried = self.transfer_time(command);
         let cells = match command.verb {
             Verb::Read => self.read_time(block, page),
-            Verb::Program if self.only_gathers(command.ppn) => return (Nanos(0), carried),
+            Verb::Program if self.only_gathers(command.ppn) => return Nanos(0),
             Verb::Program | Verb::Recharge => self.program_time(block, page),
             Verb::Erase => self.erase_time(block),
         };
-        (carried + cells + self.encode_time(command.verb), carried)
+        carried + cells + self.encode_time(command.verb)
     }
 
     /// Programs the page of a command now.

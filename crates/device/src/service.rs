@@ -297,8 +297,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         state.worked += busy;
         self.work.busy -= 1;
         self.work.backlogs[die.index()] -= 1;
-        let carried = self.transfer_time(&self.commands[id]);
-        self.record(Fact::Served { die: Some(die), busy, carried });
+        let (carried, moved) = self.transfer_of(&self.commands[id]);
+        self.record(Fact::Served { die: Some(die), busy, channel: self.grid.channel_of(die), carried, moved });
         self.watch_ended(id, die);
         if self.decode_again(id, die) {
             return None;
@@ -322,8 +322,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             self.images.seal(command.image, rank);
             taken = Taken::Program(command.image);
         }
-        let (busy, carried) = self.service_time(&command);
-        self.record(Fact::Served { die: None, busy, carried });
+        let (carried, moved) = self.transfer_of(&command);
+        let (busy, channel) = (self.service_time(&command, carried), self.grid.channel_of(self.grid.die_of(command.ppn)));
+        self.record(Fact::Served { die: None, busy, channel, carried, moved });
         Some((id, taken))
     }
 

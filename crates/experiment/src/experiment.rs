@@ -74,14 +74,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ssd::ftl::{GcConfig, WearConfig};
 use ssd::nand::{Energy, Timing};
-use ssd::{
-    Age, CodecTiming, Controller, Drive, ENTRIES_MAX, Ecc, Errors, Faults, PayloadKind, Precondition, ReadRetry, Refresh,
-    Scheduler, Slc,
-};
+use ssd::{Age, Controller, Drive, Ecc, Errors, Faults, PayloadKind, Precondition, Refresh, Scheduler, Slc};
 use std::collections::BTreeMap;
 pub(crate) use trace_spec::LISTS;
 pub use trace_spec::{Addresses, Order, RangesSpec, TraceSpec};
-use vocab::{Bytes, Geometry, Nanos, PeCycles};
+use vocab::{Bytes, Geometry, PeCycles};
 
 /// Options by name.
 pub type Options = BTreeMap<String, OptionText>;
@@ -196,80 +193,11 @@ pub enum Fairness {
     EqualOp,
 }
 
-/// Page ECC.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct EccSpec {
-    /// Policy by registry name.
-    pub policy: String,
-    /// Codeword by registry name.
-    pub codeword: String,
-    /// Duration of encoding and decoding.
-    pub codec: CodecTiming,
-    /// Power of a codec at work, in microwatts.
-    pub codec_microwatt: u32,
-    /// Interval at which the page profiles of a policy are flushed from RAM to reserved pages; 0: never.
-    #[schemars(extend("x-valid" = "0 (never, the default), 100us to 18250d"))]
-    pub flush: Nanos,
-    /// Read-retry policy: the steps after a read that cannot be decoded, before the page is given up.
-    #[serde(skip_serializing_if = "is_no_retry")]
-    pub read_retry: ReadRetry,
-    /// Largest number of retry-table entries that are tried.
-    #[serde(skip_serializing_if = "is_all_entries")]
-    #[schemars(range(max = ENTRIES_MAX))]
-    pub retries: u32,
-    /// Bits of the finest sensing of a read retry: 1 (hard decision alone), 2 or 3. Only LDPC codes use more than one.
-    #[serde(skip_serializing_if = "is_finest")]
-    #[schemars(range(min = 1, max = 3))]
-    pub soft_bits: u32,
-    /// Under `predicted`: standard deviation of the error of the predicted references, in units of the error model.
-    #[serde(skip_serializing_if = "is_exact")]
-    #[schemars(range(min = 0.0, max = 3.0))]
-    pub prediction_sigma: f64,
-    /// Options of policies, by policy name.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub options: BTreeMap<String, Options>,
-    /// The policy itself where it is in no registry.
-    #[serde(skip)]
-    pub own: Option<ssd::ecc::OwnPolicy>,
-}
+/// Options of policies of page ECC, by policy name.
+pub type PolicyOptions = BTreeMap<String, Options>;
 
-impl Default for EccSpec {
-    fn default() -> Self {
-        let Ecc { policy, codeword, codec, codec_microwatt, flush, read_retry, retries, soft_bits, prediction_sigma, .. } =
-            Ecc::default();
-        let options = BTreeMap::new();
-        Self {
-            policy,
-            codeword,
-            codec,
-            codec_microwatt,
-            flush,
-            read_retry,
-            retries,
-            soft_bits,
-            prediction_sigma,
-            options,
-            own: None,
-        }
-    }
-}
-
-fn is_no_retry(policy: &ReadRetry) -> bool {
-    *policy == ReadRetry::None
-}
-
-fn is_all_entries(entries: &u32) -> bool {
-    *entries == ENTRIES_MAX
-}
-
-fn is_finest(bits: &u32) -> bool {
-    *bits == 3
-}
-
-fn is_exact(sigma: &f64) -> bool {
-    *sigma == 0.0
-}
+/// Page ECC, with options for several policies.
+pub type EccSpec = Ecc<PolicyOptions>;
 
 /// A drive model with its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

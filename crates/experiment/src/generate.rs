@@ -39,11 +39,15 @@ pub struct GenerateSpec {
     #[schemars(range(min = 1, max = vocab::StreamId::COUNT_MAX as u32))]
     pub streams: u32,
     /// Options of `mobile-like`; written down where one of them is not the default.
-    #[serde(skip_serializing_if = "MobileSpec::is_default")]
-    pub mobile: MobileSpec,
+    #[serde(skip_serializing_if = "is_usual")]
+    pub mobile: Mobile,
     /// Arrival times: `"at-once"`, `{ every = "100us" }` or, a Poisson process with this mean gap, `{ poisson = "100us" }`.
     #[schemars(extend("x-valid" = "requests times gap up to 73 years"))]
     pub arrivals: ArrivalsSpec,
+}
+
+fn is_usual(options: &Mobile) -> bool {
+    *options == Mobile::default()
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -73,115 +77,6 @@ pub enum ArrivalsSpec {
     Poisson(Nanos),
 }
 
-/// `[generate.mobile]`: options of `mobile-like`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct MobileSpec {
-    /// Size of every read; a multiple of 512 bytes.
-    pub read_size: Bytes,
-    /// Reads in a run, on average; 1 at least.
-    #[schemars(extend("x-valid" = "1 to 10^6"))]
-    pub read_run: f64,
-    /// Zones that reads go to.
-    #[schemars(extend("x-valid" = "as many as the range holds"))]
-    pub zones: u32,
-    /// Size of a zone; a multiple of 512 bytes.
-    pub zone_size: Bytes,
-    /// Popularity of zones: the rank is a Pareto variate of this shape, rounded down. Larger: fewer zones get most reads.
-    #[schemars(extend("x-valid" = "0.01 to 100"))]
-    pub zone_shape: f64,
-    /// Writes in a burst, on average; 1 at least.
-    #[schemars(extend("x-valid" = "1 to 10^6"))]
-    pub write_burst: f64,
-    /// Share of the writes that go anywhere instead of to the hot places, 0 to 1.
-    #[schemars(extend("x-valid" = "0 to 1"))]
-    pub cold_writes: f64,
-    /// Hot places: stripe blocks whose first bytes hot writes go to.
-    #[schemars(extend("x-valid" = "1 to 65,536"))]
-    pub hot_places: u32,
-    /// Dies that the hot places lie on.
-    #[schemars(extend("x-valid" = "1 to `dies`"))]
-    pub hot_dies: u32,
-    /// Dies that stripe blocks go round.
-    #[schemars(extend("x-valid" = "1 to 65,536"))]
-    pub dies: u32,
-    /// Bytes that lie together on one die; the next ones lie on the next die.
-    pub stripe_block: Bytes,
-    /// Time between requests of one run or burst, as a share of the mean time between requests, 0 to 1; 0: they come at once.
-    #[schemars(extend("x-valid" = "0 to 1"))]
-    pub gap: f64,
-}
-
-impl Default for MobileSpec {
-    fn default() -> Self {
-        let Mobile {
-            read_size,
-            read_run,
-            zones,
-            zone_size,
-            zone_shape,
-            write_burst,
-            cold_writes,
-            hot_places,
-            hot_dies,
-            dies,
-            stripe_block,
-            gap,
-        } = Mobile::default();
-        Self {
-            read_size,
-            read_run,
-            zones,
-            zone_size,
-            zone_shape,
-            write_burst,
-            cold_writes,
-            hot_places,
-            hot_dies,
-            dies,
-            stripe_block,
-            gap,
-        }
-    }
-}
-
-impl MobileSpec {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
-    fn options(self) -> Mobile {
-        let Self {
-            read_size,
-            read_run,
-            zones,
-            zone_size,
-            zone_shape,
-            write_burst,
-            cold_writes,
-            hot_places,
-            hot_dies,
-            dies,
-            stripe_block,
-            gap,
-        } = self;
-        Mobile {
-            read_size,
-            read_run,
-            zones,
-            zone_size,
-            zone_shape,
-            write_burst,
-            cold_writes,
-            hot_places,
-            hot_dies,
-            dies,
-            stripe_block,
-            gap,
-        }
-    }
-}
-
 impl Default for GenerateSpec {
     fn default() -> Self {
         let workload = Workload::default();
@@ -197,7 +92,7 @@ impl Default for GenerateSpec {
             hot_requests: workload.hot_requests,
             placement: PlacementSpec::Scattered,
             streams: workload.streams,
-            mobile: MobileSpec::default(),
+            mobile: Mobile::default(),
             arrivals: ArrivalsSpec::AtOnce,
         }
     }
@@ -239,7 +134,7 @@ impl GenerateSpec {
                 PlacementSpec::Scattered => Placement::Scattered,
                 PlacementSpec::Clustered => Placement::Clustered,
             },
-            mobile: self.mobile.options(),
+            mobile: self.mobile,
             streams: self.streams,
         }
     }

@@ -6,7 +6,6 @@
 //!
 //! Any of them may have a name of the user's own in front, by which results call it: `wide=raid5:data_strips=15`.
 
-use crate::experiment::EccSpec;
 use crate::experiment::{Experiment, Options};
 use crate::textual::OptionText;
 use common::{Problem, printable};
@@ -174,25 +173,13 @@ impl Experiment {
     /// Page ECC of a compared scheme, with the options of its policy.
     #[must_use]
     pub fn ecc_setup(&self, label: &str) -> Ecc {
-        let EccSpec {
-            policy,
-            codeword,
-            codec,
-            codec_microwatt,
-            flush,
-            read_retry,
-            retries,
-            soft_bits,
-            prediction_sigma,
-            options,
-            own,
-        } = self.ecc.clone();
+        let mut ecc = self.ecc.clone();
         let of_label = scheme_and_policy(label).1;
-        let own = own.filter(|_| of_label.is_none());
-        let policy = of_label.map_or(policy, str::to_owned);
-        let options = options.get(&policy).into_iter().flatten().map(|(key, value)| (key.clone(), value.0.clone()));
+        ecc.own = ecc.own.filter(|_| of_label.is_none());
+        let policy = of_label.map_or_else(|| ecc.policy.clone(), str::to_owned);
+        let options = ecc.options.get(&policy).into_iter().flatten().map(|(key, value)| (key.clone(), value.0.clone()));
         let options = options.chain(policy_options(label, &policy)).collect();
-        Ecc { policy, codeword, codec, codec_microwatt, flush, read_retry, retries, soft_bits, prediction_sigma, options, own }
+        ecc.for_policy(policy, options)
     }
 
     /// A compared scheme with its additions, and the options of all of them.

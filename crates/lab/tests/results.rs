@@ -223,15 +223,20 @@ fn counts_times_and_energy_of_a_run_add_up() {
         let unit = if more.is_empty() { 1.0 } else { 4.0 };
         let page = (drive.geometry.page_size.0 + drive.geometry.oob_size.0) as f64 / 400e6;
         let pulses = run.flash.program_pulses as f64;
+        let moved = run.flash.channel_bytes.iter().sum::<u64>() as f64 / (page * 400e6);
+        assert_eq!(run.flash.channel_bytes.len(), 4);
         assert!((pulses * unit - programs).abs() < unit * 64.0, "{programs} pages, {pulses} pulses");
         if more.is_empty() {
             assert_eq!((pulses, run.flash.sensed_pages as f64), (programs, reads));
+            assert_eq!(moved, reads + programs, "pages that were moved");
             let carried = (reads + programs) * (300e-9 + page) + erases * 300e-9;
             let busy = reads * (50e-6 + page + 300e-9) + programs * (600e-6 + page + 300e-9) + erases * (2e-3 + 300e-9);
             let near = |share: f64, count: u32, time: f64| (share * f64::from(count) * run.flash.rested_s / time - 1.0).abs();
             assert!(near(run.flash.die_utilisation, 4, busy) < 1e-4, "{} of {busy} s", run.flash.die_utilisation);
             assert!(near(run.flash.channel_utilisation, 4, carried) < 1e-2, "{} of {carried} s", run.flash.channel_utilisation);
         }
+        // Pages in the memory of a program unit cross no channel to be read; those of a unit cross it together.
+        assert!(moved <= reads + unit * pulses && moved >= run.flash.sensed_pages as f64, "{moved} pages moved");
         let energy = &drive.energy;
         let joules = |count: f64, each: u64| count * each as f64 * 1e-9;
         let wanted = [

@@ -241,6 +241,8 @@ pub struct Latencies {
     /// Command and address cycles.
     pub command: Nanos,
     transfer_by_slots: Vec<Nanos>,
+    /// Data and OOB bytes of a logical page.
+    slot_bytes: Bytes,
     /// Pages that are programmed together.
     pub unit: Unit,
     /// Time to suspend a program or erase, and again to resume it.
@@ -290,6 +292,13 @@ impl Unit {
     #[inline]
     fn of(&self, slc: bool) -> &Divider {
         if slc { &self.sensed } else { &self.pages }
+    }
+
+    /// Pages that one program stores in a block, which may be in SLC mode.
+    #[inline]
+    #[must_use]
+    pub fn pages_in(&self, slc: bool) -> u32 {
+        self.of(slc).divisor()
     }
 
     /// Whether the page is the last of its unit: with it, the unit is programmed.
@@ -348,6 +357,7 @@ impl Latencies {
             worn_above,
             slc: None,
             command: timing.command,
+            slot_bytes: Bytes(geometry.slot_size.0 + oob(1)),
             transfer_by_slots: (0..=u64::from(geometry.slots_per_page())).map(transfer).collect(),
             unit: Unit {
                 pages: Divider::new(unit.pages()),
@@ -438,6 +448,13 @@ impl Latencies {
     #[must_use]
     pub fn transfer(&self, slots: u32) -> Nanos {
         self.transfer_by_slots[slots as usize]
+    }
+
+    /// Data and OOB bytes of `slots` logical pages.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self, slots: u32) -> Bytes {
+        Bytes(self.slot_bytes.0 * u64::from(slots))
     }
 
     /// Time to move all pages that one program of the block stores.

@@ -205,6 +205,8 @@ pub struct FlashResult {
     pub die_utilisation: f64,
     /// Mean share of that time in which a channel carries something.
     pub channel_utilisation: f64,
+    /// Data and OOB bytes that each channel carried.
+    pub channel_bytes: Vec<u64>,
     /// Commands executed.
     #[serde(rename = "flash_ops")]
     pub ops: u64,

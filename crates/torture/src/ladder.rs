@@ -40,7 +40,7 @@ pub(super) fn age(setup: &mut Setup, draws: &mut Stream) {
         codec: *pick(&[CodecTiming::Instant, CodecTiming::Flares], draws),
         read_retry: *pick(&ladders, draws),
         // Few retries leave the rest to soft reads, which the codes that `ldpc-adaptive` picks do not always bear.
-        retries: if policy == "ldpc" && draws.chance(0.5) { 6 } else { Ecc::default().retries },
+        retries: if policy == "ldpc" && draws.chance(0.5) { 6 } else { <Ecc>::default().retries },
         soft_bits: if beyond { 2 + draws.below(2) as u32 } else { 3 },
         prediction_sigma: *pick(&[0.0, 0.3], draws),
         ..Ecc::default()

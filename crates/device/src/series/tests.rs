@@ -1,7 +1,7 @@
 //! The series against bins made by hand of the same facts.
 
 use super::*;
-use vocab::Streams;
+use vocab::{Bytes, ChannelId, Streams};
 
 const DIES: usize = 3;
 
@@ -17,7 +17,7 @@ fn facts(seed: u64, span: u64) -> Vec<(SimTime, Fact)> {
             now += busy;
             let cause = Cause::ALL[draws.below(Cause::ALL.len() as u64) as usize];
             let (die, busy) = (Some(DieId(die as u16)), Nanos(busy));
-            facts.push((SimTime(now), Fact::Served { die, busy, carried: Nanos(1) }));
+            facts.push((SimTime(now), Fact::Served { die, busy, channel: ChannelId(0), carried: Nanos(1), moved: Bytes(0) }));
             let either = [Fact::Read { ppn: 1, cause }, Fact::Erased { block: 1, cause }][draws.below(2) as usize];
             facts.push((SimTime(now), either));
             facts.push((SimTime(now), Fact::Programmed { ppn: 1, cause, filled: 1 }));
@@ -171,7 +171,8 @@ fn a_pause_of_a_year_costs_no_more_bins_than_any_other_run() {
 #[test]
 fn what_a_die_did_before_the_run_is_left_out() {
     let at = SimTime(11_500_000);
-    let facts = [Some(DieId(0)), None].map(|die| (at, Fact::Served { die, busy: Nanos(5_000_000), carried: Nanos(0) }));
+    let facts = [Some(DieId(0)), None]
+        .map(|die| (at, Fact::Served { die, busy: Nanos(5_000_000), channel: ChannelId(0), carried: Nanos(0), moved: Bytes(0) }));
     let series = folded(&facts, Series::new(SimTime(10_000_000), 1, 0));
     assert_eq!((series.busy(0), series.busy(1)), (&[Nanos(1_000_000)][..], &[Nanos(500_000)][..]));
 }

@@ -121,6 +121,13 @@ pub(super) const FIGURES: &[Figure] = &[
     )
         .report(Group::Load, Cost, "channel utilisation", "").ranked(4),
     figure(
+        "channel_bytes",
+        "list of bytes",
+        "data and OOB bytes that each channel carried, those of repeated reads and whole program units included",
+        |r| json!(r.flash.channel_bytes),
+    )
+        .document_only(),
+    figure(
         "simulated_s",
         "s",
         "virtual time from the first request to the last answer: requests/s and MB/s are about this time",

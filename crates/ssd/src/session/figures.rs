@@ -192,8 +192,16 @@ impl OfRun<'_> {
             rested_s: self.rested_s(),
             die_utilisation: self.busy_share(folds.busy, self.grid.dies()),
             channel_utilisation: self.busy_share(folds.carried, self.grid.geometry().channels),
+            channel_bytes: self.channel_bytes(),
             ops: folds.flash_ops(),
         }
+    }
+
+    /// Data and OOB bytes that each channel carried.
+    fn channel_bytes(&self) -> Vec<u64> {
+        let mut bytes: Vec<u64> = self.folds.moved.iter().map(|bytes| bytes.0).collect();
+        bytes.resize(self.grid.geometry().channels as usize, 0);
+        bytes
     }
 
     /// From the first request until the drive rests: GC may go on after the last answer, and counts of flash with it.

@@ -9,6 +9,8 @@
 //! anywhere. Runs and bursts begin as Poisson processes, their lengths are geometric.
 
 use super::{GenerateError, GeneratorKind, Shape, Starts, Turn, Workload, bad};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use vocab::{Bytes, SECTOR_BYTES, Stream};
 
@@ -18,32 +20,42 @@ pub(super) const KIND: GeneratorKind = GeneratorKind {
     build: |workload, stream| Ok(Box::new(MobileShape::new(workload, stream)?)),
 };
 
-/// Options of `mobile-like`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// `[generate.mobile]`: options of `mobile-like`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct Mobile {
     /// Size of every read; a multiple of 512 bytes.
     pub read_size: Bytes,
     /// Reads in a run, on average; 1 at least.
+    #[schemars(extend("x-valid" = "1 to 10^6"))]
     pub read_run: f64,
     /// Zones that reads go to.
+    #[schemars(extend("x-valid" = "as many as the range holds"))]
     pub zones: u32,
     /// Size of a zone; a multiple of 512 bytes.
     pub zone_size: Bytes,
     /// Popularity of zones: the rank is a Pareto variate of this shape, rounded down. Larger: fewer zones get most reads.
+    #[schemars(extend("x-valid" = "0.01 to 100"))]
     pub zone_shape: f64,
     /// Writes in a burst, on average; 1 at least.
+    #[schemars(extend("x-valid" = "1 to 10^6"))]
     pub write_burst: f64,
     /// Share of the writes that go anywhere instead of to the hot places, 0 to 1.
+    #[schemars(extend("x-valid" = "0 to 1"))]
     pub cold_writes: f64,
     /// Hot places: stripe blocks whose first bytes hot writes go to.
+    #[schemars(extend("x-valid" = "1 to 65,536"))]
     pub hot_places: u32,
     /// Dies that the hot places lie on.
+    #[schemars(extend("x-valid" = "1 to `dies`"))]
     pub hot_dies: u32,
     /// Dies that stripe blocks go round.
+    #[schemars(extend("x-valid" = "1 to 65,536"))]
     pub dies: u32,
     /// Bytes that lie together on one die; the next ones lie on the next die.
     pub stripe_block: Bytes,
     /// Time between requests of one run or burst, as a share of the mean time between requests, 0 to 1; 0: they come at once.
+    #[schemars(extend("x-valid" = "0 to 1"))]
     pub gap: f64,
 }
 

@@ -251,7 +251,8 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Encodes everything at once, off the clock.
     fn encode_without_time(&mut self) {
-        let (busy, carried) = (self.core.device.folds.busy, self.core.device.folds.carried);
+        let folds = &self.core.device.folds;
+        let (busy, carried, moved) = (folds.busy, folds.carried, folds.moved.clone());
         self.core.device.timed = false;
         self.encode_more();
         self.settle();
@@ -260,7 +261,8 @@ impl<P: FlashPayload> Engine<P> {
             self.settle();
         }
         self.core.device.timed = true;
-        (self.core.device.folds.busy, self.core.device.folds.carried) = (busy, carried);
+        let folds = &mut self.core.device.folds;
+        (folds.busy, folds.carried, folds.moved) = (busy, carried, moved);
     }
 
     /// Starts to encode further groups, as many as may be under way.
