@@ -11,6 +11,7 @@ use ssd::SeriesResult;
 
 /// A finished comparison.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Comparison {
     /// The effective experiment.
     pub experiment: Experiment,

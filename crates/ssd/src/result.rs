@@ -32,6 +32,7 @@ pub type Cdf = Vec<(f64, f64)>;
 
 /// Work of page ECC in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct EccResult {
     /// Codewords decoded.
     pub codewords: u64,
@@ -59,6 +60,7 @@ pub struct EccResult {
 
 /// Steps of the read ladder in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LadderResult {
     /// Page reads by the step they ended on: `hard`, `retry`, `soft_2_bit`, `soft_3_bit`, or `parity`, those that nothing helped.
     pub reads: BTreeMap<String, u64>,
@@ -88,6 +90,7 @@ impl LadderResult {
 
 /// Reads with alternatives, and code for them, in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct AroundResult {
     /// Reads (of a stripe, a row or a line of code) that were sent to more than what they wanted.
     pub reads: u64,
@@ -122,6 +125,7 @@ pub struct SlcResult {
 
 /// Requests of the host and their latencies in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct HostResult {
     /// Requests answered, by kind: `read`, `write`, `flush`, `discard`.
     pub requests: BTreeMap<String, u64>,
@@ -164,6 +168,7 @@ impl HostResult {
 
 /// Findings of the oracle in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct OracleResult {
     /// Host page reads compared with what was written.
     pub checked_reads: u64,
@@ -173,6 +178,7 @@ pub struct OracleResult {
 
 /// Work of the flash in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct FlashResult {
     /// Page reads by cause.
     #[serde(rename = "flash_reads")]
@@ -214,6 +220,7 @@ pub struct FlashResult {
 
 /// Pages that redundancy restored in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RedundancyResult {
     /// Host pages answered by solving from a stripe.
     pub rebuilt_reads: u64,
@@ -256,6 +263,7 @@ impl Life {
 
 /// How the preconditioning before a run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PreconditionResult {
     /// Overwritten share of the working set.
     #[serde(rename = "precondition_overwrites")]
@@ -309,6 +317,7 @@ impl StreamResult {
 
 /// P/E cycles after one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct WearResult {
     /// P/E cycles of every block at the end, in block order.
     pub pe_cycles: Vec<u32>,
@@ -320,6 +329,7 @@ pub struct WearResult {
 
 /// How the workload was replayed in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ReplayResult {
     /// Virtual time from the first request to the last answer, in seconds.
     pub simulated_s: f64,

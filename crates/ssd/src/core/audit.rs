@@ -7,6 +7,7 @@ use vocab::Ppn;
 
 /// Result of an audit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Audit {
     /// Codewords whose parity, recomputed from flash, is the parity stored, or held.
     pub sound: u32,

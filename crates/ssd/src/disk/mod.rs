@@ -81,6 +81,7 @@ pub enum DiskRequest {
 
 /// Outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DiskAnswer {
     /// Its number, as [`Disk::submit`] gave it.
     pub request: u64,

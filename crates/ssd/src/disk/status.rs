@@ -13,6 +13,7 @@ use vocab::{BlockAddr, Cause, DieId, SuperblockId};
 
 /// How a drive is. Counts are since it was made in this process, or opened, or its power was last cut.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct DiskStatus {
     /// Virtual time, in seconds.
     pub time_s: f64,
@@ -88,6 +89,7 @@ pub struct DiskStatus {
 
 /// How a die is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct DieStatus {
     /// Whether it answers.
     pub alive: bool,

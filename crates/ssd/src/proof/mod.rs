@@ -48,6 +48,7 @@ pub enum Failure {
 
 /// Result of reading every logical page back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReadBack {
     /// Pages that answered with a media error, in order.
     pub lost: Vec<Lpn>,
@@ -62,6 +63,7 @@ const EVENTS_OF_A_READ: u64 = 200_000;
 
 /// A programmed page.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct StoredPage {
     /// Where it lies.
     pub ppn: Ppn,
@@ -75,6 +77,7 @@ pub struct StoredPage {
 
 /// Which page each PPN holds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Inventory {
     /// Every programmed page, in order.
     pub pages: Vec<StoredPage>,

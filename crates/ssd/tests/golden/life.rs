@@ -239,7 +239,7 @@ impl Row<'_> {
             *life.seen.entry(name).or_default() += count as u64;
         }
         life.digest.add(&inventory);
-        let ReadBack { lost, wrong, stuck } = session.take_stock();
+        let ReadBack { lost, wrong, stuck, .. } = session.take_stock();
         assert!(!stuck, "a read does not end");
         if wrong.is_some() {
             life.end = "wrong";

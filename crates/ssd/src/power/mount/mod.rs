@@ -61,6 +61,7 @@ use vocab::{BlockAddr, Bytes, DieId, Lpn, Nanos, Ppn, Slot};
 
 /// Outcome of a mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Mounted {
     /// Pages looked at.
     pub looks: u64,
