@@ -1,7 +1,7 @@
 """A study: three schemes under five loads, three shares of over-provisioning and five seeds. It draws write amplification and mean read
 over the load, for each share, and prints the differences of the schemes as a table.
 
-    python examples/study.py                     # small: 16 MiB, two loads, two shares, two seeds
+    python examples/study.py                     # small: 32 MiB, two loads, two shares, two seeds
     python examples/study.py --full --out docs   # docs/study.svg, and the table of docs/study.md on the screen
 
 Runs that were done are kept in report/study, and not done again.
@@ -96,7 +96,7 @@ def main() -> None:
     if given.full:
         study, seeds = grid("128MiB", [500, 1000, 2000, 3000, 4000], ["28% of raw", "40% of raw", "50% of raw"], 400_000), 5
     else:
-        study, seeds = grid("16MiB", [500, 1000], ["40% of raw", "50% of raw"], 1000), 2
+        study, seeds = grid("32MiB", [500, 1000], ["50% of raw", "60% of raw"], 1000), 2
     rows = fk.sweep(study, seeds=seeds, directory="report/study", progress=given.full)
     draw(rows, given.out / "study.svg")
     print(table(rows), end="")

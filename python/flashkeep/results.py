@@ -37,6 +37,8 @@ class FlowResult:
     write_latency_us_p99: float | None
     #: Its mean latency over that of the flow alone; ``None`` without ``Experiment(alone=True)``.
     slowdown: float | None
+    #: Why the slowdown is not the cost of the others; ``None``: it is.
+    slowdown_doubt: str | None
     #: The flow alone on the same drive.
     alone: FlowResult | None
     #: All keys of the flow (docs/spec/results.md, "Flows").
@@ -45,12 +47,13 @@ class FlowResult:
     @classmethod
     def of(cls, keys: Mapping[str, Any], name: str, clock: str) -> FlowResult:
         """From the keys of results."""
-        taken = [f.name for f in fields(cls) if f.name not in ("name", "clock", "slowdown", "alone", "keys")]
+        taken = [f.name for f in fields(cls) if f.name not in ("name", "clock", "slowdown", "slowdown_doubt", "alone", "keys")]
         alone = keys.get("alone")
         return cls(
             name=name,
             clock=clock,
             slowdown=keys.get("slowdown"),
+            slowdown_doubt=keys.get("slowdown_doubt"),
             alone=None if alone is None else cls.of(alone, name, clock),
             keys=keys,
             **{key: keys[key] for key in taken},
@@ -192,7 +195,32 @@ class Result(Framed):
             cells = "".join(f"<td>{self._cell(scheme, key)}</td>" for _, key in _SHOWN)
             rows += f'<tr><th style="text-align: left">{dot} {html.escape(scheme)}{mark}</th>{cells}</tr>'
         warnings = f"<p>To read before any figure is believed:</p><ul>{wrong}</ul>" if wrong else ""
-        return f"{answer}{warnings}<table><tr><th></th>{head}</tr>{rows}</table>"
+        return f"{answer}{warnings}<table><tr><th></th>{head}</tr>{rows}</table>{self._flows_html()}"
+
+    def _flows_html(self) -> str:
+        """The flows of the workload, where there are several."""
+        flows = [(scheme, flow) for scheme in self.schemes for flow in self.flows(scheme)]
+        titles = [(title, key) for title, key in _OF_FLOWS if any(getattr(flow, key) is not None for _, flow in flows)]
+        if not flows:
+            return ""
+        rows = ""
+        for scheme, flow in flows:
+            mark = " !" if flow.slowdown_doubt else ""
+            values = [(key, getattr(flow, key)) for _, key in titles]
+            cells = "".join(
+                f"<td>{'-' if value is None else f'{value:.4g}'}{mark if key == 'slowdown' else ''}</td>"
+                for key, value in values
+            )
+            heads = "".join(
+                f'<th style="text-align: left">{html.escape(text)}</th>' for text in (scheme, flow.name, flow.clock)
+            )
+            rows += f"<tr>{heads}{cells}</tr>"
+        head = "".join(f"<th>{html.escape(title)}</th>" for title in ("scheme", "flow", "clock", *(t for t, _ in titles)))
+        fair = [(scheme, self.flow_fairness(scheme)) for scheme in self.schemes]
+        told = ", ".join(f"<b>{html.escape(scheme)}</b> {value:.3g}" for scheme, value in fair if value is not None)
+        fairness = f"<p>Fairness, the least slowdown over the greatest: {told}</p>" if told else ""
+        of_first = "<p>Flows under the first seed:</p>" if len(self.seeds) > 1 else ""
+        return f"{of_first}<table><tr>{head}</tr>{rows}</table>{fairness}"
 
     def _cell(self, scheme: str, key: str) -> str:
         """A value; over several seeds, the mean with the half-width of its interval."""
@@ -213,6 +241,19 @@ _SHOWN = (
     ("write amplification", "waf"),
     ("endurance, DWPD over 5 years", "dwpd"),
     ("energy, J", "energy_j"),
+)
+
+
+#: What a notebook shows of each flow.
+_OF_FLOWS = (
+    ("requests", "requests"),
+    ("requests/s", "requests_per_s"),
+    ("MB/s", "mb_per_s"),
+    ("read mean, us", "read_latency_us_mean"),
+    ("read p99, us", "read_latency_us_p99"),
+    ("write mean, us", "write_latency_us_mean"),
+    ("write p99, us", "write_latency_us_p99"),
+    ("slowdown", "slowdown"),
 )
 
 

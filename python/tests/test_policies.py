@@ -50,13 +50,15 @@ def test_an_ecc_policy_of_python_decides_as_the_same_one_of_the_engine(writes):
     "policy, raised, says",
     [
         (lambda candidates: 1 / 0, ZeroDivisionError, "division"),
-        (lambda candidates: len(candidates), ValueError, "gc.policy: gave .*, and there are"),
-        (lambda candidates: "first", TypeError, "gc.policy: gave 'first', wanted the place"),
+        (lambda candidates: len(candidates), ValueError, "gc.policy: policy `<lambda>`: gave .*, and there are"),
+        (lambda candidates: "first", TypeError, "gc.policy: policy `<lambda>`: gave 'first', wanted the place"),
     ],
 )
 def test_what_a_policy_raises_ends_the_run(writes, policy, raised, says):
-    with pytest.raises(raised, match=says):
+    with pytest.raises(raised, match=says) as caught:
         fk.run(replace(writes, gc=fk.Gc(policy=policy)))
+    if raised is ZeroDivisionError and hasattr(caught.value, "add_note"):
+        assert caught.value.__notes__ == ["gc.policy: policy `<lambda>` raised this"]
 
 
 def test_an_ecc_policy_beyond_its_strongest_code_is_refused(writes):

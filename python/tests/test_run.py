@@ -182,7 +182,11 @@ def test_flows_have_clocks_and_figures_of_their_own():
     slowdowns = [flow.slowdown for flow in (reader, writer)]
     assert result.flow_fairness("raid5") == min(slowdowns) / max(slowdowns)
     assert result["flow_reader_requests"] == [400, 400]
-    assert reader.keys["read_waits_us"]["sensing"] > 0
+    assert reader.keys["read_waits_us"]["sensing"] > 0 and reader.slowdown_doubt is None
+    shown = result._repr_html_()
+    assert f"<td>{reader.slowdown:.4g}</td>" in shown and shown.count(">log</th>") == 2
+    assert f"<b>raid5</b> {result.flow_fairness('raid5'):.3g}" in shown
+    assert "flow_0_alone_latency_p50_us" in result.series.columns
 
 
 def test_settings_of_every_kind_reach_the_engine(tmp_path):

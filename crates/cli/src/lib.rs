@@ -156,11 +156,11 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
     {
         file.as_deref().map_or(Ok(()), |file| lab::check_ending(option, file, &[ending]))?;
     }
+    warn_of_canaries(experiment.schemes.iter().map(String::as_str));
+    let comparison = simulate(experiment, options)?;
     if lab::replaces_another(experiment, &options.report) {
         note(&format!("overwriting the report of another experiment in {}; `--report DIR` keeps both", options.report.display()));
     }
-    warn_of_canaries(experiment.schemes.iter().map(String::as_str));
-    let comparison = simulate(experiment, options)?;
     let index = lab::write_report(&comparison, &options.report)?;
     if let Some(file) = &options.plot {
         lab::write_headline(&comparison, &format!("flashkeep {}", typed().join(" ")), file)?;

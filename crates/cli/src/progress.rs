@@ -167,6 +167,7 @@ impl Bars {
 fn history_in_words(history: HistoryProgress) -> String {
     let HistoryProgress { filled, to_fill, overwritten, overwritten_at_most, warmed, warmed_at_most } = history;
     match (to_fill, overwritten) {
+        _ if warmed > 0 && warmed_at_most == u64::MAX => format!(": warmed up by {warmed} pages of the workload"),
         _ if warmed > 0 => {
             format!(": warmed up by {warmed} pages of the workload, until write amplification settles, at most {warmed_at_most}")
         }

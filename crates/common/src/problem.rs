@@ -59,6 +59,8 @@ pub struct Problem {
     pub meant: Option<String>,
     /// The line of a trace that the message is about.
     pub record: Option<Box<RecordPlace>>,
+    /// The compared scheme, by its name in results, that the problem is of alone.
+    pub scheme: Option<Box<str>>,
 }
 
 /// A line of a trace.
@@ -89,7 +91,8 @@ impl Problem {
     /// A problem without a place.
     #[must_use]
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { place: None, field: field.into(), message: message.into(), known: Vec::new(), meant: None, record: None }
+        let (field, message) = (field.into(), message.into());
+        Self { place: None, field, message, known: Vec::new(), meant: None, record: None, scheme: None }
     }
 
     /// `found` is no known `noun`; lists what is known and guesses what was meant.

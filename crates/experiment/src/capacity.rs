@@ -128,22 +128,25 @@ fn fit(experiment: &Experiment, touched: u64) -> Result<Fit, Problem> {
     let user = user_slots(experiment, touched)?;
     let choices: Vec<SchemeChoice> = experiment.schemes.iter().map(|name| experiment.choice(name)).collect();
     let base = experiment.drive.drive();
-    let shares = choices.iter().map(|choice| share(&base, choice)).collect::<Result<Vec<_>, _>>()?;
+    let of = |(label, choice): (&String, _)| ssd::capacity_overhead(&base, choice).map_err(|e| refused(label, &e));
+    let shares = experiment.schemes.iter().zip(&choices).map(of).collect::<Result<Vec<_>, _>>()?;
     let mut added = 0;
     loop {
         let planned = drives(experiment, user, &shares, added)?;
         let reference = drives(experiment, user, &[0.0], added)?.remove(0).drive;
-        let lacking = lacking(experiment, user, planned.iter().zip(&choices), |most| most)?;
-        if lacking.iter().all(|(drive, ..)| may_add(experiment, drive, added)) && !lacking.is_empty() {
+        let lacking = lacking(experiment, user, (&planned, &choices), |most| most)?;
+        if lacking.iter().all(|&(at, _)| may_add(experiment, &planned[at], added)) && !lacking.is_empty() {
             added += 1;
             continue;
         }
         // More blocks make up for the reserve, not for those that are bad.
         let kept = |most| beside_bad_blocks(experiment, most);
-        let lacking = self::lacking(experiment, user, planned.iter().zip(&choices), kept)?;
-        let short = |(planned, choice, most): Kept<'_>| {
-            let at = choices.iter().position(|one| std::ptr::eq(one, choice)).expect("one of these");
-            Short { label: experiment.schemes[at].clone(), choice: choice.clone(), planned: planned.clone(), most }
+        let lacking = self::lacking(experiment, user, (&planned, &choices), kept)?;
+        let short = |(at, most): (usize, u32)| Short {
+            label: experiment.schemes[at].clone(),
+            choice: choices[at].clone(),
+            planned: planned[at].clone(),
+            most,
         };
         let short: Vec<Short> = lacking.into_iter().map(short).collect();
         return Ok(match short.is_empty() {
@@ -153,32 +156,22 @@ fn fit(experiment: &Experiment, touched: u64) -> Result<Fit, Problem> {
     }
 }
 
-/// A scheme with its drive, and the most slots that it keeps there.
-type Kept<'a> = (&'a PlannedDrive, &'a SchemeChoice, u32);
-
-/// The schemes that keep fewer than `user` slots, of which `kept` says how many of the most are left.
-fn lacking<'a>(
+/// The schemes, by index, that keep fewer than `user` slots, of which `kept` says how many of the most are left; each with what it keeps.
+fn lacking(
     experiment: &Experiment,
     user: u64,
-    planned: impl Iterator<Item = (&'a PlannedDrive, &'a SchemeChoice)>,
+    (planned, choices): (&[PlannedDrive], &[SchemeChoice]),
     kept: impl Fn(u32) -> u32,
-) -> Result<Vec<Kept<'a>>, Problem> {
+) -> Result<Vec<(usize, u32)>, Problem> {
     let mut lacking = Vec::new();
-    for (drive, choice) in planned {
-        let most = kept(most_slots(experiment, &drive.drive, choice)?);
+    for (at, (drive, choice)) in planned.iter().zip(choices).enumerate() {
+        let most = ssd::user_slots_max(&drive.drive, choice, &experiment.gc);
+        let most = kept(most.map_err(|e| refused(&experiment.schemes[at], &e))?);
         if u64::from(most) < user {
-            lacking.push((drive, choice, most));
+            lacking.push((at, most));
         }
     }
     Ok(lacking)
-}
-
-fn share(drive: &Drive, choice: &SchemeChoice) -> Result<f64, Problem> {
-    ssd::capacity_overhead(drive, choice).map_err(|e| refused(choice, &e))
-}
-
-fn most_slots(experiment: &Experiment, drive: &Drive, choice: &SchemeChoice) -> Result<u32, Problem> {
-    ssd::user_slots_max(drive, choice, &experiment.gc).map_err(|e| refused(choice, &e))
 }
 
 /// Slots that remain of this many where blocks are bad from the factory, spread evenly: no drive keeps more.
@@ -186,9 +179,11 @@ fn beside_bad_blocks(experiment: &Experiment, most: u32) -> u32 {
     (f64::from(most) * (1.0 - experiment.age.bad_blocks)) as u32
 }
 
-/// A drive or option that a scheme refuses.
-pub fn refused(choice: &SchemeChoice, error: &dyn std::fmt::Display) -> Problem {
-    Problem::new("schemes", format!("scheme `{}` refuses this drive or its settings: {error}", choice.name))
+/// A drive or option that a scheme refuses; `label` is the scheme as the experiment names it.
+pub fn refused(label: &str, error: &dyn std::fmt::Display) -> Problem {
+    let name = crate::label::shown(label);
+    let problem = Problem::new("schemes", format!("scheme `{name}` refuses this drive or its settings: {error}"));
+    Problem { scheme: Some(name.into()), ..problem }
 }
 
 /// Whether another block per plane may be added: only where the reserve is what is lacking.
@@ -256,7 +251,8 @@ pub fn caution(experiment: &Experiment, planned: &[&PlannedDrive]) -> Option<Cau
 }
 
 fn too_little(experiment: &Experiment, user: u64, short: &Short, least: Option<f64>) -> Problem {
-    let Short { choice, planned, most, .. } = short;
+    let Short { label, choice, planned, most } = short;
+    let name = crate::label::shown(label);
     let geometry = &planned.drive.geometry;
     let slot = geometry.slot_size;
     let mut valid = vec![format!("capacity.size of at most {} on this much flash", Bytes(u64::from(*most) * slot.0))];
@@ -270,16 +266,15 @@ fn too_little(experiment: &Experiment, user: u64, short: &Short, least: Option<f
     let bad = experiment.age.bad_blocks;
     let bad = if bad > 0.0 { format!(", age.bad_blocks takes {:.1} % of it", bad * 100.0) } else { String::new() };
     let message = format!(
-        "scheme `{}` keeps at most {most} pages of {slot} on {} raw, the host needs {user}: \
+        "scheme `{name}` keeps at most {most} pages of {slot} on {} raw, the host needs {user}: \
          over-provisioning is {:.1} %, redundancy takes {:.1} % of raw flash{bad}, and garbage collection needs free blocks. \
          Valid: {}",
-        choice.name,
         geometry.raw_size(),
         of_user(planned.op_of_raw) * 100.0,
         planned.capacity_overhead * 100.0,
         valid.join("; "),
     );
-    Problem::new("capacity.over_provisioning", message)
+    Problem { scheme: Some(name.into()), ..Problem::new("capacity.over_provisioning", message) }
 }
 
 /// An option of the scheme that makes less of the flash redundancy, if one does on this drive.

@@ -48,8 +48,7 @@ pub fn disk_setup(one: &Experiment) -> Result<Setup, Problem> {
     let label = one.schemes.first().ok_or_else(|| Problem::new("schemes", "there is none"))?;
     let plan = plan(one, 1)?;
     let (mut drive, scheme) = (plan.drives[0].drive.clone(), one.choice(label));
-    let most_of =
-        |drive: &ssd::Drive| ssd::mountable_slots_max(drive, &scheme, &one.gc).map_err(|error| refused(&scheme, &error));
+    let most_of = |drive: &ssd::Drive| ssd::mountable_slots_max(drive, &scheme, &one.gc).map_err(|error| refused(label, &error));
     let mut most = most_of(&drive)?;
     // Recovery from power cuts keeps some blocks free, which counts on a small drive.
     for _ in 0..RECOVERY_BLOCKS.min(if one.capacity.size == Size::Drive { 0 } else { u32::MAX }) {

@@ -88,6 +88,15 @@ fn described_flows(experiment: &Experiment, flows: &trace::flows::Flows) -> Resu
             format!("found {}, but the flows of the workload follow each other", spec.loops),
         ));
     }
+    let end = found.iter().find(|flow| matches!(flow.clock, FlowClock::Queue { until: Some(_), .. }));
+    if let Some(flow) = end.filter(|_| spec.loops > 1) {
+        let message = format!(
+            "found {}, but flow `{}` ends in time, whatever is repeated; for a longer run give it a later end (`runtime` of fio, `until` \
+             of a `[[flow]]`, Stop_Time of MQSim)",
+            spec.loops, flow.name
+        );
+        return Err(Problem::new("trace.loops", message));
+    }
     let parts = [
         ("trace.since", spec.since.is_some()),
         ("trace.until", spec.until.is_some()),

@@ -150,7 +150,19 @@ impl Experiment {
     ///
     /// # Errors
     /// As [`Self::load`].
-    pub fn from_document_with(mut document: Document, overrides: &Overrides, own: Own) -> Result<Self, Problem> {
+    pub fn from_document_with(document: Document, overrides: &Overrides, own: Own) -> Result<Self, Problem> {
+        match Self::judged(document, overrides, own)? {
+            (_, Some(problem)) => Err(problem),
+            (experiment, None) => Ok(experiment),
+        }
+    }
+
+    /// As [`Self::from_document_with`]; settings that can be read and do not fit together, such as a die that the drive does not have, are
+    /// a problem beside the experiment, which cannot be run then.
+    ///
+    /// # Errors
+    /// A document that cannot be read, or has an unknown name.
+    pub fn judged(mut document: Document, overrides: &Overrides, own: Own) -> Result<(Self, Option<Problem>), Problem> {
         let mut hints = crate::renamed::bring_up(&mut document)?;
         overrides.apply(&mut document)?;
         hints.extend(crate::renamed::bring_over(&mut document)?.into_iter().map(|hint| hint.text));
@@ -169,8 +181,10 @@ impl Experiment {
         }
         experiment.left_out.extend(drive_notes);
         experiment.hints = hints;
-        crate::load::check(&experiment, overrides).map_err(|problem| document.locate(problem))?;
-        check::experiment(&experiment).map_err(|problem| document.locate(problem))?;
+        let checked = crate::load::check(&experiment, overrides).and_then(|()| check::experiment(&experiment));
+        if let Err(problem) = checked.map_err(|problem| document.locate(problem)) {
+            return if problem.known.is_empty() { Ok((experiment, Some(problem))) } else { Err(problem) };
+        }
         experiment.trace.settle_paths();
         experiment.drive.preset = no_preset();
         if preset.is_some_and(|p| p.name == experiment.drive.name && p.drive() != experiment.drive.drive()) {
@@ -181,7 +195,7 @@ impl Experiment {
             experiment.generate.get_or_insert_default();
         }
         experiment.fill_options();
-        Ok(experiment)
+        Ok((experiment, None))
     }
 
     /// Leaves out schemes that cannot run on the drive. Where none could, they stay, and the run says why.

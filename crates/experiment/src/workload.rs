@@ -45,6 +45,9 @@ pub struct TraceFacts {
     pub format: String,
     /// Times it is repeated.
     pub loops: u32,
+    /// True if a flow with a queue ends in time: the drive decides how many requests there are, and those counted here are of one
+    /// pass over its size.
+    pub ends_in_time: bool,
     /// Requests of any kind.
     pub requests: u64,
     /// Reads.
@@ -250,6 +253,7 @@ impl Workload {
             // A gap is a warning of its own where it matters to the clock.
             facts.doubts = Found::new(columns, footprint.counts(), extent, &met).doubts_but_gaps();
         }
+        facts.ends_in_time = matches!(&tape, Tape::Described { flows, .. } if flows.ends_in_time());
         let loops = u64::from(experiment.trace.loops);
         let flows = crate::flow::of(experiment, &tape, &scanned)?;
         let Scanned { footprint, kept, .. } = scanned;
@@ -306,7 +310,7 @@ impl Workload {
     /// True if how many requests it has depends on the drive: a flow with a queue ends in time.
     #[must_use]
     pub fn ends_in_time(&self) -> bool {
-        matches!(&self.tape, Tape::Described { flows, .. } if flows.ends_in_time())
+        self.facts.ends_in_time
     }
 
     /// Slots it needs of a drive.
@@ -471,6 +475,7 @@ fn facts(experiment: &Experiment, scanned: &Scanned) -> TraceFacts {
         name: [short(&spec.source)].into_iter().chain(then).chain(beside).collect(),
         format: scanned.format.to_owned(),
         loops: experiment.trace.loops,
+        ends_in_time: false,
         requests: counts.requests,
         reads: counts.reads,
         writes: counts.writes,

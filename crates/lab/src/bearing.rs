@@ -6,7 +6,7 @@ use crate::interval::t_quantile;
 use crate::outcome::Outcome;
 use common::quantity::percent;
 use common::table::grouped;
-use experiment::{Caution, Level};
+use experiment::{Caution, Experiment, Level, Workload};
 use ssd::{Mark, RunResult};
 use vocab::Cause;
 
@@ -27,13 +27,12 @@ pub(crate) const KIND: &str = "unborne";
 
 /// A caution where what is written does not bear a figure of flash; `user_slots` are what the host may use. Where nothing is written there is
 /// none: no figure is made of it.
-pub(crate) fn caution(outcome: &Outcome, user_slots: u32, is_generated: bool) -> Option<Caution> {
+pub(crate) fn caution(outcome: &Outcome, user_slots: u32, remedy: &str) -> Option<Caution> {
     let run = &outcome.result;
     if run.host.write_pages == 0 || energy_of_writing(run) < ENERGY_OF_WRITING {
         return None;
     }
     let lacking = lacking(outcome, user_slots);
-    let remedy = if is_generated { REMEDIES[0] } else { REMEDIES[1] };
     let text = format!("`{}` {TOO_LITTLE}: {}{remedy}", outcome.label, lacking.join("; "));
     let scheme = Some(outcome.label.clone());
     (!lacking.is_empty()).then_some(Caution { level: Level::Warning, scheme, not_comparable: None, kind: KIND, text })
@@ -42,11 +41,29 @@ pub(crate) fn caution(outcome: &Outcome, user_slots: u32, is_generated: bool) ->
 /// A run that is too short, in words.
 const TOO_LITTLE: &str = "wrote too little to judge its write amplification, endurance and energy";
 
-/// How to get a run that is long enough, of a generator and of others.
-const REMEDIES: [&str; 2] = [
+/// How to get a run that is long enough: of a generator; of a recording; of flows that end in time; of generators as flows; of another
+/// description.
+const REMEDIES: [&str; 5] = [
     ". They are marked with ! and not ranked; more `generate.requests` make the run long enough",
     ". They are marked with ! and not ranked; a longer recording makes the run long enough, or `--loops 10`, which repeats this one",
+    ". They are marked with ! and not ranked; a later end of the flows makes the run long enough (`runtime` of fio, `until` of a `[[flow]]`, \
+     Stop_Time of MQSim)",
+    ". They are marked with ! and not ranked; more `generate.requests` of its flows make the run long enough",
+    ". They are marked with ! and not ranked; more requests make the run long enough (`io_size` or `loops` of fio, Total_Requests_To_Generate \
+     of MQSim)",
 ];
+
+/// How to get a longer run of a workload.
+pub(crate) fn remedy(experiment: &Experiment, workload: &Workload) -> &'static str {
+    let kind = match () {
+        () if experiment::generated::is_generated(experiment) => 0,
+        () if workload.ends_in_time() => 2,
+        () if !experiment.flow.is_empty() => 3,
+        () if experiment::described::is_described(experiment) => 4,
+        () => 1,
+    };
+    REMEDIES[kind]
+}
 
 /// The cautions as sentences. Of several runs that are too short the last sentence alone says how to get longer ones.
 pub(crate) fn told(cautions: &[Caution]) -> Vec<String> {

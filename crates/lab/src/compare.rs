@@ -11,7 +11,7 @@ use crate::outcome::FlowOutcome;
 use crate::outcome::Outcome;
 use crate::request_log::RequestLog;
 use crate::seeds;
-use crate::series::aligned;
+use crate::series::{Recorded, aligned, drawn};
 use crate::verdict::Verdict;
 use crate::warm_up;
 use common::{Problem, in_parallel};
@@ -20,7 +20,7 @@ use experiment::{Arrival, Experiment, Plan, PlannedDrive, TraceFacts, Workload, 
 pub(crate) use said::buffer_words;
 use said::{cautions, fairness, notes, touched_share};
 use ssd::protect::SchemeChoice;
-use ssd::{AnsweredRequest, Demand, HistoryProgress, RunResult, RunSeries, Session, Setup};
+use ssd::{AnsweredRequest, Demand, HistoryProgress, RunResult, Session, Setup};
 use std::sync::Arc;
 use trace::AddressMap;
 
@@ -121,10 +121,13 @@ pub(crate) fn compare_on(
             clock: clock.clone(),
             seeds: None,
             series: Vec::new(),
+            drawn: Vec::new(),
         }
     };
     let first = one(first, workload.facts().clone(), outcomes);
-    let mut repetitions = vec![Comparison { series: aligned(series.into_iter().flatten().collect()), ..first }];
+    let series: Vec<Recorded> = series.into_iter().flatten().collect();
+    let drawn = if workload.flows().len() > 1 { drawn(&series) } else { Vec::new() };
+    let mut repetitions = vec![Comparison { series: aligned(series), drawn, ..first }];
     for (trace, outcomes) in ran {
         let outcomes = outcomes.into_iter().map(|(outcome, _)| outcome).collect();
         let own = seeds::experiment_of(experiment, repetitions.len(), &clock, workload.duration_s());
@@ -136,8 +139,8 @@ pub(crate) fn compare_on(
     }
 }
 
-/// Result of a run, and its time series, where that was recorded.
-type Observed = (Outcome, Option<RunSeries>);
+/// Result of a run, and its time series, where they were recorded.
+type Observed = (Outcome, Option<Recorded>);
 
 /// Everything the threads share.
 pub(crate) struct Runs<'a> {
@@ -228,14 +231,19 @@ impl Runs<'_> {
     }
 
     /// A drive before its first request, [written](Self::written) and aged.
-    fn session(&self, setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Box<Session>, Problem> {
-        let mut session = self.written(setup, hear)?;
-        session.age().map_err(|error| refused(&setup.scheme, &error))?;
+    fn session(&self, label: &str, setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Box<Session>, Problem> {
+        let mut session = self.written(label, setup, hear)?;
+        session.age().map_err(|error| refused(label, &error))?;
         Ok(session)
     }
 
-    /// A drive with the history of its preconditioning and of the workload, which is new.
-    pub(crate) fn written(&self, setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Box<Session>, Problem> {
+    /// A drive with the history of its preconditioning and of the workload, which is new; `label` is its scheme as the experiment names it.
+    pub(crate) fn written(
+        &self,
+        label: &str,
+        setup: &Setup,
+        hear: &mut dyn FnMut(HistoryProgress),
+    ) -> Result<Box<Session>, Problem> {
         let session = match self.drives {
             Some(drives) => drives.drive(setup, hear),
             None => Session::written(setup, hear).map(Arc::new),
@@ -251,7 +259,7 @@ impl Runs<'_> {
             },
             false => problem,
         };
-        let refused = |error: ssd::SetupError| hint(refused(&setup.scheme, &error));
+        let refused = |error: ssd::SetupError| hint(refused(label, &error));
         let mut session = Box::new(Arc::unwrap_or_clone(session.map_err(refused)?));
         if let Some(planned) = warm_up::planned(self.experiment, self.workload, self.map)? {
             let mut commands = planned.commands()?;
@@ -269,7 +277,7 @@ impl Runs<'_> {
         let mut hear = |history| (bench.progress)(Progress::Preparing { run: self.before + index, history });
         hear(HistoryProgress::default());
         let started = (bench.clock)();
-        let session = self.session(&setup, &mut hear)?;
+        let session = self.session(&label, &setup, &mut hear)?;
         let demand = if self.needs_demand() { Some(self.demand(&session)?) } else { None };
         let wall_s = (bench.clock)() - started;
         Ok(Prepared { planned: planned.clone(), label, ecc_policy, choice, session, demand, wall_s })
@@ -286,7 +294,7 @@ impl Runs<'_> {
                 let mut setup = self.setup(&self.plan.reference, choice, self.experiment.ecc_setup("none"));
                 // Without redundancy nothing is rebuilt on a spare die.
                 setup.faults.replace_after = None;
-                Some(self.demand(&*self.session(&setup, &mut |_| {})?)?)
+                Some(self.demand(&*self.session("none", &setup, &mut |_| {})?)?)
             }
             None => None,
         };
@@ -366,10 +374,12 @@ impl Runs<'_> {
         let playing =
             Playing { workload: self.workload, map: self.map, arrival: self.experiment.trace.arrival, factor: clock.factor };
         let is_alone = self.experiment.alone && self.workload.flows().len() > 1;
-        let alone = if is_alone { flows::played_alone(playing, &session)? } else { Vec::new() };
-        let started = (bench.clock)();
         // Of repetitions under other seeds there is no series.
-        if self.before == 0 && matches!(self.observe, Observe::Waits { .. }) {
+        let is_recorded = self.before == 0 && matches!(self.observe, Observe::Waits { .. });
+        let alone = if is_alone { flows::played_alone(playing, &session, is_recorded)? } else { Vec::new() };
+        let (alone, alone_series): (Vec<_>, Vec<_>) = alone.into_iter().unzip();
+        let started = (bench.clock)();
+        if is_recorded {
             session.begin_series();
         }
         let mut result = match self.observe {
@@ -391,14 +401,15 @@ impl Runs<'_> {
             label: prepared.label,
             ecc_policy: prepared.ecc_policy,
             choice: prepared.choice,
-            flows: FlowOutcome::all(self.workload.flows(), self.experiment.trace.arrival, &result, alone),
+            flows: FlowOutcome::all(self.workload.flows(), self.experiment, &result, alone),
             result,
             standing: session.standing(),
             prepare_wall_s: prepared.wall_s,
             wall_s: finished - started,
             peak_rss_mib: peak_rss_mib(),
         };
-        Ok((outcome, session.end_series()))
+        let alone = alone_series.into_iter().flatten().collect();
+        Ok((outcome, session.end_series().map(|run| Recorded { run, alone })))
     }
 
     /// The workload, by its one clock or by those of its flows.

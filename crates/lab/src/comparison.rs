@@ -5,9 +5,12 @@ use crate::interval::{Interval, Paired};
 use crate::outcome::Outcome;
 use crate::verdict::Verdict;
 use common::Row;
+use common::quantity::mib;
+use common::table::grouped;
 use experiment::{Caution, Experiment, TraceFacts};
 use serde_json::Value;
 use ssd::SeriesResult;
+use vocab::Bytes;
 
 /// A finished comparison.
 #[derive(Clone, Debug)]
@@ -38,6 +41,8 @@ pub struct Comparison {
     pub seeds: Option<Seeds>,
     /// Time series of each outcome in order; empty where it was not recorded, as in sweeps.
     pub series: Vec<SeriesResult>,
+    /// The same in few bins, where there are several flows, for their picture.
+    pub(crate) drawn: Vec<SeriesResult>,
 }
 
 impl Comparison {
@@ -57,6 +62,22 @@ impl Comparison {
     #[must_use]
     pub fn repetitions(&self) -> &[Self] {
         self.seeds.as_ref().map_or(std::slice::from_ref(self), Seeds::repetitions)
+    }
+
+    /// Requests that schemes answered, the fewest and the most, where the drive decides how many there are; `None`: the workload does.
+    pub(crate) fn answered(&self) -> Option<(u64, u64)> {
+        let of = |one: &Outcome| one.result.host.all_requests();
+        let all = self.repetitions().iter().flat_map(|one| &one.outcomes).map(of);
+        self.trace.ends_in_time.then(|| all.fold((u64::MAX, 0), |(least, most), one| (least.min(one), most.max(one))))
+    }
+
+    /// The same in words, with the addresses that they may go to: the footprint of a pass is not that of the run.
+    pub(crate) fn answered_words(&self) -> Option<String> {
+        let (least, most) = self.answered()?;
+        let few = if least < most { format!("{} to ", grouped(least)) } else { String::new() };
+        let slot = self.experiment.drive.geometry.slot_size.0;
+        let space = (self.touched_share * f64::from(self.user_slots)).round() as u64 * slot;
+        Some(format!("{few}{} requests until its flows end, {} of addresses", grouped(most), mib(Bytes(space))))
     }
 
     /// Outcomes of a scheme, by index of the scheme: one for each seed.

@@ -127,6 +127,7 @@ impl Comparison {
         rows.figures();
         let outcomes: Vec<Vec<&Outcome>> = (0..self.outcomes.len()).map(|scheme| self.runs_of(scheme)).collect();
         let mut waits = crate::waits::rows(&outcomes);
+        waits.extend(crate::waits::rows_of_flows(&outcomes));
         if !waits.is_empty() {
             let cells = self.outcomes.iter().map(|o| self.marked(&o.label)).collect();
             waits.splice(0..0, std::iter::once(Row { label: "where the time goes".into(), cells }).chain(self.reasons()));
@@ -145,7 +146,7 @@ impl Comparison {
     pub(crate) fn flows_text(&self) -> String {
         let row = |cells: Vec<String>| Row { label: cells[0].clone(), cells: cells[1..].to_vec() };
         let rows: Vec<Row> = crate::flows::table(self).into_iter().map(row).collect();
-        if rows.is_empty() { String::new() } else { format!("{}\n", aligned(&rows)) }
+        if rows.is_empty() { String::new() } else { format!("{}{}\n", aligned(&rows), crate::flows::fairness_text(self)) }
     }
 
     /// A scheme with a mark where its run cannot be compared.
@@ -212,19 +213,18 @@ impl Comparison {
             let range = crate::seeds::range(&self.experiment);
             format!("\nseeds {range}: means and half-widths of their 95 % confidence intervals; requests above are of the first")
         });
-        format!(
-            "{}: {} requests ({} reads, {} writes, {} flushes), {:.1} s, footprint {:.0} MiB\ndrive {}: {}{}",
-            trace.name,
-            grouped(trace.requests),
-            grouped(trace.reads),
-            grouped(trace.writes),
-            grouped(trace.flushes),
-            trace.duration_s,
-            trace.footprint_bytes as f64 / f64::from(1 << 20),
-            drive.name,
-            drive.summary,
-            seeds.unwrap_or_default(),
-        )
+        let asked = self.answered_words().unwrap_or_else(|| {
+            format!(
+                "{} requests ({} reads, {} writes, {} flushes), {:.1} s, footprint {:.0} MiB",
+                grouped(trace.requests),
+                grouped(trace.reads),
+                grouped(trace.writes),
+                grouped(trace.flushes),
+                trace.duration_s,
+                trace.footprint_bytes as f64 / f64::from(1 << 20),
+            )
+        });
+        format!("{}: {asked}\ndrive {}: {}{}", trace.name, drive.name, drive.summary, seeds.unwrap_or_default())
     }
 
     fn remarks(&self) -> String {

@@ -1,7 +1,7 @@
 //! Outcome of a scheme: figures of its run, and of each flow with its loss to the others.
 
 use experiment::flow::{clock_words, host_clock};
-use experiment::{Arrival, Flow, PlannedDrive};
+use experiment::{Experiment, Flow, PlannedDrive};
 use ssd::protect::SchemeChoice;
 use ssd::{FlowResult, RunResult, Standing};
 
@@ -16,17 +16,33 @@ pub struct FlowOutcome {
     pub result: FlowResult,
     /// Alone on the same drive, where that was asked for.
     pub alone: Option<FlowResult>,
+    /// Why its slowdown is none of what the others cost it; `None`: it is.
+    pub doubt: Option<&'static str>,
 }
+
+/// The reasons for a doubt.
+const PILED_UP: &str = "its requests piled up beside the others";
+const PILED_UP_ALONE: &str = "its requests piled up alone, too";
+const DIED: &str = "a die failed in one of the two runs, or in both at different times";
 
 impl FlowOutcome {
     /// The flows of a run.
-    pub(crate) fn all(flows: &[Flow], arrival: Arrival, run: &RunResult, alone: Vec<FlowResult>) -> Vec<Self> {
+    pub(crate) fn all(flows: &[Flow], experiment: &Experiment, run: &RunResult, alone: Vec<FlowResult>) -> Vec<Self> {
         let mut alone = alone.into_iter();
-        let outcome = |(flow, result): (&Flow, &FlowResult)| Self {
-            name: flow.name.clone(),
-            clock: clock_words(host_clock(flow, arrival)),
-            result: result.clone(),
-            alone: alone.next(),
+        let faults = &experiment.faults;
+        let fails_at = faults.dead_die.map(|_| faults.dead_die_at_request).filter(|at| *at > 0);
+        let outcome = |(flow, result): (&Flow, &FlowResult)| {
+            let alone = alone.next();
+            // Requests are counted in each run by themselves.
+            let fails = |requests: u64| fails_at.is_some_and(|at| at < requests);
+            let doubt = alone.as_ref().and_then(|alone| match () {
+                () if fails(run.host.all_requests()) || fails(alone.all_requests()) => Some(DIED),
+                () if alone.saturated => Some(PILED_UP_ALONE),
+                () if result.saturated => Some(PILED_UP),
+                () => None,
+            });
+            let clock = clock_words(host_clock(flow, experiment.trace.arrival));
+            Self { name: flow.name.clone(), clock, result: result.clone(), alone, doubt }
         };
         flows.iter().zip(&run.flows).map(outcome).collect()
     }
@@ -80,7 +96,7 @@ mod tests {
 
     fn flow(mean: f64, alone: Option<f64>) -> FlowOutcome {
         let of = |mean| FlowResult { latency_us: Latency { count: 1, mean, ..Latency::default() }, ..FlowResult::default() };
-        FlowOutcome { name: String::new(), clock: String::new(), result: of(mean), alone: alone.map(of) }
+        FlowOutcome { name: String::new(), clock: String::new(), result: of(mean), alone: alone.map(of), doubt: None }
     }
 
     #[test]

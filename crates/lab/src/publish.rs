@@ -186,6 +186,7 @@ fn html(comparison: &Comparison, directory: &Path) -> String {
             writes: trace.writes.saturating_mul(loops),
             footprint: Bytes(trace.footprint_bytes),
             duration_s: trace.duration_s * f64::from(trace.loops),
+            answered: comparison.answered_words().as_deref(),
             lines: &trace_lines(comparison),
         },
         drive: &drive_lines(comparison),

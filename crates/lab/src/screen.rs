@@ -195,10 +195,12 @@ impl Comparison {
         }
         let answer: String = self.verdict.answer.iter().chain(&self.light_load()).map(|sentence| wrapped(sentence)).collect();
         let waits = if explain { format!("\n{}", aligned(&crate::waits::rows(&screen.runs))) } else { String::new() };
+        let of_flows = if explain { crate::waits::rows_of_flows(&screen.runs) } else { Vec::new() };
+        let of_flows = if of_flows.is_empty() { String::new() } else { format!("{}\n", aligned(&of_flows)) };
         let warnings: String =
             crate::bearing::told(&self.cautions).iter().map(|text| wrapped(&format!("WARNING: {text}"))).collect();
         let table = aligned(&screen.rows);
-        format!("{}\n{answer}\n{table}{waits}\n{}{warnings}{}", self.setup(), self.flows_text(), self.checks(explain))
+        format!("{}\n{answer}\n{table}{waits}\n{}{of_flows}{warnings}{}", self.setup(), self.flows_text(), self.checks(explain))
     }
 
     /// Workload and drive, in two lines.
@@ -221,23 +223,20 @@ impl Comparison {
         let seconds = trace.duration_s * self.clock.factor;
         let times = if trace.loops > 1 { format!(", repeated {} times", trace.loops) } else { String::new() };
         let lasts = if seconds > 0.0 { format!(" in {}", Quantity::Seconds.show(seconds)) } else { String::new() };
-        wrapped(&format!(
-            "{}: {} requests{lasts}{times} ({}), footprint {}, {}{}",
-            trace.name,
-            grouped(trace.requests),
-            kinds.join(", "),
-            mib(Bytes(trace.footprint_bytes)),
-            self.pace(),
-            seeds.unwrap_or_default(),
-        )) + &wrapped(&format!(
-            "drive {}: {}; {} for the host of {}, over-provisioning {} under `{}`",
-            self.experiment.drive.name,
-            self.experiment.drive.summary,
-            mib(Bytes(self.user_capacity())),
-            mib(planned.drive.geometry.raw_size()),
-            over_provisioning,
-            self.outcomes[0].label
-        ))
+        let asked = self.answered_words().unwrap_or_else(|| {
+            let (requests, kinds) = (grouped(trace.requests), kinds.join(", "));
+            format!("{requests} requests{lasts}{times} ({kinds}), footprint {}", mib(Bytes(trace.footprint_bytes)))
+        });
+        wrapped(&format!("{}: {asked}, {}{}", trace.name, self.pace(), seeds.unwrap_or_default()))
+            + &wrapped(&format!(
+                "drive {}: {}; {} for the host of {}, over-provisioning {} under `{}`",
+                self.experiment.drive.name,
+                self.experiment.drive.summary,
+                mib(Bytes(self.user_capacity())),
+                mib(planned.drive.geometry.raw_size()),
+                over_provisioning,
+                self.outcomes[0].label
+            ))
     }
 
     /// How requests come, in words.
@@ -268,7 +267,11 @@ impl Comparison {
             Some(_) => format!("seeds {}", crate::seeds::range(&self.experiment)),
             None => format!("seed {}", self.experiment.seed),
         };
-        let arrival = if self.clock.pace == Pace::Open { "arrival times" } else { "queue depth" };
+        let arrival = match self.clock.pace {
+            _ if self.clock.is_each => "the clock of each flow",
+            Pace::Open => "arrival times",
+            Pace::Closed { .. } => "queue depth",
+        };
         let equal = format!("held equal: {capacity}, write buffer, preconditioning, {arrival}, {seeds}");
         let explain = if is_explained { "" } else { "--explain (latency breakdown), " };
         let more = if self.seeds.is_some() { "" } else { ", --seeds 5 (confidence intervals)" };

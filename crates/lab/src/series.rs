@@ -1,19 +1,67 @@
 //! Time series of all runs of a comparison, at one resolution.
 
-use ssd::{RunSeries, SeriesResult};
+use ssd::{RunSeries, SeriesColumn, SeriesResult};
 use vocab::Nanos;
 
 /// Bins of all runs together, at most: what a page can show, and a report can carry.
 const ALL_BINS_MAX: usize = 2_048;
 
-/// The series of each run as columns. Bins are equally wide in all of them, and no narrower than fits a page.
-pub(crate) fn aligned(mut all: Vec<RunSeries>) -> Vec<SeriesResult> {
-    let most = ALL_BINS_MAX / all.len().max(1);
-    let widest = all.iter().map(RunSeries::width).max().unwrap_or(Nanos(1));
-    all.iter_mut().for_each(|series| series.widen(widest));
-    while let Some(long) = all.iter().find(|series| series.bins() > most.max(2)) {
-        let width = long.width() * 2;
-        all.iter_mut().for_each(|series| series.widen(width));
+/// Bins of a picture of flows, at most: each is to have many requests.
+const DRAWN_BINS_MAX: usize = 48;
+
+/// Series of a run, and of each of its flows alone where these ran.
+#[derive(Clone)]
+pub(crate) struct Recorded {
+    pub run: RunSeries,
+    pub alone: Vec<RunSeries>,
+}
+
+impl Recorded {
+    fn each(&mut self) -> impl Iterator<Item = &mut RunSeries> {
+        std::iter::once(&mut self.run).chain(&mut self.alone)
     }
-    all.iter().map(RunSeries::result).collect()
+
+    /// Its columns; those of a flow alone are behind all others, by the time since its own first request.
+    fn result(&self) -> SeriesResult {
+        let mut series = self.run.result();
+        let alone: Vec<SeriesResult> = self.alone.iter().map(RunSeries::result).collect();
+        if let Some(longest) = alone.iter().map(|one| &one.time_s).max_by_key(|times| times.len()) {
+            let known = series.time_s.len();
+            series.time_s.extend(longest.iter().skip(known));
+        }
+        for (flow, one) in alone.into_iter().enumerate() {
+            let own = one.columns.into_iter().filter_map(|column| {
+                let rest = column.name.strip_prefix("flow_0_")?;
+                Some(SeriesColumn { name: format!("flow_{flow}_alone_{rest}"), values: column.values })
+            });
+            series.columns.extend(own);
+        }
+        let bins = series.time_s.len();
+        series.columns.iter_mut().for_each(|column| column.values.resize(bins, None));
+        series
+    }
+}
+
+/// The series of each run as columns. Bins are equally wide in all of them, and no narrower than fits a page.
+pub(crate) fn aligned(mut all: Vec<Recorded>) -> Vec<SeriesResult> {
+    let most = ALL_BINS_MAX / all.len().max(1);
+    widen(&mut all, most);
+    all.iter().map(Recorded::result).collect()
+}
+
+/// The same for a picture of flows: bins that are wide enough for percentiles.
+pub(crate) fn drawn(all: &[Recorded]) -> Vec<SeriesResult> {
+    let mut all = all.to_vec();
+    widen(&mut all, DRAWN_BINS_MAX);
+    all.iter().map(Recorded::result).collect()
+}
+
+/// Makes bins of all equally wide, and wide enough for so many of each run.
+fn widen(all: &mut [Recorded], most: usize) {
+    let mut width = all.iter_mut().flat_map(Recorded::each).map(|series| series.width()).max().unwrap_or(Nanos(1));
+    all.iter_mut().flat_map(Recorded::each).for_each(|series| series.widen(width));
+    while all.iter().any(|one| one.run.bins() > most.max(2)) {
+        width = width * 2;
+        all.iter_mut().flat_map(Recorded::each).for_each(|series| series.widen(width));
+    }
 }

@@ -109,10 +109,14 @@ pub(crate) fn sentence(waits: Option<&WaitsResult>) -> String {
 
 /// The waits of one scheme under several seeds, each mean the mean of those; `None` where no one asked.
 pub(crate) fn over(runs: &[&Outcome]) -> Option<WaitsResult> {
-    let all: Vec<&WaitsResult> = runs.iter().map(|run| run.result.waits.as_ref()).collect::<Option<_>>()?;
+    mean_of(&runs.iter().map(|run| run.result.waits.as_ref()).collect::<Option<Vec<_>>>()?)
+}
+
+/// The same waits under several seeds, each mean the mean of those.
+fn mean_of(all: &[&WaitsResult]) -> Option<WaitsResult> {
     let mean = |of: fn(&WaitsResult) -> &ExplainedResult| {
         let mut mean = ExplainedResult::default();
-        for explained in all.iter().map(|waits| of(waits)) {
+        for explained in all.iter().copied().map(of) {
             mean.requests += explained.requests;
             for (wait, us) in &explained.mean_us {
                 *mean.mean_us.entry(wait.clone()).or_default() += us / all.len() as f64;
@@ -120,7 +124,8 @@ pub(crate) fn over(runs: &[&Outcome]) -> Option<WaitsResult> {
         }
         mean
     };
-    match all.as_slice() {
+    match all {
+        [] => None,
         [one] => Some((*one).clone()),
         _ => Some(WaitsResult {
             reads: mean(|waits| &waits.reads),
@@ -134,7 +139,25 @@ pub(crate) fn over(runs: &[&Outcome]) -> Option<WaitsResult> {
 /// Rows that say where the time went: for each kind of requests the mean latency, then its greatest waits. `runs` has those
 /// of each scheme.
 pub(crate) fn rows(runs: &[Vec<&Outcome>]) -> Vec<Row> {
-    let Some(waits) = runs.iter().map(|runs| over(runs)).collect::<Option<Vec<WaitsResult>>>() else { return Vec::new() };
+    let waits = runs.iter().map(|runs| over(runs)).collect::<Option<Vec<WaitsResult>>>();
+    waits.map_or(Vec::new(), |waits| table("", &waits))
+}
+
+/// The same of each flow; no rows where there is one.
+pub(crate) fn rows_of_flows(runs: &[Vec<&Outcome>]) -> Vec<Row> {
+    let Some(first) = runs.first().and_then(|runs| runs.first()) else { return Vec::new() };
+    let of = |runs: &Vec<&Outcome>, flow: usize| {
+        mean_of(&runs.iter().map(|run| run.flows.get(flow)?.result.waits.as_ref()).collect::<Option<Vec<_>>>()?)
+    };
+    let rows = |(flow, one): (usize, &crate::outcome::FlowOutcome)| {
+        let waits = runs.iter().map(|runs| of(runs, flow)).collect::<Option<Vec<WaitsResult>>>();
+        waits.map_or(Vec::new(), |waits| table(&format!("flow {}: ", one.name), &waits))
+    };
+    first.flows.iter().take(crate::flows::SHOWN).enumerate().flat_map(rows).collect()
+}
+
+/// Rows of these waits, one for each scheme; `of_whom` is before the title of each kind of requests.
+fn table(of_whom: &str, waits: &[WaitsResult]) -> Vec<Row> {
     let mut rows = Vec::new();
     for (_, title, of) in KINDS {
         let explained: Vec<&ExplainedResult> = waits.iter().map(of).collect();
@@ -145,7 +168,7 @@ pub(crate) fn rows(runs: &[Vec<&Outcome>]) -> Vec<Row> {
             let cells = explained.iter().map(|one| if one.requests > 0 { cell(one) } else { "-".into() }).collect();
             rows.push(Row { label, cells });
         };
-        each(format!("{title}, mean"), &|one| micros(mean_us(one)));
+        each(format!("{of_whom}{title}, mean"), &|one| micros(mean_us(one)));
         let worth: Vec<_> =
             WORDS.iter().filter(|(name, _)| explained.iter().any(|one| share(one, name) >= WORTH_A_ROW)).collect();
         for (name, words) in &worth {

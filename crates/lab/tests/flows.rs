@@ -269,3 +269,113 @@ fn a_spare_die_comes_under_the_usual_clock_and_a_death_after_the_end_is_told() {
         assert_eq!(comparison.to_json()["schemes"][0]["replaced_s"].is_null(), told);
     }
 }
+
+/// The wait of a flow's requests, its fairness and why a slowdown is marked are on the terminal.
+#[test]
+fn fairness_and_waits_by_flow_are_on_the_terminal() {
+    let comparison = compared(&experiment(&pair("alone = true")));
+    let (first, explained) = (comparison.to_screen(false), comparison.to_screen(true));
+    let share = fairness(&comparison.outcomes[1].flows).expect("both ran alone");
+    let said = format!("`raid5` {}", common::Quantity::Plain.show(share));
+    let line = |text: &str| text.lines().find(|line| line.starts_with("fairness, ")).map(str::to_owned);
+    for text in [&first, &explained, &comparison.to_table()] {
+        assert!(line(text).is_some_and(|line| line.ends_with(&said)), "{said}: {text}");
+    }
+    assert!(!first.contains("flow reader: reads, mean"), "one screen: {first}");
+    assert!(explained.contains("flow reader: reads, mean") && explained.contains("flow log writer: writes, mean"), "{explained}");
+    assert!(explained.contains("held equal: raw flash, user capacity, write buffer, preconditioning, the clock of each flow"));
+}
+
+/// Fails if a slowdown is shown as the cost of the others where the flow cannot keep up by itself, or where a die fails in the midst of
+/// only one of the runs.
+#[test]
+fn a_slowdown_that_is_not_the_cost_of_the_others_is_marked() {
+    let recorded = compared(&experiment(&overload("alone = true\ntrace.arrival = \"recorded\"")));
+    let doubts: Vec<Option<&str>> = recorded.outcomes[0].flows.iter().map(|flow| flow.doubt).collect();
+    let saturated: Vec<bool> = recorded.outcomes[0]
+        .flows
+        .iter()
+        .map(|flow| flow.result.saturated || flow.alone.as_ref().is_some_and(|alone| alone.saturated))
+        .collect();
+    assert!(saturated.contains(&true), "the drive is overloaded");
+    assert_eq!(doubts.iter().map(Option::is_some).collect::<Vec<_>>(), saturated);
+    let failing =
+        |at: u64| compared(&experiment(&pair(&format!("alone = true\nfaults = {{ dead_die = 1, dead_die_at_request = {at} }}"))));
+    let died = failing(400);
+    assert!(died.outcomes[1].flows.iter().all(|flow| flow.doubt.is_some_and(|doubt| doubt.contains("a die failed"))));
+    let text = died.to_screen(false);
+    let row = text.lines().find(|line| line.starts_with("raid5") && line.contains("reader")).expect("a row");
+    assert!(row.ends_with(" !") && died.cautions.iter().any(|caution| caution.kind == "slowdown"), "{text}");
+    // Dead before the first request of each run, or after the last: all runs are of one drive.
+    for at in [0, 1_000_000] {
+        assert!(failing(at).outcomes[1].flows.iter().all(|flow| flow.doubt.is_none()), "{at}");
+    }
+}
+
+/// The picture has a line for each flow alone and beside the others, from the columns of the series.
+#[test]
+fn latency_over_time_alone_and_together_is_a_series_and_a_picture() {
+    let comparison = compared(&experiment(&pair("alone = true")));
+    for (series, outcome) in comparison.series.iter().zip(&comparison.outcomes) {
+        for (number, flow) in outcome.flows.iter().enumerate() {
+            let answers = |column: &str| {
+                let rates = series.column(&format!("flow_{number}_{column}")).expect("a column");
+                (rates.iter().flatten().sum::<f64>() * series.bin_s).round() as u64
+            };
+            assert_eq!(answers("answers_per_s"), flow.result.all_requests());
+            assert_eq!(answers("alone_answers_per_s"), flow.alone.as_ref().expect("it ran").all_requests());
+        }
+        let bins = series.time_s.len();
+        assert!(series.columns.iter().all(|column| column.values.len() == bins));
+    }
+    let svg = flashkeep_lab::flow_picture(&comparison).expect("two flows");
+    // Two schemes, two flows, four lines, and four lines of the legend.
+    assert_eq!(svg.matches("fill=\"none\"").count(), 2 * 2 * 4);
+    assert!(svg.contains("median alone") && svg.contains("raid5: fairness"), "{svg}");
+    let together = compared(&experiment(&pair("")));
+    let svg = flashkeep_lab::flow_picture(&together).expect("two flows");
+    assert!(svg.matches("fill=\"none\"").count() == 2 * 2 * 2 && !svg.contains("alone"), "{svg}");
+}
+
+/// Requests that no one asked for are not counted, and loops that repeat nothing are refused and not advised.
+#[test]
+fn flows_that_end_in_time_are_told_by_what_was_answered() {
+    let timed = pair("warmup = \"none\"").replacen("depth = 1\n", "depth = 1\nuntil = \"100ms\"\n", 1);
+    let comparison = compared(&experiment(&timed));
+    let text = comparison.to_screen(false);
+    let counts: Vec<u64> = comparison.outcomes.iter().map(|one| one.result.host.requests.values().sum()).collect();
+    let (least, most) = (counts.iter().min().expect("two"), counts.iter().max().expect("two"));
+    let said = if least == most { format!("flows: {most} requests") } else { format!("flows: {least} to {most} requests") };
+    assert!(text.replace('\u{202f}', "").replace(' ', "").contains(&said.replace(' ', "")), "{said}: {text}");
+    assert!(!text.contains("--loops") && text.contains("`until` of a"), "{text}");
+    let read = experiment(&timed.replacen("[[flow]]", "[trace]\nloops = 3\n[[flow]]", 1));
+    let problem = Workload::open(&read, &|_| {}).err().expect("loops repeat nothing");
+    assert!(problem.field == "trace.loops" && problem.message.contains("flow `reader` ends in time"), "{problem}");
+}
+
+/// Shares are of what the host may store, also where its size follows the flows; more than all of it is refused.
+#[test]
+fn ranges_of_flows_in_percent_are_shares_of_what_the_host_may_store() {
+    let with = |capacity: &str, ranges: [&str; 2]| {
+        let flow = |name: &str, range: &str| {
+            format!(
+                "[[flow]]\nname = \"{name}\"\nsource = \"uniform\"\ndepth = 1\ngenerate = {{ requests = 10, range = \"{range}\" }}\n"
+            )
+        };
+        let text = format!(
+            "schemes = [\"none\"]\nwarmup = \"none\"\n{DRIVE}[capacity]\nsize = \"{capacity}\"\n{}{}",
+            flow("a", ranges[0]),
+            flow("b", ranges[1])
+        );
+        let experiment = experiment(&text);
+        let workload = Workload::open(&experiment, &|_| {})?;
+        Ok::<_, common::Problem>((workload.touched(), u64::from(experiment::plan(&experiment, workload.touched())?.user_slots)))
+    };
+    assert_eq!(with("16MiB", ["25%", "50%"]), Ok((3072, 4096)));
+    // 48 MiB are three quarters of 64 MiB.
+    assert_eq!(with("auto", ["25%", "48MiB"]), Ok((16_384, 16_384)));
+    for (capacity, ranges) in [("16MiB", ["100%", "50%"]), ("auto", ["100%", "4KiB"])] {
+        let problem = with(capacity, ranges).expect_err("too much");
+        assert!(problem.field == "flow.generate.range" && problem.message.contains("what the host may store"), "{problem}");
+    }
+}

@@ -9,6 +9,10 @@ use ssd::ftl::{Unit, UnitState, victim};
 use std::sync::{Arc, Mutex, PoisonError};
 use vocab::{Capability, PeCycles, Ppn, Streams};
 
+/// Settings of policies.
+const GC: &str = "gc.policy";
+const ECC: &str = "ecc.policy";
+
 /// First exception of a policy. The run goes on without it, and then ends with that.
 #[derive(Clone, Debug, Default)]
 pub struct Raised(Arc<Mutex<Option<PyErr>>>);
@@ -30,6 +34,21 @@ impl Raised {
     pub fn end(&self) -> PyResult<()> {
         self.first().take().map_or(Ok(()), Err)
     }
+}
+
+/// A policy of a setting, by the name of its function or class: `gc.policy: policy `oldest``.
+fn named(setting: &str, policy: &Bound<'_, PyAny>) -> String {
+    let of = |object: &Bound<'_, PyAny>| object.getattr("__qualname__").and_then(|name| name.extract::<String>()).ok();
+    match of(policy).or_else(|| of(policy.get_type().as_any())) {
+        Some(name) => format!("{setting}: policy `{name}`"),
+        None => setting.to_owned(),
+    }
+}
+
+/// An exception of the policy itself, with a note that names it; Python before 3.11 has no notes.
+fn noted(py: Python<'_>, error: PyErr, setting: &str, policy: &Py<PyAny>) -> PyErr {
+    let _ = error.value(py).call_method1("add_note", (format!("{} raised this", named(setting, policy.bind(py))),));
+    error
 }
 
 /// The error for an answer of a policy that has the wrong type.
@@ -94,10 +113,13 @@ impl Collection {
         let units = candidates.units.iter().enumerate();
         let closed: Vec<usize> = units.filter(|(_, unit)| unit.state == UnitState::Closed).map(|(index, _)| index).collect();
         Python::attach(|py| {
-            let given = self.policy.call1(py, (Candidates::new(py, candidates, &closed)?,))?;
-            let wrong = |_| wrong_type("gc.policy", given.bind(py), "the place of a candidate, from 0, or None");
+            let given = self.policy.call1(py, (Candidates::new(py, candidates, &closed)?,));
+            let given = given.map_err(|error| noted(py, error, GC, &self.policy))?;
+            let name = || named(GC, self.policy.bind(py));
+            let wrong = |_| wrong_type(&name(), given.bind(py), "the place of a candidate, from 0, or None");
             let Some(place) = given.extract::<Option<usize>>(py).map_err(wrong)? else { return Ok(None) };
-            let refused = || PyValueError::new_err(format!("gc.policy: gave {place}, and there are {} candidates", closed.len()));
+            let refused =
+                || PyValueError::new_err(format!("{}: gave {place}, and there are {} candidates", name(), closed.len()));
             closed.get(place).copied().map(Some).ok_or_else(refused)
         })
     }
@@ -162,16 +184,20 @@ impl PageEcc {
 
     fn asked(&self, page: Ppn, pe: PeCycles) -> PyResult<Capability> {
         Python::attach(|py| {
-            let given = self.program.call1(py, (page.0, pe.0))?;
-            let t: u32 = given.extract(py).map_err(|_| wrong_type("ecc.policy", given.bind(py), "a number of bits t, from 0"))?;
+            let given = self.program.call1(py, (page.0, pe.0)).map_err(|error| noted(py, error, ECC, &self.program))?;
+            let name = || named(ECC, self.program.bind(py));
+            let t: u32 = given.extract(py).map_err(|_| wrong_type(&name(), given.bind(py), "a number of bits t, from 0"))?;
             let most = self.strongest.0;
-            let refused = || PyValueError::new_err(format!("ecc.policy: gave t = {t}, valid are 0 to {most}, its strongest"));
+            let refused = || PyValueError::new_err(format!("{}: gave t = {t}, valid are 0 to {most}, its strongest", name()));
             u8::try_from(t).ok().filter(|t| *t <= most).map(Capability).ok_or_else(refused)
         })
     }
 
     fn advice(&self, heard: &Py<PyAny>, read: PageRead) -> PyResult<bool> {
-        Python::attach(|py| heard.call1(py, (read,))?.bind(py).is_truthy())
+        Python::attach(|py| {
+            let given = heard.call1(py, (read,)).and_then(|given| given.bind(py).is_truthy());
+            given.map_err(|error| noted(py, error, ECC, heard))
+        })
     }
 }
 

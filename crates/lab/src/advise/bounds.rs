@@ -205,9 +205,9 @@ impl<'a> Formulas<'a> {
         let planned = &plan.drives[0];
         let choice = experiment.choice(&experiment.schemes[0]);
         let most = ssd::user_slots_max(&planned.drive, &choice, &experiment.gc)
-            .map_err(|e| experiment::capacity::refused(&choice, &e))?;
+            .map_err(|e| experiment::capacity::refused(&experiment.schemes[0], &e))?;
         let protection = ssd::protect::registry::build(&choice, shape(&planned.drive))
-            .map_err(|e| experiment::capacity::refused(&choice, &e))?;
+            .map_err(|e| experiment::capacity::refused(&experiment.schemes[0], &e))?;
         let (user, raw) = (f64::from(plan.user_slots), f64::from(planned.drive.geometry.slots()));
         let traffic = self.traffic(experiment, &plan)?;
         let waf = traffic.to_flash * parity(&choice, &protection, planned.drive.geometry.dies());

@@ -488,7 +488,7 @@ fn pace(base: &Experiment, workload: &Workload, bench: &Bench<'_>) -> Result<Arr
     let map = workload.map(base, plan.user_slots)?;
     let runs =
         Runs { experiment: base, bench, drives: None, observe: Observe::Nothing, workload, plan: &plan, map: &map, before: 0 };
-    let session = runs.written(&runs.setup_of(0), &mut |_| {})?;
+    let session = runs.written(&runs.experiment.schemes[0], &runs.setup_of(0), &mut |_| {})?;
     let least_s = runs.demand(&session)?.least_s();
     let factor = least_s / (share * workload.duration_s());
     let factor = format!("{factor:.2e}").parse::<f64>().expect("a number as printed");

@@ -176,8 +176,8 @@ pub(super) fn cautions(
         cautions.extend(outcomes.iter().filter_map(|outcome| crate::cautions::idle_dies(&outcome.label, &outcome.result)));
     }
     cautions.extend(outcomes.iter().flat_map(|outcome| flows::cautions(&outcome.label, &outcome.result, &outcome.flows)));
-    let is_generated = experiment::generated::is_generated(experiment);
-    cautions.extend(outcomes.iter().filter_map(|outcome| crate::bearing::caution(outcome, user_slots, is_generated)));
+    let remedy = crate::bearing::remedy(experiment, workload);
+    cautions.extend(outcomes.iter().filter_map(|outcome| crate::bearing::caution(outcome, user_slots, remedy)));
     let planned: Vec<&PlannedDrive> = outcomes.iter().map(|outcome| &outcome.planned).collect();
     cautions.extend(experiment::capacity::caution(experiment, &planned));
     cautions.extend(crate::clock::rescaled(experiment, clock));

@@ -3,7 +3,7 @@
 use common::Problem;
 use experiment::flow::host_clock;
 use experiment::{Arrival, CommandStream, Flow, Workload};
-use ssd::{FlowResult, HostFlow, RequestLog, RunResult, Session};
+use ssd::{FlowResult, HostFlow, RequestLog, RunResult, RunSeries, Session};
 use std::cell::RefCell;
 use trace::AddressMap;
 use vocab::HostCommand;
@@ -66,16 +66,24 @@ pub(crate) fn played(
     wrong.take().map_or(Ok(result), Err)
 }
 
+/// Result of a flow alone, and its time series, where that was asked for.
+type Alone = (FlowResult, Option<RunSeries>);
+
 /// Runs each flow alone, on a fork of the drive.
 ///
 /// # Errors
 /// As [`played`].
-pub(crate) fn played_alone(playing: Playing<'_>, session: &Session) -> Result<Vec<FlowResult>, Problem> {
+pub(crate) fn played_alone(playing: Playing<'_>, session: &Session, is_recorded: bool) -> Result<Vec<Alone>, Problem> {
     let alone = |flow: &Flow| {
         let wrong = RefCell::new(None);
         let flows = vec![playing.flow(flow, 0, &wrong)?];
-        let mut result = session.clone().run_flows(flows, false, &mut |_| {}, None);
-        wrong.take().map_or(Ok(result.flows.remove(0)), Err)
+        let mut fork = session.clone();
+        if is_recorded {
+            fork.begin_series();
+        }
+        let mut result = fork.run_flows(flows, false, &mut |_| {}, None);
+        let alone = (result.flows.remove(0), fork.end_series());
+        wrong.take().map_or(Ok(alone), Err)
     };
     playing.workload.flows().iter().map(alone).collect()
 }

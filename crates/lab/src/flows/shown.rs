@@ -5,7 +5,7 @@ use crate::interval::show_runs;
 use crate::outcome::Outcome;
 use crate::outcome::{FlowOutcome, fairness};
 use common::Quantity;
-use common::table::grouped;
+use common::table::{grouped, wrapped};
 use serde_json::{Map, Value, json};
 use ssd::{FlowResult, Latency};
 
@@ -48,6 +48,7 @@ pub(crate) fn keys(flows: &[FlowOutcome]) -> Option<[(&'static str, Value); 2]> 
         keys.extend(crate::waits::keys(flow.result.waits.as_ref()).map(|(key, value)| (key.to_owned(), value)));
         if let Some(alone) = &flow.alone {
             keys.insert("slowdown".into(), json!(flow.slowdown()));
+            keys.insert("slowdown_doubt".into(), json!(flow.doubt));
             keys.insert("alone".into(), Value::Object(of_result(alone)));
         }
         Value::Object(keys)
@@ -78,7 +79,7 @@ const FIGURES: [Figure; 8] = [
 ];
 
 /// Flows that rows of sweeps and tables show.
-const SHOWN: usize = 16;
+pub(crate) const SHOWN: usize = 16;
 
 /// Names of flows in columns: each character but letters and digits is `_`; where two become one, the later has its number, from 0 on.
 fn in_columns(flows: &[FlowOutcome]) -> Vec<String> {
@@ -133,9 +134,27 @@ pub(crate) fn table(comparison: &Comparison) -> Vec<Vec<String>> {
     rows
 }
 
-fn cell((_, _, quantity, of): &Figure, runs: &[&Outcome], flow: usize) -> String {
+fn cell((key, _, quantity, of): &Figure, runs: &[&Outcome], flow: usize) -> String {
     let values: Option<Vec<f64>> = runs.iter().map(|run| of(run.flows.get(flow)?)).collect();
-    let mark =
-        if runs.iter().any(|run| run.flows[flow].result.saturated) && matches!(quantity, Quantity::Micros) { " !" } else { "" };
+    let is_doubted = |one: &FlowOutcome| match *key {
+        "slowdown" => one.doubt.is_some(),
+        _ => one.result.saturated && matches!(quantity, Quantity::Micros),
+    };
+    let mark = if runs.iter().any(|run| is_doubted(&run.flows[flow])) { " !" } else { "" };
     values.map_or("-".into(), |values| show_runs(*quantity, &values) + mark)
+}
+
+/// Fairness under each scheme, as a sentence; empty where flows did not run alone.
+pub(crate) fn fairness_text(comparison: &Comparison) -> String {
+    let of = |(index, outcome): (usize, &Outcome)| {
+        let runs = comparison.runs_of(index);
+        let values: Vec<f64> = runs.iter().map(|run| fairness(&run.flows)).collect::<Option<_>>()?;
+        let mark = if runs.iter().any(|run| run.flows.iter().any(|flow| flow.doubt.is_some())) { " !" } else { "" };
+        Some(format!("`{}` {}{mark}", outcome.label, show_runs(Quantity::Plain, &values)))
+    };
+    let found: Vec<String> = comparison.outcomes.iter().enumerate().filter_map(of).collect();
+    if found.is_empty() {
+        return String::new();
+    }
+    wrapped(&format!("fairness, the least slowdown over the greatest: {}", found.join(", ")))
 }

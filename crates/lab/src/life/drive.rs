@@ -41,7 +41,7 @@ pub(super) struct New {
 impl New {
     /// Builds the drive of a scheme of the experiment.
     pub fn build(runs: &Runs<'_>, index: usize) -> Result<Self, Problem> {
-        let session = runs.written(&runs.setup_of(index), &mut |_| {})?;
+        let session = runs.written(&runs.experiment.schemes[index], &runs.setup_of(index), &mut |_| {})?;
         let demand = if runs.needs_demand() { Some(runs.demand(&session)?) } else { None };
         Ok(Self { session, demand })
     }

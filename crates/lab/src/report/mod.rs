@@ -59,6 +59,8 @@ pub struct TraceSummary<'a> {
     pub footprint: Bytes,
     /// From the first to the last arrival, in seconds.
     pub duration_s: f64,
+    /// Requests and addresses in words, where the drive decides how many requests there are; counts are then of one pass.
+    pub answered: Option<&'a str>,
     /// Anything more: format, hash, filters, how addresses were scaled. `name: value` makes a
     /// labelled line.
     pub lines: &'a [String],
@@ -201,14 +203,14 @@ fn summary(comparison: &ReportInput, labels: &[(String, &'static str)]) -> Strin
         let count = seeds.repetitions().len();
         format!("; <b>{count} seeds</b>: means and half-widths of their 95 % confidence intervals")
     });
-    format!(
-        "<b>{}</b> replayed over <b>{}</b>: {} requests, {} reads, {} footprint{seeds}",
-        escape(trace.name),
-        escape(&schemes.join(", ")),
-        count(trace.requests),
-        percent(trace.reads as f64 / trace.requests as f64),
-        common::quantity::mib(trace.footprint),
-    )
+    let asked = trace.answered.map_or_else(
+        || {
+            let reads = percent(trace.reads as f64 / trace.requests as f64);
+            format!("{} requests, {reads} reads, {} footprint", count(trace.requests), common::quantity::mib(trace.footprint))
+        },
+        escape,
+    );
+    format!("<b>{}</b> replayed over <b>{}</b>: {asked}{seeds}", escape(trace.name), escape(&schemes.join(", ")))
 }
 
 /// The banner: errors first; empty where nothing is to be said.
@@ -225,9 +227,10 @@ fn cautions(cautions: &[Caution]) -> String {
 
 fn trace(trace: &TraceSummary) -> String {
     let share = |n: u64| format!("{} ({})", count(n), percent(n as f64 / trace.requests as f64));
+    let of_a_pass = if trace.answered.is_some() { " in one pass over its size" } else { "" };
     let facts = [
         format!("Name: {}", trace.name),
-        format!("Requests: {}", count(trace.requests)),
+        format!("Requests: {}{of_a_pass}", count(trace.requests)),
         format!("Reads: {}", share(trace.reads)),
         format!("Writes: {}", share(trace.writes)),
         format!("Footprint: {}", common::quantity::mib(trace.footprint)),

@@ -39,8 +39,16 @@ fn run(scheme: &str, offset: u64) -> RunResult {
 static NO_VERDICT: Verdict = Verdict { answer: Vec::new(), baseline: None, schemes: Vec::new() };
 
 fn input(runs: &[RunResult]) -> ReportInput<'_> {
-    let trace =
-        TraceSummary { name: "tape", requests: 10, reads: 7, writes: 3, footprint: Bytes(4096), duration_s: 1.5, lines: &[] };
+    let trace = TraceSummary {
+        name: "tape",
+        requests: 10,
+        reads: 7,
+        writes: 3,
+        footprint: Bytes(4096),
+        duration_s: 1.5,
+        answered: None,
+        lines: &[],
+    };
     ReportInput {
         flows: (&[], None),
         title: "A report",

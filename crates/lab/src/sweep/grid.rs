@@ -113,6 +113,8 @@ pub struct GridRun {
     pub experiment: Experiment,
     /// Hash of all it depends on: the effective experiment, and the bytes of a recorded trace.
     pub key: u64,
+    /// Why it cannot be run, where its settings do not fit together.
+    pub refusal: Option<Problem>,
     /// Records of the run beside its rows.
     pub(super) beside: Option<Arc<Beside>>,
 }
@@ -234,10 +236,11 @@ impl Grid {
         indices.iter().map(|&index| self.run_knowing(index, &mut traces)).collect()
     }
 
-    /// All runs, checked: each experiment is valid, and no two are the same.
+    /// All runs: each experiment can be read, and no two are the same. A run whose settings do not fit together has a
+    /// [refusal](GridRun::refusal).
     ///
     /// # Errors
-    /// A problem of any of them.
+    /// A setting of any of them that cannot be read, or an unknown name; a refusal of all.
     pub fn runs(&self) -> Result<Vec<GridRun>, Problem> {
         let (mut traces, mut first) = (Traces::new(), BTreeMap::new());
         let mut runs = Vec::with_capacity(self.runs);
@@ -249,7 +252,11 @@ impl Grid {
             }
             runs.push(run);
         }
-        Ok(runs)
+        // Then it is no corner.
+        match runs.iter().map(|run: &GridRun| run.refusal.as_ref()).collect::<Option<Vec<_>>>() {
+            Some(refusals) => Err(refusals[0].clone()),
+            None => Ok(runs),
+        }
     }
 
     fn run_knowing(&self, index: usize, traces: &mut Traces) -> Result<GridRun, Problem> {
@@ -268,14 +275,14 @@ impl Grid {
         }
         experiment::reading::resolve_paths(&mut merged, &self.directory);
         let own = self.policies.of(&merged);
-        let mut experiment = Experiment::from_document_with(merged, &Overrides::default(), own)?;
+        let (mut experiment, refusal) = Experiment::judged(merged, &Overrides::default(), own)?;
         experiment.hints.splice(0..0, hints);
         if experiment.seeds > 1 && self.axes.iter().any(|axis| axis.key.as_deref() == Some("seed")) {
             let message = format!("found {}, and an axis of seeds: each repeats the runs", experiment.seeds);
             return Err(self.base.locate(Problem::new("seeds", message)));
         }
         let key = key(&experiment, traces)?;
-        Ok(GridRun { index, axes, experiment, key, beside: self.beside.clone() })
+        Ok(GridRun { index, axes, experiment, key, refusal, beside: self.beside.clone() })
     }
 }
 

@@ -78,6 +78,10 @@ impl GridRun {
 
     /// As [`Self::part`], on forks of drives that other runs use, too.
     fn part_on(&self, drives: Option<&Drives>) -> Result<Part, Problem> {
+        if let Some(problem) = &self.refusal {
+            // A row names the run, not the line of the grid.
+            return Err(self.named(Problem { place: None, ..problem.clone() }));
+        }
         let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
         let comparison = match &self.beside {
             Some(beside) => beside.compare(self, &bench, drives),
@@ -87,12 +91,25 @@ impl GridRun {
         Ok(Part { key: self.key, rows: rows_of(&comparison) })
     }
 
-    /// As [`Self::part_on`]; a run that cannot be run has a row that says why.
+    /// As [`Self::part_on`]; a run that cannot be run has a row that says why. A scheme that cannot be run has such a row behind those of
+    /// the others, which are run without it.
     fn part_or_problem(&self, drives: Option<&Drives>) -> Part {
-        self.part_on(drives).unwrap_or_else(|problem| Part {
-            key: self.key,
-            rows: vec![Row::from_iter([(PROBLEM.to_owned(), json!(problem.to_string()))])],
-        })
+        let (mut run, mut refused) = (self.clone(), Vec::new());
+        loop {
+            let problem = match run.part_on(drives) {
+                Ok(part) => return Part { rows: beside_refused(part.rows, refused), ..part },
+                Err(problem) => problem,
+            };
+            let schemes = &mut run.experiment.schemes;
+            let is_it = |label: &String| problem.scheme.as_deref() == Some(experiment::label::shown(label));
+            let scheme = problem.scheme.as_deref().map(|name| ("scheme".to_owned(), json!(name)));
+            let said = [PROBLEM, WARNINGS].map(|column| (column.to_owned(), json!(problem.to_string())));
+            refused.push(scheme.into_iter().chain(said).collect());
+            match schemes.iter().position(is_it) {
+                Some(at) if schemes.len() > 1 => drop(schemes.remove(at)),
+                _ => return Part { key: self.key, rows: refused },
+            }
+        }
     }
 
     /// Whether its part, or what is kept beside it, is not there.
@@ -111,10 +128,12 @@ impl GridRun {
     /// all seeds: means with their intervals, and differences from the first scheme.
     #[must_use]
     pub fn rows(&self, part: &Part) -> Vec<Row> {
-        match self.is_repeated() && part.problem().is_none() {
-            true => self.placed(&crate::seeds::points::joined(&part.rows)),
-            false => self.repetitions(part),
+        if !self.is_repeated() {
+            return self.placed(&part.rows);
         }
+        let (refused, run): (Vec<Row>, Vec<Row>) = part.rows.iter().cloned().partition(|row| row.contains_key(PROBLEM));
+        let joined = if run.is_empty() { Vec::new() } else { crate::seeds::points::joined(&run) };
+        self.placed(&[joined, refused].concat())
     }
 
     /// A row for each seed and scheme.
@@ -132,6 +151,21 @@ impl GridRun {
         };
         rows.iter().map(row).collect()
     }
+}
+
+/// The rows of a run with those of its refused schemes behind them; each of the others says that these are left out.
+fn beside_refused(mut rows: Vec<Row>, refused: Vec<Row>) -> Vec<Row> {
+    let names: Vec<String> =
+        refused.iter().filter_map(|row| row.get("scheme")?.as_str()).map(|name| format!("`{name}`")).collect();
+    if !names.is_empty() {
+        let is = if names.len() == 1 { "is" } else { "are" };
+        let text = format!("{} {is} left out of this run: the column `problem` says why", names.join(", "));
+        for row in &mut rows {
+            let others = row.get(WARNINGS).and_then(Value::as_str).map(|others| format!("{BETWEEN}{others}"));
+            row.insert(WARNINGS.to_owned(), json!(format!("{text}{}", others.unwrap_or_default())));
+        }
+    }
+    [rows, refused].concat()
 }
 
 /// A row for each seed and scheme. What is said of a scheme is said over all seeds.
@@ -242,7 +276,10 @@ pub struct Merged {
 /// The warnings in the rows of a run, each once, in their order.
 fn warnings(part: &Part) -> Vec<String> {
     let mut found = Vec::new();
-    let texts = part.rows.iter().filter_map(|row| row.get(WARNINGS)?.as_str());
+    // Refused schemes come first: others only say that these are left out.
+    let (refused, run): (Vec<&Row>, Vec<&Row>) = part.rows.iter().partition(|row| row.contains_key(PROBLEM));
+    let rows = if part.problem().is_some() { Vec::new() } else { [refused, run].concat() };
+    let texts = rows.into_iter().filter_map(|row| row.get(WARNINGS)?.as_str());
     for text in texts.flat_map(|text| text.split(BETWEEN)) {
         if !found.iter().any(|known| known == text) {
             found.push(text.to_owned());
@@ -269,7 +306,8 @@ pub fn refused<'a>(parts: impl Iterator<Item = (&'a GridRun, &'a Part)>) -> Resu
 
 /// Whether no scheme of the run returned wrong data.
 fn passed(part: &Part) -> bool {
-    part.problem().is_some() || part.rows.iter().all(|row| row.get("mismatches").and_then(Value::as_u64) == Some(0))
+    let is_right = |row: &Row| row.contains_key(PROBLEM) || row.get("mismatches").and_then(Value::as_u64) == Some(0);
+    part.rows.iter().all(is_right)
 }
 
 #[cfg(test)]

@@ -236,6 +236,7 @@ fn a_run_that_cannot_be_run_is_named_and_the_others_are_kept() {
     let text = GRID
         .replace("generate.read_fraction", "capacity.over_provisioning")
         .replace("[0, 0.5]", "[0.01, 0.5]")
+        .replace("[\"none\", \"raid5\"]", "[\"raid5\"]")
         .replace("4MiB", "256MiB");
     let (grid, directory) = (grid(&text), scratch.open());
     let summary = swept(&grid, &directory, 2).unwrap();
@@ -352,7 +353,7 @@ fn a_repeated_run_is_the_comparison_under_its_seeds_and_its_row_is_made_of_all_o
 #[test]
 fn seeds_beside_an_axis_of_seeds_are_refused_and_so_are_too_many() {
     let axis = "[[sweep.axes]]\nkey = \"seed\"\nvalues = [1, 2]\n";
-    let refused = |grid: Grid, seeds: u32| grid.with_seeds("--seeds", seeds).and_then(|grid| grid.run(0)).expect_err("refused");
+    let refused = |grid: Grid, seeds: u32| grid.with_seeds("--seeds", seeds).and_then(|grid| grid.runs()).expect_err("refused");
     assert!(refused(grid(&format!("{GRID}\n{axis}")), 2).to_string().contains("an axis of seeds"));
     assert!(refused(grid(GRID), 101).to_string().contains("valid is 1 to 100"));
     let name = grid_refusal("waf_ratio_low");
@@ -429,4 +430,39 @@ fn settings_under_former_names_are_those_under_present_names_with_a_hint() {
             assert!(run.experiment.hints.last().is_some_and(|hint| hint.ends_with(&own)), "{:?}", run.experiment.hints);
         }
     }
+}
+
+/// Fails if a corner that no drive has ends the grid, or if a scheme that cannot run on a drive takes the rows of the others.
+#[test]
+fn a_corner_that_a_drive_refuses_costs_its_rows_alone() {
+    let scratch = Scratch::new("corner");
+    let text = GRID
+        .replace("generate.read_fraction", "faults.dead_die")
+        .replace("[0, 0.5]", "[1, 20]")
+        .replace("schemes = [\"none\", \"raid5\"]", "schemes = [\"wide=raid5:data_strips=15\", \"none\", \"raid5\"]\nseeds = 2");
+    let (grid, directory) = (grid(&text), scratch.open());
+    let summary = swept(&grid, &directory, 2).expect("others can be run");
+    assert_eq!(summary.refused.iter().map(|(run, _)| *run).collect::<Vec<_>>(), [3, 4, 5]);
+    let problem = &summary.refused[0].1;
+    assert!(
+        problem.starts_with("run 3 (faults.dead_die = 20") && problem.contains("found 20, the drive has dies 0 to 7"),
+        "{problem}"
+    );
+    let (first, last) = (grid.run(0).unwrap(), grid.run(5).unwrap());
+    let rows = first.rows(&directory.part(first.key).unwrap());
+    let names: Vec<&str> = rows.iter().filter_map(|row| row["scheme"].as_str()).collect();
+    assert_eq!(names, ["none", "raid5", "wide"], "refused ones are behind the others");
+    for row in &rows {
+        let (warnings, is_refused) = (row["warnings"].as_str().expect("each has one"), row["scheme"] == "wide");
+        assert_eq!(row.contains_key("problem"), is_refused);
+        assert!(warnings.contains("`wide`") && (is_refused || row["waf"].is_f64() && row["seeds"] == 2), "{warnings}");
+        assert!(row["faults.dead_die"] == 1 && (!is_refused || warnings.contains("scheme `wide` refuses")), "{warnings}");
+    }
+    assert_eq!(first.repetitions(&directory.part(first.key).unwrap()).len(), 2 * 2 + 1);
+    let rows = last.rows(&last.part_or_problem(None));
+    assert!(rows.len() == 1 && rows[0]["warnings"] == rows[0]["problem"], "{rows:?}");
+    // All that is wrong with every run is no row.
+    let all = Grid::parse("g.toml", &text.replace("[1, 20]", "[20]"), Path::new("")).unwrap();
+    let problem = swept(&all, &scratch.open(), 1).expect_err("none can be run").to_string();
+    assert!(problem.contains("dies 0 to 7"), "{problem}");
 }
