@@ -245,7 +245,12 @@ fn more_parity_never_loses_more() {
     let [one, two] = [0, 1].map(|scheme| life.schemes[scheme].last());
     assert_eq!((one.survives, two.survives), (1, 2));
     assert!(one.hazard.bits > two.hazard.bits && one.hazard.dies > two.hazard.dies, "{:?} {:?}", one.hazard, two.hazard);
-    assert!(one.hazard.blocks > two.hazard.blocks && one.hazard.more_dies > two.hazard.more_dies, "{:?} {:?}", one.hazard, two.hazard);
+    assert!(
+        one.hazard.blocks > two.hazard.blocks && one.hazard.more_dies > two.hazard.more_dies,
+        "{:?} {:?}",
+        one.hazard,
+        two.hazard
+    );
     assert!(one.by_cause[Cause::Parity as usize] < two.by_cause[Cause::Parity as usize]);
 }
 

@@ -42,7 +42,8 @@ impl<P: Payload> MemoryArray<P> {
                 info.reads = (f64::from(info.reads) * (since as f64 / held as f64)) as u32;
             }
         }
-        for (block, stored) in self.contents.iter_mut().enumerate().filter_map(|(block, stored)| Some((block, stored.as_mut()?))) {
+        for (block, stored) in self.contents.iter_mut().enumerate().filter_map(|(block, stored)| Some((block, stored.as_mut()?)))
+        {
             let is_old = |&at: &u32| now_s.saturating_sub(at) >= age_s;
             if stored.get().ecc.as_ref().is_some_and(|ecc| ecc.written_s.iter().any(is_old)) {
                 let written = stored.change().ecc.iter_mut().flat_map(|ecc| &mut ecc.written_s);
