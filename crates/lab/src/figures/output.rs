@@ -143,9 +143,8 @@ impl FigureResult {
     pub(crate) fn facts(&self) -> Vec<String> {
         let spec = &self.figure.spec;
         let mut facts = vec![format!("Title: {}", spec.title), format!("Source: {}", spec.source)];
-        if !spec.about.is_empty() {
-            facts.push(format!("About: {}", spec.about));
-        }
+        let named = [("About", &spec.about), ("Hypothesis", &spec.hypothesis), ("Outcome", &spec.outcome)];
+        facts.extend(named.iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| format!("{name}: {text}")));
         if let Some(study) = &spec.study {
             let options: String = study.set.iter().map(|(name, value)| format!(" --{name} {value}")).collect();
             facts.push(format!("Study: flashkeep reliability {}{options}", study.name));

@@ -17,6 +17,12 @@ pub(super) struct Spec {
     pub source: String,
     #[serde(default)]
     pub about: String,
+    /// The expectation that was written down before the run.
+    #[serde(default)]
+    pub hypothesis: String,
+    /// Whether it held, and the best explanation where it did not.
+    #[serde(default)]
+    pub outcome: String,
     /// The varied setting; without it the traces are varied, one beside the other.
     #[serde(default)]
     pub x: Option<AxisSpec>,

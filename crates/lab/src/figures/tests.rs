@@ -214,6 +214,19 @@ fn every_figure_of_every_paper_is_valid_and_has_its_golden_rows() {
     }
 }
 
+/// Catches a hypothesis that is changed after its run in one place, and a failed one that is left out of the page.
+#[test]
+fn hypotheses_of_lives_stand_in_their_readme_with_their_outcomes() {
+    let paper = load(Path::new(EXPERIMENTS), "life", None, Path::new(EXPERIMENTS)).unwrap_or_else(|e| panic!("{e}"));
+    let readme = std::fs::read_to_string(Path::new(EXPERIMENTS).join("life/README.md")).expect("a README");
+    for figure in paper.figures.iter().filter(|figure| figure.name != "small") {
+        let (hypothesis, outcome) = (&figure.spec.hypothesis, &figure.spec.outcome);
+        assert!(!hypothesis.is_empty() && !outcome.is_empty(), "{}", figure.name);
+        let row = format!("| `{}` | {hypothesis} | {outcome} |", figure.name);
+        assert!(readme.contains(&row), "wanted in experiments/life/README.md: {row}");
+    }
+}
+
 #[test]
 fn what_papers_state_lies_on_a_curve_or_is_words() {
     for name in papers(Path::new(EXPERIMENTS)).unwrap() {

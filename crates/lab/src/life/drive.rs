@@ -358,6 +358,7 @@ impl Lived<'_> {
         let (odds, off) = (aged.odds(Nanos(0), scrub), aged.odds(self.off_time(), scrub));
         let cycles = age.session.pe_cycles();
         let (pe, blocks) = (spread(&cycles), cycles.len() as u32);
+        let above = cycles.iter().filter(|&&pe| pe > self.runs.experiment.drive.endurance.0).count();
         let hazard = Hazard::of(&odds, blocks, &self.settings.rates, self.scale());
         // Until its first age a drive is as it is then.
         let (years, before) = age.last.unwrap_or((0.0, hazard));
@@ -378,6 +379,8 @@ impl Lived<'_> {
             waf: waf + refreshed,
             refreshed: refreshed + written.stretch.programs[Cause::Refresh as usize] as f64 / host_pages,
             by_cause: written.stretch.programs.map(|pages| pages as f64 / host_pages),
+            above_rated: above as f64 / f64::from(blocks),
+            stage: age.session.stage(),
             worn_blocks: age.wearing.worn(),
             over_provisioning: good / user - 1.0,
             bad_blocks: blocks - age.wearing.good(),
@@ -387,6 +390,8 @@ impl Lived<'_> {
             data_days: odds.age_s / 86_400.0,
             rber: [odds.rber.0, odds.rber.1, odds.worst_rber],
             unreadable: odds.unreadable,
+            unreadable_off: off.unreadable,
+            lost_with_die: odds.lost_with_die.iter().sum::<f64>() / (odds.lost_with_die.len() as f64).max(1.0) * self.scale(),
             uber: odds.lost / bits,
             uber_off: off.lost / bits,
             hazard,

@@ -117,6 +117,10 @@ pub struct Epoch {
     pub refreshed: f64,
     /// Logical pages programmed in the map for each page of the host, by cause.
     pub by_cause: [f64; Cause::ALL.len()],
+    /// Share of the blocks with more P/E cycles than are rated.
+    pub above_rated: f64,
+    /// The stage of life under a scheme that protects by age, from 1 on, and the share of the stripes with contents that have parity.
+    pub stage: Option<(u8, f64)>,
     /// Blocks that have worn out.
     pub worn_blocks: u32,
     /// Flash of good blocks beyond the user capacity, as a share of that.
@@ -135,6 +139,10 @@ pub struct Epoch {
     pub rber: [f64; 3],
     /// Pages that their page code does not give back, of all the drive.
     pub unreadable: f64,
+    /// The same after the time without power of its class.
+    pub unreadable_off: f64,
+    /// Logical pages that the loss of a die takes for good, on average over the dies.
+    pub lost_with_die: f64,
     /// Uncorrectable errors by bits read, of what the host reads: after the scheme's redundancy. One for each lost logical page.
     pub uber: f64,
     /// The same after the time without power of its class.

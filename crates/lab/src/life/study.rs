@@ -55,6 +55,21 @@ const COLUMNS: &[Of] = &[
     (column("block_reads", "reads of a block since its erase, mean over data", ""), |_, e, _| Cell::Rate(e.block_reads)),
     (column("retries", "retries a page read", ""), |_, e, _| timed(e, |t| t.retries)),
     (column("waf_timed", "write amplification in time", ""), |_, e, _| timed(e, |t| t.waf)),
+    (column("read_mean_us", "reads, mean", "us"), |_, e, _| timed(e, |t| t.read.mean)),
+    (column("write_mean_us", "writes, mean", "us"), |_, e, _| timed(e, |t| t.write.mean)),
+    (column("above_rated", "blocks above the rated P/E cycles", "share"), |_, e, _| Cell::Rate(e.above_rated)),
+    (column("stage", "stage of life (da-raid5)", ""), |_, e, _| {
+        e.stage.map_or(Cell::Absent, |(stage, _)| Cell::Count(stage.into()))
+    }),
+    (column("stripes_with_parity", "stripes with parity (da-raid5)", "share"), |_, e, _| {
+        e.stage.map_or(Cell::Absent, |(_, share)| Cell::Rate(share))
+    }),
+    (column("unreadable_pages_off", "pages that ECC does not give back after time without power", ""), |_, e, _| {
+        Cell::Rate(e.unreadable_off)
+    }),
+    (column("pages_lost_with_die", "logical pages lost with a die", "expected, mean over dies"), |_, e, _| {
+        Cell::Rate(e.lost_with_die)
+    }),
 ];
 
 /// Columns that readers see, by key.

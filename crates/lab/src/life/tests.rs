@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::compare::Bench;
+use experiment::Fairness;
 
 /// A drive of 8 dies of 32 blocks of 96 pages that is rated for this many cycles, under random writes over all that the host may use.
 fn tiny(schemes: &str, endurance: u32, rest: &str) -> Experiment {
@@ -193,8 +194,11 @@ fn a_life_that_is_stopped_has_its_first_ages() {
 #[test]
 fn losses_of_a_constant_rate_are_the_rate_times_the_years() {
     let settings = LifeSettings { years: Some(1.0), epochs: 5, ..wear_alone(true) };
-    let last = lived(&tiny("\"none\"", 3000, "errors.model = \"none\""), &settings).schemes[0].last().clone();
+    let life = lived(&tiny("\"none\"", 3000, "errors.model = \"none\""), &settings);
+    let last = life.schemes[0].last();
     let expected = last.hazard.all() * last.years;
+    // A die holds an eighth of the user's pages, and what is obsolete counts as none.
+    assert!((last.lost_with_die * 8.0 * 4096.0 - life.user_bytes as f64).abs() < 1.0, "{}", last.lost_with_die);
     assert!(last.years >= 1.0 && expected > 0.1 && (last.losses / expected - 1.0).abs() < 1e-6, "{} and {expected}", last.losses);
 }
 
@@ -215,6 +219,56 @@ fn rates_of_zero_and_scrubs_take_losses_away() {
     assert!(looked[1].bits < usual[1].bits && looked[1].dies < usual[1].dies, "{looked:?} {usual:?}");
     let larger = of(&|settings| settings.represents = Some(3_840_000_000_000));
     assert!(larger[0].bits > 1000.0 * usual[0].bits && larger[0].blocks == usual[0].blocks, "{larger:?}");
+}
+
+/// A longer age of refresh never makes losses rarer, nor refresh dearer. Catches ages that a leap sets back, and data that are all as old as each
+/// other after a refresh.
+#[test]
+fn a_longer_age_of_refresh_never_loses_less_and_never_writes_more() {
+    let of = |days: Option<f64>| {
+        let settings = LifeSettings { refresh_days: days, ..hot() };
+        lived(&half_cold("\"none\""), &settings).schemes[0].last().clone()
+    };
+    let ages = [Some(10.0), Some(25.0), Some(60.0), None].map(of);
+    for pair in ages.windows(2) {
+        assert!(pair[0].uber < pair[1].uber && pair[0].data_days < pair[1].data_days, "{pair:?}");
+        assert!(pair[0].refreshed > pair[1].refreshed, "{pair:?}");
+    }
+}
+
+/// At equal age and over-provisioning a second parity page never loses more, and the map writes it.
+#[test]
+fn more_parity_never_loses_more() {
+    let mut experiment = half_cold("\"mds-groups\", \"mds-groups:k=6:m=2\"");
+    experiment.capacity.fairness = Fairness::EqualOp;
+    let life = lived(&experiment, &hot());
+    let [one, two] = [0, 1].map(|scheme| life.schemes[scheme].last());
+    assert_eq!((one.survives, two.survives), (1, 2));
+    assert!(one.hazard.bits > two.hazard.bits && one.hazard.dies > two.hazard.dies, "{:?} {:?}", one.hazard, two.hazard);
+    assert!(
+        one.hazard.blocks > two.hazard.blocks && one.hazard.more_dies > two.hazard.more_dies,
+        "{:?} {:?}",
+        one.hazard,
+        two.hazard
+    );
+    assert!(one.by_cause[Cause::Parity as usize] < two.by_cause[Cause::Parity as usize]);
+}
+
+/// Bit errors are persistent, and runs in time are on forks: reading more changes no loss. Twice the drive has twice the errors, and the same
+/// write amplification.
+#[test]
+fn reads_change_no_loss_and_a_larger_drive_has_as_many_more() {
+    let of = |timed: u32, bytes: u64| {
+        let settings = LifeSettings { timed, represents: Some(bytes), ..hot() };
+        lived(&half_cold("\"none\""), &settings).schemes.remove(0).epochs
+    };
+    let (unread, read, twice) = (of(0, 1 << 40), of(4, 1 << 40), of(0, 1 << 41));
+    assert!(read.iter().any(|epoch| epoch.timed.is_some()));
+    let untimed: Vec<Epoch> = read.into_iter().map(|epoch| Epoch { timed: None, ..epoch }).collect();
+    assert_eq!(unread, untimed);
+    for (one, two) in unread.iter().zip(&twice) {
+        assert_eq!((one.waf, 2.0 * one.hazard.bits, 2.0 * one.lost_with_die), (two.waf, two.hazard.bits, two.lost_with_die));
+    }
 }
 
 /// More over-provisioning never makes the host write less until the end by wear.

@@ -31,21 +31,31 @@ impl<P: Payload> MemoryArray<P> {
         }
     }
 
-    /// Data are refreshed whenever they are so old, and were so far: what is older is as old as since its last refresh.
+    /// Data are refreshed whenever they are so old, and were so far: what is older is as old as since its last refresh. Blocks take turns,
+    /// so that at any time the ages of all data that lie are spread over the whole period, though they were written together.
     pub fn refreshed_every(&mut self, now: SimTime, age: Nanos) {
         let (now_s, age_s) = (whole_seconds(now), whole_seconds(SimTime(age.0)).max(1));
-        for info in self.blocks.iter_mut().filter(|info| info.next_page > 0 && info.reads > 0) {
-            let held = now.since(info.first_program.min(now)).0;
-            if held >= age.0.max(1) {
-                info.reads = (f64::from(info.reads) * ((held % age.0.max(1)) as f64 / held as f64)) as u32;
+        for (block, info) in self.blocks.iter_mut().enumerate().filter(|(_, info)| info.next_page > 0 && info.reads > 0) {
+            let (held, period) = (now.since(info.first_program.min(now)).0, age.0.max(1));
+            if held >= period {
+                let since = (held + (turn_of(block) * period as f64) as u64) % period;
+                info.reads = (f64::from(info.reads) * (since as f64 / held as f64)) as u32;
             }
         }
-        for stored in self.contents.iter_mut().flatten() {
+        for (block, stored) in self.contents.iter_mut().enumerate().filter_map(|(block, stored)| Some((block, stored.as_mut()?)))
+        {
             let is_old = |&at: &u32| now_s.saturating_sub(at) >= age_s;
             if stored.get().ecc.as_ref().is_some_and(|ecc| ecc.written_s.iter().any(is_old)) {
                 let written = stored.change().ecc.iter_mut().flat_map(|ecc| &mut ecc.written_s);
-                written.filter(|at| is_old(at)).for_each(|at| *at = now_s - (now_s - *at) % age_s);
+                let turn_s = (turn_of(block) * f64::from(age_s)) as u32;
+                written.filter(|at| is_old(at)).for_each(|at| *at = now_s - ((now_s - *at) % age_s + turn_s) % age_s);
             }
         }
     }
+}
+
+/// The share of a period of refresh by which a block is ahead of block 0. Multiples of the golden ratio fill the period evenly.
+fn turn_of(block: usize) -> f64 {
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    (block as f64 * GOLDEN).fract()
 }

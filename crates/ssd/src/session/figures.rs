@@ -82,7 +82,7 @@ impl<P: FlashPayload> Prepared<P> {
     }
 
     /// Where in its life the drive is, if its scheme has stages; the first request came at `first`.
-    fn life(&self, first: SimTime) -> Option<Life> {
+    pub(super) fn life(&self, first: SimTime) -> Option<Life> {
         let (core, writer) = (&self.engine.core, &self.engine.writer);
         let stripes = writer.stripes_if_any()?;
         let stage = writer.stripe_scheme()?.life_stage()?;

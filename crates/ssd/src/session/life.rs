@@ -154,7 +154,7 @@ impl Session {
     }
 
     /// Data were refreshed whenever they were so old: from now on they are as old as since their last refresh. How many logical pages were
-    /// refreshed at least once. Nothing moves: the writes of refresh are for the caller to count.
+    /// refreshed at least once. Blocks take turns over the period. Nothing moves: the writes of refresh are for the caller to count.
     ///
     /// # Panics
     /// As [`Self::leap`].
@@ -173,6 +173,12 @@ impl Session {
         let old = (0..engine.core.map.user_slots()).filter(|&lpn| is_old(lpn)).count() as u32;
         engine.core.device.array.inner_mut().refreshed_every(now, age);
         old
+    }
+
+    /// The stage of life under a scheme that protects by age, from 1 on, and the share of the stripes with contents that have parity.
+    #[must_use]
+    pub fn stage(&self) -> Option<(u8, f64)> {
+        inside!(self.inner(), prepared => prepared.life(SimTime::ZERO).map(|life| (life.stage, life.parity_share())))
     }
 
     /// The block takes nothing any more, permanently; what it holds stays until the drive erases it.
