@@ -7,14 +7,42 @@ pub(crate) mod restore;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use crate::power::Scars;
-use crate::{Member, Oob, OobTag, Program};
+use crate::scar::Scars;
+use crate::{Member, Oob, OobTag};
 use contents::{BlockContents, Coverages, EccOob, RecoveryOob, Sequences, Stored};
 use std::collections::BTreeMap;
 use vocab::{BlockAddr, Capability, DieId, Geometry, Grid, Ppn, SimTime, StripSet};
 
 /// Payload of a slot. Flash stores it and never looks inside.
 pub trait Payload: Clone + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {}
+
+/// A program of a page.
+#[derive(Debug)]
+pub struct Program<'a, P> {
+    /// Page to be programmed.
+    pub ppn: Ppn,
+    /// A tag for each slot.
+    pub tags: &'a [OobTag],
+    /// A payload for each slot.
+    pub payload: &'a [P],
+    /// An `update` for each slot (`docs/spec/oob.md`): the sequence of the write that gave the slot
+    /// its contents, which moved pages keep. `None`: all slots are written again.
+    pub updates: Option<&'a [u64]>,
+    /// Names in the page: the members of its codeword, or the contents that its stripe is made of.
+    pub members: &'a [Member],
+    /// Facts about the page.
+    pub oob: Oob,
+    /// When it is programmed.
+    pub now: SimTime,
+}
+
+impl<P> Clone for Program<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Program<'_, P> {}
 
 /// Outcome of a page read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -494,7 +522,7 @@ impl<P: Payload> FlashArray<P> for MemoryArray<P> {
         let info = &mut self.blocks[block.index()];
         assert!(page < info.next_page, "{ppn} read before it was programmed");
         info.reads += 1;
-        if self.scars.is_empty() { ReadOutcome::Clean } else { self.scars.read(ppn) }
+        if self.scars.is_empty() || self.scars.is_readable(ppn) { ReadOutcome::Clean } else { ReadOutcome::Uncorrectable }
     }
 
     #[inline]

@@ -16,12 +16,13 @@ mod pairing;
 mod power;
 pub mod rber;
 mod scan;
+mod scar;
 mod silent;
 mod timing;
 mod warmth;
 
 pub use array::{
-    Arrived, BlockInfo, FlashArray, MOST_CYCLES_A_CYCLE, MemoryArray, PageView, Payload, ProgramOutcome, ReadOutcome,
+    Arrived, BlockInfo, FlashArray, MOST_CYCLES_A_CYCLE, MemoryArray, PageView, Payload, Program, ProgramOutcome, ReadOutcome,
 };
 pub use cells::{CellSettings, Cells, PageCells, hours, span_of};
 pub use faults::{FaultsFound, Faulty};
@@ -30,7 +31,7 @@ pub use image::{FileArray, ImageError, Logged, Piece, Store, StoredPayload, new_
 pub use memory::InMemory;
 pub use oob::{Member, Oob, OobError, OobPage, OobSlot, OobTag, PageRole};
 pub use pairing::Pairing;
-pub use power::{EraseFate, InFlight, Partners, Program, ProgramFate};
+pub use power::{EraseFate, InFlight, Partners, ProgramFate};
 pub use scan::{BlockScan, PageScan, Scan, ValidPage};
 pub use timing::{Energy, Latencies, PageKind, ProgramUnit, SlcTimes, Timing, Transfer, Unit, Worn};
 pub use warmth::Warmth;

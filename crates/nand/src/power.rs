@@ -28,9 +28,10 @@
 //! The caller chooses what became of each command, so that all combinations can be tried
 //! ([`ProgramFate::all`], [`EraseFate::all`]) or some be drawn.
 
-use crate::{FlashArray, Member, MemoryArray, Oob, OobTag, Pairing, Payload, ReadOutcome};
-use std::collections::{BTreeMap, BTreeSet};
-use vocab::{BlockAddr, Ppn, SimTime, Stream, Streams};
+use crate::scar::Scar;
+use crate::{FlashArray, MemoryArray, Pairing, Payload, Program};
+use std::collections::BTreeSet;
+use vocab::{BlockAddr, Ppn, Stream, Streams};
 
 /// State of the earlier pages that share cells with an interrupted one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,26 +80,6 @@ pub enum EraseFate {
     Ended,
 }
 
-/// A program of a page.
-#[derive(Debug)]
-pub struct Program<'a, P> {
-    /// Page to be programmed.
-    pub ppn: Ppn,
-    /// A tag for each slot.
-    pub tags: &'a [OobTag],
-    /// A payload for each slot.
-    pub payload: &'a [P],
-    /// An `update` for each slot (`docs/spec/oob.md`): the sequence of the write that gave the slot
-    /// its contents, which moved pages keep. `None`: all slots are written again.
-    pub updates: Option<&'a [u64]>,
-    /// Names in the page: the members of its codeword, or the contents that its stripe is made of.
-    pub members: &'a [Member],
-    /// Facts about the page.
-    pub oob: Oob,
-    /// When it is programmed.
-    pub now: SimTime,
-}
-
 /// A command that was under way when the power went, and what became of it.
 #[derive(Debug)]
 pub enum InFlight<'a, P> {
@@ -109,14 +90,6 @@ pub enum InFlight<'a, P> {
 }
 
 // By hand: derived, these would ask it of the payload.
-impl<P> Clone for Program<'_, P> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<P> Copy for Program<'_, P> {}
-
 impl<P> Clone for InFlight<'_, P> {
     fn clone(&self) -> Self {
         *self
@@ -165,78 +138,6 @@ impl<P> InFlight<'_, P> {
     /// Whether the die worked on it.
     fn begun(&self) -> bool {
         !matches!(self, InFlight::Program(_, ProgramFate::NotBegun) | InFlight::Erase(_, EraseFate::NotBegun))
-    }
-}
-
-/// State of a page after an interrupted command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Scar {
-    /// Reads as erased.
-    Blank,
-    /// Reads as garbage.
-    Torn,
-    /// Reads back for this many reads.
-    Weak { reads: u32 },
-}
-
-/// Damage by power cuts, until the blocks are erased.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Scars {
-    /// Whether there are any: what every read and program asks.
-    any: bool,
-    pages: BTreeMap<Ppn, Scar>,
-    half_erased: BTreeSet<BlockAddr>,
-}
-
-impl Scars {
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        !self.any
-    }
-
-    pub(crate) fn of(&self, ppn: Ppn) -> Option<Scar> {
-        self.pages.get(&ppn).copied()
-    }
-
-    pub(crate) fn is_half_erased(&self, block: BlockAddr) -> bool {
-        self.half_erased.contains(&block)
-    }
-
-    #[cold]
-    pub(crate) fn assert_programmable(&self, block: BlockAddr, ppn: Ppn) {
-        assert!(!self.half_erased.contains(&block), "{ppn} programmed on a half-erased block: {block} must be erased again");
-        assert!(!self.pages.contains_key(&ppn), "{ppn} programmed again after an interrupted program");
-    }
-
-    pub(crate) fn add(&mut self, ppn: Ppn, scar: Scar) {
-        self.any = true;
-        self.pages.insert(ppn, scar);
-    }
-
-    pub(crate) fn add_half_erased(&mut self, block: BlockAddr) {
-        self.any = true;
-        self.half_erased.insert(block);
-    }
-
-    /// Senses a page.
-    #[cold]
-    pub(crate) fn read(&mut self, ppn: Ppn) -> ReadOutcome {
-        match self.pages.get_mut(&ppn) {
-            None => ReadOutcome::Clean,
-            Some(Scar::Weak { reads }) if *reads > 0 => {
-                *reads -= 1;
-                ReadOutcome::Clean
-            }
-            Some(_) => ReadOutcome::Uncorrectable,
-        }
-    }
-
-    /// An erase ended.
-    #[cold]
-    pub(crate) fn heal(&mut self, block: BlockAddr, first: Ppn, pages: u32) {
-        self.half_erased.remove(&block);
-        self.pages.retain(|ppn, _| !(first.0..first.0 + pages).contains(&ppn.0));
-        self.any = !self.pages.is_empty() || !self.half_erased.is_empty();
     }
 }
 

@@ -13,7 +13,7 @@
 //! | whether a page that reads as erased was begun, whether an erase ended | never known |
 
 use crate::array::History;
-use crate::power::Scar;
+use crate::scar::Scar;
 use crate::{FlashArray, MemoryArray, Oob, OobTag, PageView, Payload};
 use vocab::{BlockAddr, Ppn, SimTime};
 

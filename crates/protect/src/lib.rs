@@ -18,14 +18,16 @@ mod limits;
 mod mds_groups;
 mod ppc;
 mod product;
+mod protection;
 mod raid5;
 pub mod read_ahead;
 pub mod registry;
 mod seam;
 
 pub use group_seam::{Across, GroupCode, GroupHistory, GroupPage, GroupScheme, PageState, PageStripe, Strip};
+pub use protection::Protection;
 pub use seam::{
-    CommitPlan, DisturbLimits, OpenRow, ParityRule, Protection, RowScheme, RowStep, Shape, StripeCommit, StripePlan,
-    StripeScheme, StripeWrite, WriteBack, WriteCache,
+    CommitPlan, DisturbLimits, OpenRow, ParityRule, RowScheme, RowStep, Shape, StripeCommit, StripePlan, StripeScheme,
+    StripeWrite, WriteBack, WriteCache,
 };
 pub use vocab::{Options, SchemeChoice, SchemeError};

@@ -98,7 +98,7 @@ pub const SCHEMES: &[SchemeEntry] = &[
             ],
         ],
         canary: false,
-        build: code_zones::build,
+        build: |options, shape| Ok(Protection::Zones(Box::new(code_zones::build(options, shape)?))),
     },
     SchemeEntry {
         name: "da-raid5-as-printed",

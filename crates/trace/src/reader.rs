@@ -1,50 +1,15 @@
 //! Drives a format over a file: order, time zero, device numbers, errors with a place.
 
-use crate::format::columns::Columns;
-use crate::format::{BlkAction, Format, Parser, Taken};
+use crate::format::{Format, Parser, ReadOptions, SORTED_LIMIT, Taken};
 use crate::lines::Lines;
-use crate::record::{REQUEST_LIMIT, Raw, SPAN_LIMIT};
+use crate::record::{DEVICES_LIMIT, REQUEST_LIMIT, Raw, SPAN_LIMIT};
 use crate::reorder::Reorder;
 use crate::{Record, TraceError};
 use std::collections::BTreeMap;
-use vocab::{HostOp, Lba, Nanos, SECTOR_BYTES, SimTime};
-
-/// Most devices one trace may name.
-pub const DEVICES_LIMIT: usize = 4096;
+use vocab::{HostOp, Lba, SECTOR_BYTES, SimTime};
 
 /// Most requests the reorder window may hold, whatever the options say.
 const REORDER_LIMIT: usize = 1 << 20;
-
-/// Most requests that are sorted as a whole: 48 bytes each.
-pub const SORTED_LIMIT: usize = 1 << 22;
-
-/// How to read a trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadOptions {
-    /// Which action of blkparse counts as the request.
-    pub blk_action: BlkAction,
-    /// Requests out of order by at most this much are sorted.
-    pub reorder_window: Nanos,
-    /// At most this many requests are held back for sorting.
-    pub reorder_records: usize,
-    /// All requests are sorted by time, those of the same time as they are; more than [`SORTED_LIMIT`] are refused.
-    pub is_sorted: bool,
-    /// Columns of a file of format `csv`.
-    pub columns: Option<Columns>,
-}
-
-impl Default for ReadOptions {
-    /// Issued requests; a window of 1 s or 4096 requests.
-    fn default() -> Self {
-        Self {
-            blk_action: BlkAction::default(),
-            reorder_window: Nanos(1_000_000_000),
-            reorder_records: 4096,
-            is_sorted: false,
-            columns: None,
-        }
-    }
-}
 
 /// Counts of the lines read so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

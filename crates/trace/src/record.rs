@@ -12,6 +12,9 @@ pub const LBA_LIMIT: Lba = Lba(1 << 54);
 /// years of virtual time to age and flash, so sums of times never overflow.
 pub const SPAN_LIMIT: Nanos = Nanos(1 << 61);
 
+/// Most devices one trace may name.
+pub const DEVICES_LIMIT: usize = 4096;
+
 /// One request of a trace, in the address space of its own device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {

@@ -2,10 +2,12 @@
 //!
 //! A checksum at the end tells a file that was cut or changed from a whole one.
 
-use crate::format::Bytes;
 use crate::record::Record;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use vocab::{FNV_START, Fua, HostOp, Lba, SimTime, StreamId, fnv_on};
+
+/// The bytes of a file, one after the other.
+pub(crate) type Bytes = Box<dyn std::io::Read + Send>;
 
 /// First bytes of a file; the last is the version.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89FKTAPE\x01";

@@ -311,6 +311,7 @@ fn figures_in_the_island_are_one_list_and_come_back_from_it() {
         "rested_s",
         "die_utilisation",
         "channel_utilisation",
+        "channel_bytes",
         "die_wear_ratio",
         "flash_ops",
         "rebuilt_reads",

@@ -2,7 +2,7 @@
 
 use super::contents::Stored;
 use super::{MemoryArray, Payload};
-use crate::power::Scar;
+use crate::scar::Scar;
 use crate::{Member, OobPage, OobSlot, OobTag, Program};
 use vocab::{BlockAddr, StripSet};
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{BlockScan, Faulty, PageScan, ProgramOutcome, Scan};
+use crate::{BlockScan, Faulty, Oob, OobTag, PageScan, ProgramOutcome, Scan};
 use vocab::{Bytes, DieId, Geometry, Lpn, PlaneUse};
 
 const PAGES: u32 = 8;

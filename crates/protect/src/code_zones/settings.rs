@@ -3,7 +3,7 @@
 use super::{CodeZones, Offer, Offline, When, ZoneLayout};
 use crate::lazy::{EXTRA_READS, ReadAround};
 use crate::read_ahead::{ReadAhead, ReadAheadSettings};
-use crate::{Options, Protection, SchemeError, Shape};
+use crate::{Options, SchemeError, Shape};
 use coding::gf2::Decoder;
 use coding::graph::{BLOCKS_MAX, CodeGraph};
 use vocab::{Bytes, Lba, Nanos, SECTOR_BYTES};
@@ -86,10 +86,9 @@ impl Sequences {
 ///
 /// # Errors
 /// Names the setting at fault and what would be valid.
-pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<Protection, SchemeError> {
+pub(crate) fn build(options: &Options<'_>, shape: Shape) -> Result<CodeZones, SchemeError> {
     shape.need_one_slot_per_page(options)?;
-    let zones = CodeZones::new(layout(options, shape)?, settings(options, shape)?);
-    Ok(Protection::Zones(Box::new(zones)))
+    Ok(CodeZones::new(layout(options, shape)?, settings(options, shape)?))
 }
 
 fn settings(options: &Options<'_>, shape: Shape) -> Result<Settings, SchemeError> {

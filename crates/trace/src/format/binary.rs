@@ -1,8 +1,8 @@
 //! Recordings that are no text. Their records are written as lines of a format that is, so that one parser reads both, and an error names
 //! the record by the number of its line.
 
+use super::ReadOptions;
 use super::{Bytes, Format, blkparse, columns, spc, vscsi};
-use crate::ReadOptions;
 use crate::tape_file::{MAGIC, TapeReader};
 use std::io::{Cursor, ErrorKind, Read, Result};
 

@@ -1,12 +1,13 @@
 //! CSV whose columns the user names: `time=us,op,lba=bytes,size=bytes`, in the order of the file.
 
+use super::ReadOptions;
 use super::blkparse::rwbs_operation;
 use super::spc::keep;
 use super::{Format, Names, Parser, Taken};
+use crate::TraceError;
 use crate::error::{Bad, shown};
 use crate::field::{Field, Separator, TimeUnit, counted_range};
 use crate::record::Raw;
-use crate::{ReadOptions, TraceError};
 use std::sync::Arc;
 use vocab::{Fua, HostOp, StreamId};
 

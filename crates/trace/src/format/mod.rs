@@ -14,6 +14,7 @@ mod fio;
 mod fiu;
 mod ftrace;
 mod msr;
+mod options;
 mod pixel;
 mod spc;
 mod systor;
@@ -21,15 +22,14 @@ mod tectonic;
 mod tencent;
 mod vscsi;
 
+use crate::TraceError;
 use crate::error::{Bad, shown};
 use crate::record::Raw;
-use crate::{ReadOptions, TraceError};
+use crate::tape_file::Bytes;
 use std::collections::BTreeMap;
 
 pub use blkparse::BlkAction;
-
-/// The bytes of a file, one after the other.
-pub(crate) type Bytes = Box<dyn std::io::Read + Send>;
+pub use options::{ReadOptions, SORTED_LIMIT};
 
 /// A trace format.
 #[derive(Clone, Copy)]
@@ -210,8 +210,8 @@ impl Names {
         if field.bytes.is_empty() || field.bytes.len() > Self::LENGTH_LIMIT {
             return Err(field.bad("a name of 1 to 4096 bytes"));
         }
-        if self.numbers.len() >= crate::DEVICES_LIMIT {
-            return Err(field.bad(format!("at most {} different names", crate::DEVICES_LIMIT)));
+        if self.numbers.len() >= crate::record::DEVICES_LIMIT {
+            return Err(field.bad(format!("at most {} different names", crate::record::DEVICES_LIMIT)));
         }
         let number = self.numbers.len() as u64;
         self.numbers.insert(field.bytes.to_vec(), number);
