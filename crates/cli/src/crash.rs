@@ -257,8 +257,8 @@ fn report((options, path): (&CrashOptions, &Path), drive: &DriveKind, tried: &Tr
     }
     if let Some(why) = drive.hides_missing_flushes().filter(|_| failed == 0) {
         print(&format!(
-            "no proof (exit code {NO_CONCLUSION}): on this drive a missing flush cannot show, as {why}; without a named drive the strictest \
-             one is tried\n"
+            "no proof (exit code {NO_CONCLUSION}): on this drive a missing flush cannot show, as {why}; without a named drive the strict \
+             drive is tested\n"
         ));
     }
 }
@@ -277,8 +277,8 @@ fn left_out(options: &CrashOptions, drive: &DriveKind, tried: &Tried) {
     if tried.singles_left_out > 0 {
         left.push(format!("{} single losses where many writes were not flushed", tried.singles_left_out));
     }
-    left.push(format!("subsets beside single writes, whole prefixes and {} draws before each flush", options.subsets));
-    print(&format!("strict drive, writes whole in {atom} bytes; not looked at: {}\n", left.join("; ")));
+    left.push(format!("subsets other than single writes, prefixes and {} draws before each flush", options.subsets));
+    print(&format!("strict drive, writes whole in {atom} bytes; not tested: {}\n", left.join("; ")));
 }
 
 fn report_smaller(options: &CrashOptions, smaller: &Smaller) {
@@ -292,7 +292,7 @@ fn report_smaller(options: &CrashOptions, smaller: &Smaller) {
     let ranges: Vec<String> =
         smaller.lost.iter().take(RANGES).map(|lost| format!("{} at {}", lost.end - lost.start, lost.start)).collect();
     let more = if smaller.lost.len() > RANGES { ", ..." } else { "" };
-    print(&format!("    bytes other than answered: {}{more}\n", ranges.join(", ")));
+    print(&format!("    bytes unlike the completed writes: {}{more}\n", ranges.join(", ")));
     print(&format!("    again: {} --only {}\n", typed(options, &smaller.log), smaller.instant));
 }
 

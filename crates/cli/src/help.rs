@@ -274,6 +274,8 @@ pub fn command() -> clap::Command {
             with_formats(c).mut_arg("to", |a| a.help(format!("Format to write: {}", known.join(", "))))
         })
         .mut_subcommand("crash", |c| {
+            let usage = "flashkeep crash --run COMMAND --check COMMAND [OPTIONS]\n       flashkeep crash RECORDING --check COMMAND [OPTIONS]";
+            let c = c.override_usage(usage);
             let strict =
                 "that of the recording; with --run 32MiB, or 320MiB for xfs and 128MiB for btrfs; 1GiB on a simulated drive";
             c.mut_arg("size", |a| {
