@@ -45,31 +45,31 @@ struct NeedOptions {
     /// may die) [default: enterprise]
     #[arg(long, value_name = "NAME")]
     class: Option<String>,
-    /// Years that it must last [default: 5]
+    /// Years that the drive must last [default: 5]
     #[arg(long, value_name = "N")]
     years: Option<f64>,
-    /// Drive writes of the host a day [default: 1]
+    /// Host writes in drive writes per day [default: 1]
     #[arg(long, value_name = "N")]
     dwpd: Option<f64>,
-    /// Dies whose loss at a time must lose no data, at every age; 0: none [default: by class]
+    /// Dies that may fail at a time without loss of data, at every age [default: by class]
     #[arg(long, value_name = "N")]
     dies: Option<u32>,
-    /// Most P/E cycles at the end, as a share of those rated [default: 1]
+    /// Upper limit on P/E cycles at the end, as a share of the rated ones [default: 1]
     #[arg(long, value_name = "SHARE")]
     pe: Option<f64>,
-    /// Most uncorrectable bit errors by bits read, in use and after the time without power [default: by class]
+    /// Upper limit on UBER, in use and after the time without power [default: by class]
     #[arg(long, value_name = "RATE")]
     uber: Option<f64>,
-    /// Most probability of data loss within the years [default: 0.03, the share of drives that JESD218 lets fail]
+    /// Upper limit on the probability of data loss within the years [default: 0.03, the share of drives that JESD218 lets fail]
     #[arg(long, value_name = "P")]
     loss: Option<f64>,
-    /// Most p99 of reads at any age that is replayed in time, such as 500us
+    /// Upper limit on p99 read latency at each age that is replayed in time, such as 500us
     #[arg(long, value_name = "TIME")]
     read_p99: Option<String>,
-    /// The same of p99.9
+    /// The same for p99.9
     #[arg(long, value_name = "TIME")]
     read_p999: Option<String>,
-    /// The same of p99 of writes
+    /// The same for p99 of writes
     #[arg(long, value_name = "TIME")]
     write_p99: Option<String>,
     /// Needs that only rank designs, by name, such as pe,loss
@@ -88,16 +88,16 @@ struct SpaceOptions {
     /// An axis with one value (repeatable)
     #[arg(long, value_name = "KEY=VALUE")]
     fix: Vec<String>,
-    /// Lives that are simulated at most, 8 to 100,000; the answer depends on it
+    /// Simulate at most N lives, 8 to 100,000; the answer depends on it
     #[arg(long, value_name = "N", default_value_t = Budget::default().lives)]
     lives: u32,
-    /// Minutes after which no further life begins; the answer then depends on the machine, and says so [default: no limit]
+    /// Begin no further life after N minutes; the answer then depends on the machine, and says so [default: no limit]
     #[arg(long, value_name = "N")]
     minutes: Option<f64>,
-    /// Designs that live in full at most, 1 to 1000
+    /// Simulate at most N designs to their end, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = Budget::default().finalists)]
     finalists: u32,
-    /// Seeds under which the best race, 1 to 100
+    /// Seeds under which the best designs are compared, 1 to 100
     #[arg(long, value_name = "N", default_value_t = Budget::default().seeds)]
     seeds: u32,
     /// Ages in lives in full until the rated P/E cycles

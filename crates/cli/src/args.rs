@@ -22,10 +22,10 @@ pub fn threads(text: &str) -> Result<NonZeroUsize, String> {
 
 /// Measure what protecting data inside an SSD costs, and test whether the protection works
 #[derive(Debug, Parser)]
-#[command(name = "flashkeep", version, about, arg_required_else_help = true)]
+#[command(name = "flashkeep", version, arg_required_else_help = true)]
 pub struct Cli {
     /// Print no progress and no notes
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 900)]
     pub quiet: bool,
     /// The command.
     #[command(subcommand)]
@@ -74,19 +74,19 @@ pub enum Command {
         /// Grid file (TOML): an experiment with [[sweep.axes]]
         grid: PathBuf,
         /// Directory of the results: results.parquet, runs/ [default: report/NAME OF THE GRID]
-        #[arg(long, value_name = "DIR")]
+        #[arg(short = 'o', long, value_name = "DIR")]
         out: Option<PathBuf>,
-        /// Repeat each run with this many seeds: means, their 95 % confidence intervals, differences from the first scheme
+        /// Repeat each run with N consecutive seeds and report means, 95 % confidence intervals and differences from the first scheme
         #[arg(long, value_name = "N")]
         seeds: Option<u32>,
-        /// Keep a time series of each run: DIR/series, and which is of which run in DIR/runs.csv
+        /// Keep a time series of each run in DIR/series; DIR/runs.csv lists the files
         #[arg(long)]
         series: bool,
-        /// Keep every request of each run with its waits: DIR/logs, and which is of which run in DIR/runs.csv
+        /// Keep every request of each run with its waits in DIR/logs; DIR/runs.csv lists the files
         #[arg(long)]
         logs: bool,
-        /// Runs at the same time [default: all cores]
-        #[arg(long, value_name = "N", value_parser = threads)]
+        /// Simulations that run in parallel [default: all cores]
+        #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
         threads: Option<NonZeroUsize>,
     },
     /// Analytical models: required ECC strength, retention, read limits, data-loss probability
@@ -100,19 +100,19 @@ pub enum Command {
     },
     /// Reproduce the figures of a paper next to its published numbers
     Figures {
-        /// The paper: a folder of experiments; without it, all of them. `bounds`: results of each preset next to its physical bounds
+        /// The paper, a folder of --experiments [default: all papers]; `bounds` compares the bandwidth of each preset with its physical bounds
         paper: Option<String>,
-        /// One figure; of `bounds`, one preset
+        /// Reproduce this figure only; with `bounds`, this preset
         #[arg(long, value_name = "FIGURE")]
         only: Option<String>,
-        /// Points of each figure at most, spread evenly
+        /// Run at most N points of each figure, spread evenly
         #[arg(long, value_name = "N")]
         points: Option<NonZeroUsize>,
-        /// Run nothing: draw the CSV kept with each experiment
+        /// Draw the stored results (CSV) of each experiment and run nothing
         #[arg(long, conflicts_with = "points")]
         kept: bool,
         /// Directory of the results: PAPER/index.html, PAPER/FIGURE.csv; of all papers, reproduction.md
-        #[arg(long, value_name = "DIR", default_value = "report/figures")]
+        #[arg(short = 'o', long, value_name = "DIR", default_value = "report/figures")]
         out: PathBuf,
         /// Folder with a folder of figures for each paper
         #[arg(long, value_name = "DIR", default_value = "experiments")]
@@ -120,8 +120,8 @@ pub enum Command {
         /// Folder of recorded traces [default: FLASHKEEP_TRACES, or ../../shared/traces from the experiments]
         #[arg(long, value_name = "DIR")]
         traces: Option<PathBuf>,
-        /// Runs at the same time [default: all cores]
-        #[arg(long, value_name = "N", value_parser = threads)]
+        /// Simulations that run in parallel [default: all cores]
+        #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
         threads: Option<NonZeroUsize>,
     },
     /// Test the schemes on random drives under power cuts and faults
@@ -129,10 +129,6 @@ pub enum Command {
     /// Serve a simulated drive as a block device over NBD
     Serve(ServeOptions),
     /// Test crash consistency: replay recorded I/O, cut power at many points, run your check on each image
-    #[command(
-        after_help = "Exit codes: 0 no image failed, 1 an image failed, 2 nothing was judged, 3 no image failed, and that is no \
-                            proof, because the named drive hides missing flushes"
-    )]
     Crash(CrashOptions),
     /// Query a served drive or inject faults into it; `ctl help` lists the commands
     Ctl {
@@ -145,7 +141,7 @@ pub enum Command {
     },
     /// List schemes, drives, traces, formats, ECC policies and error models
     List {
-        /// The list; without it, the lists are listed
+        /// The list [default: the names of all lists]
         #[arg(index = 1)]
         what: Option<String>,
         /// An entry of the list, such as a scheme, with its options
@@ -165,10 +161,10 @@ pub enum Command {
         /// One JSON document on stdout
         #[arg(long, conflicts_with_all = ["markdown", "schema"])]
         json: bool,
-        /// As Markdown: docs/settings.md
+        /// Print Markdown: docs/settings.md
         #[arg(long, conflicts_with = "schema")]
         markdown: bool,
-        /// A JSON schema of experiment files, for editors
+        /// Print a JSON schema of experiment files, for editors
         #[arg(long)]
         schema: bool,
     },
@@ -194,7 +190,7 @@ pub struct InspectOptions {
     #[arg(long)]
     pub json: bool,
     /// Also write tables and plots to DIR/index.html
-    #[arg(long, value_name = "DIR")]
+    #[arg(short = 'o', long, value_name = "DIR")]
     pub report: Option<PathBuf>,
     /// Replace files in --report that Flashkeep did not write
     #[arg(long, requires = "report")]
@@ -204,13 +200,13 @@ pub struct InspectOptions {
 /// A workload that is read, and the part of it.
 #[derive(Debug, Args)]
 pub struct WorkloadOptions {
-    /// The trace
+    /// A bundled trace, the path of a trace, `-`, or a generator
     #[arg(index = 1, required_unless_present_any = ["trace_option", "fio"])]
     pub trace: Option<OsString>,
-    /// The same as an option
+    /// The trace, as an option
     #[arg(long = "trace", value_name = "TRACE", conflicts_with = "trace")]
     pub trace_option: Option<OsString>,
-    /// Or options of fio behind `--`
+    /// Options of fio after `--`, in place of a trace
     #[arg(index = 2, last = true, value_name = "OPTION OF FIO", conflicts_with_all = ["trace", "trace_option"])]
     pub fio: Vec<OsString>,
     /// Trace format
@@ -219,13 +215,13 @@ pub struct WorkloadOptions {
     /// Columns of a CSV file in their order, such as time=us,op,lba=bytes,size=bytes; `-` skips one
     #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true)]
     pub columns: Option<String>,
-    /// Bytes of the drive, which fio jobs without a size or with a share of it are on, such as 4GiB [default: of the drive `tlc`]
+    /// User capacity of the drive, for fio jobs without a size or with a size in percent [default: that of the drive `tlc`]
     #[arg(long, value_name = "SIZE")]
     pub capacity: Option<String>,
     /// The part of it that is taken.
     #[command(flatten)]
     pub pick: PickOptions,
-    /// Any setting of the trace, for example trace.blk_action=Q (repeatable)
+    /// Change any setting of the trace, for example trace.blk_action=Q (repeatable)
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 }
@@ -317,8 +313,8 @@ pub struct ConvertOptions {
     /// Format to write
     #[arg(long, value_name = "NAME")]
     pub to: String,
-    /// File to write; it must not be there [default: standard output]
-    #[arg(long, value_name = "FILE")]
+    /// File to write; an existing file is an error [default: standard output]
+    #[arg(short = 'o', long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
 
@@ -446,25 +442,29 @@ impl Options {
 /// Options of a new drive.
 #[derive(Debug, Args)]
 pub struct NewDrive {
-    /// New drive: scheme [default: ds-raid]
+    /// Scheme [default: ds-raid]
     #[arg(long, value_name = "NAME")]
     pub scheme: Option<String>,
-    /// New drive: preset, or a drive file ending in .toml
+    /// Drive preset, or a drive file ending in .toml
     #[arg(long = "drive", alias = "model", value_name = "NAME|FILE")]
     pub model: Option<OsString>,
-    /// New drive: user capacity [default: 1GiB]
+    /// User capacity [default: 1GiB]
     #[arg(long, alias = "capacity", value_name = "SIZE")]
     pub size: Option<String>,
-    /// New drive: page ECC policy
+    /// Page ECC policy
     #[arg(long, value_name = "NAME")]
     pub ecc: Option<String>,
-    /// New drive: bit error model
+    /// Bit error model
     #[arg(long = "error-model", alias = "errors", value_name = "NAME")]
     pub errors: Option<String>,
-    /// New drive: any setting, for example buffer.kind=volatile (repeatable)
+    /// Change any setting, for example buffer.kind=volatile (repeatable)
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 }
+
+/// Headings of the help of `serve`.
+const CLIENTS: &str = "Clients";
+const FAULTS: &str = "Time and faults";
 
 /// Options of `serve`.
 #[derive(Debug, Args)]
@@ -475,11 +475,8 @@ pub struct ServeOptions {
     /// Create the drive, from an experiment file (TOML) if one is named
     #[arg(long, value_name = "EXPERIMENT.toml", num_args = 0..=1)]
     pub create: Option<Option<PathBuf>>,
-    /// Options of a new drive.
-    #[command(flatten)]
-    pub new: NewDrive,
-    /// New drive: precondition it as the experiment says; otherwise it is empty
-    #[arg(long)]
+    /// Precondition it as the experiment says; otherwise it is empty
+    #[arg(long, help_heading = "New drive")]
     pub filled: bool,
     /// Keep the drive in memory: faster, supports every fault, lost with the process
     #[arg(long)]
@@ -487,33 +484,33 @@ pub struct ServeOptions {
     /// Create the drive and do not serve it
     #[arg(long)]
     pub only_create: bool,
-    /// Unix socket of NBD clients [default: DRIVE/nbd.sock]
-    #[arg(long, value_name = "PATH", conflicts_with = "port")]
+    /// Unix socket of NBD clients [default: DIR/nbd.sock]
+    #[arg(long, help_heading = CLIENTS, value_name = "PATH", conflicts_with = "port")]
     pub socket: Option<PathBuf>,
     /// Serve on this TCP port of 127.0.0.1 instead
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = CLIENTS, value_name = "N")]
     pub port: Option<u16>,
-    /// Control socket [default: DRIVE/control.sock]
-    #[arg(long, value_name = "PATH")]
+    /// Control socket [default: DIR/control.sock]
+    #[arg(long, help_heading = CLIENTS, value_name = "PATH")]
     pub control: Option<PathBuf>,
     /// Schedule of faults and commands by request or time (docs/serve.md)
-    #[arg(long, value_name = "FILE.toml")]
+    #[arg(long, help_heading = FAULTS, value_name = "FILE.toml")]
     pub schedule: Option<PathBuf>,
     /// Serve a live dashboard with fault injection on this port of 127.0.0.1 [default: 9345]
-    #[arg(long, value_name = "PORT", num_args = 0..=1, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, help_heading = FAULTS, value_name = "PORT", num_args = 0..=1, value_parser = clap::value_parser!(u16).range(1..))]
     pub dashboard: Option<Option<u16>>,
     /// Pace: none (as fast as computed), still (the same, and only requests take time), real (latencies of the modelled drive), or a
     /// factor: 10x
-    #[arg(long, alias = "pace", value_name = "HOW", default_value = "none")]
+    #[arg(long, help_heading = FAULTS, alias = "pace", value_name = "HOW", default_value = "none")]
     pub time: String,
     /// Skip fdatasync: safe against a killed process, not against a host crash
     #[arg(long, conflicts_with = "memory")]
     pub no_sync: bool,
     /// Age stored data by the wall-clock time since the drive was last served
-    #[arg(long, conflicts_with = "memory")]
+    #[arg(long, help_heading = FAULTS, conflicts_with = "memory")]
     pub age_while_closed: bool,
     /// Write `ready` to this file descriptor when clients can connect, then close it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..))]
+    #[arg(long, help_heading = CLIENTS, value_name = "N", value_parser = clap::value_parser!(u32).range(3..))]
     pub ready_fd: Option<u32>,
     /// Plugin for nbdkit [default: next to this program]
     #[arg(long, value_name = "FILE")]
@@ -521,6 +518,9 @@ pub struct ServeOptions {
     /// Arguments passed to nbdkit, such as filters
     #[arg(last = true)]
     pub nbdkit: Vec<String>,
+    /// Options of a new drive.
+    #[command(flatten, next_help_heading = "New drive")]
+    pub new: NewDrive,
 }
 
 /// Options of `torture`.
@@ -544,7 +544,9 @@ pub struct TortureOptions {
     /// Kinds of faults, separated by commas
     #[arg(long, alias = "faults", value_name = "A,B,C", value_delimiter = ',')]
     pub fault: Vec<String>,
-    /// How faults come together: `together`, any kinds on one drive; `wide`, the same on drives of 33 to 128 dies; `gathered`,
+    /// Distribution of drives and faults: together, wide, gathered, ladder, slc, flows, replaced, lived or apart
+    ///
+    /// `together`, any kinds of faults on one drive; `wide`, the same on drives of 33 to 128 dies; `gathered`,
     /// the same on drives that program several pages together; `ladder`, that with LDPC codes and a ladder of reads; `slc`, on drives
     /// with an SLC cache; `flows`, requests of two flows with clocks of their own; `replaced`, dies
     /// that die and are replaced, under static stripes; `lived`, on drives that have lived before; or `apart`, one kind of fault for
@@ -560,16 +562,16 @@ pub struct TortureOptions {
     /// Count violations instead of stopping at the first
     #[arg(long)]
     pub keep_going: bool,
-    /// Cut the power of a small drive at every event, with every fate of each command under way
+    /// Cut the power of a small drive at every event, with every outcome of each command in progress
     #[arg(long, conflicts_with_all = ["minutes", "scenarios", "fault", "beyond_promise", "keep_going"])]
     pub exhaustive: bool,
     /// With --exhaustive: power cuts in a row, the later ones during recovery
     #[arg(long, value_name = "N", default_value_t = 1, requires = "exhaustive", value_parser = clap::value_parser!(u32).range(1..=DEPTH_MAX))]
     pub depth: u32,
-    /// Keep the campaign in this directory: it resumes, and several machines can share it
+    /// Keep the campaign in this directory, where it resumes and several machines can share it
     #[arg(long, visible_alias = "out", value_name = "DIR", requires = "scenarios", conflicts_with_all = ["minutes", "scenario", "exhaustive"])]
     pub into: Option<PathBuf>,
-    /// With --into: scenarios of a piece, a multiple of 16
+    /// With --into: scenarios per piece, a multiple of 16
     #[arg(long, value_name = "N", default_value_t = torture::PIECE, requires = "into")]
     pub piece: u64,
     /// Scenarios that run in parallel [default: all cores]

@@ -15,77 +15,77 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// Headings of the help of `crash`.
+const RECORDING: &str = "Recording";
+const CHECK: &str = "Check";
+const STRICT: &str = "Strict drive, the default";
+const SIMULATED: &str = "Simulated drive";
+
 /// Options of `crash`.
 #[derive(Debug, Args)]
 pub struct CrashOptions {
-    /// A recording of `flashkeep ctl DRIVE record FILE`, or a log of dm-log-writes; with --run where that is written to
+    /// A recording of `flashkeep ctl DRIVE record FILE`, or a log of dm-log-writes; with --run the file to record to
     /// [default: crash-run.log, which is replaced]
     #[arg(required_unless_present = "run")]
     pub recording: Option<PathBuf>,
-    /// Record this first: a command for `sh` that writes to {disk}, a file that is a drive, or in {dir}, with --mount. It sets a mark
-    /// with `flashkeep ctl "$FLASHKEEP_DRIVE" mark NAME`
-    #[arg(long, value_name = "COMMAND")]
+    /// Record this command for `sh` first: it writes to {disk}, a file that is the drive, or with --mount to files in {dir}. It sets
+    /// a mark with `flashkeep ctl "$FLASHKEEP_DRIVE" mark NAME`
+    #[arg(long, help_heading = RECORDING, value_name = "COMMAND")]
     pub run: Option<String>,
     /// Use a file system: ext4, xfs or btrfs. Each image is mounted and its file system checked; {dir} in --check is the mount point
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, help_heading = RECORDING, value_name = "KIND")]
     pub mount: Option<serve::FileSystem>,
     /// With --run: nbdkit's plugin, if it is not next to the program
     #[arg(long, value_name = "FILE", hide = true)]
     pub plugin: Option<PathBuf>,
-    /// Write the recording to FILE as a log of dm-log-writes, and try nothing
-    #[arg(long, value_name = "FILE")]
+    /// Write the recording to FILE as a log of dm-log-writes, and test nothing
+    #[arg(long, help_heading = RECORDING, value_name = "FILE")]
     pub to_log_writes: Option<PathBuf>,
-    /// Write the recording to FILE as `ctl DRIVE record` does, and try nothing
-    #[arg(long, value_name = "FILE", conflicts_with = "to_log_writes")]
+    /// Write the recording to FILE as `ctl DRIVE record` does, and test nothing
+    #[arg(long, help_heading = RECORDING, value_name = "FILE", conflicts_with = "to_log_writes")]
     pub to_recording: Option<PathBuf>,
-    /// Command for `sh` that checks an image, with {image} for its path; exit code 0: it passes. It finds the marks set by then
-    /// in FLASHKEEP_MARKS, one per line, and the last in FLASHKEEP_MARK. With --mount also sqlite:PATH or postgres:PATH
-    #[arg(long, value_name = "COMMAND", required_unless_present_any = ["to_log_writes", "to_recording"])]
+    /// Command for `sh` that checks an image, with {image} for its path; exit code 0: it passes. FLASHKEEP_MARKS has the marks set
+    /// before the cut, one per line, and FLASHKEEP_MARK the last. With --mount also sqlite:PATH or postgres:PATH
+    #[arg(long, help_heading = CHECK, value_name = "COMMAND", required_unless_present_any = ["to_log_writes", "to_recording"])]
     pub check: Option<String>,
-    /// A check that takes longer than this has failed; 0: it may take any time
-    #[arg(long, value_name = "N", default_value_t = 300)]
+    /// Seconds after which a check has failed; 0: no limit
+    #[arg(long, help_heading = CHECK, value_name = "N", default_value_t = 300)]
     pub check_seconds: u64,
-    /// Directory of a drive to test on, instead of the strictest drive that a program may meet
-    #[arg(long = "dir", value_name = "DIR")]
-    pub drive: Option<PathBuf>,
-    /// Or options of a new drive; --size alone is that of the strict drive.
-    #[command(flatten)]
-    pub new: NewDrive,
-    /// Strict drive: bytes that a write leaves whole or not at all, 4096 as on all drives since 2011, or 512
-    #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = ["512", "4096"])]
+    /// Unit that a power cut never tears, in bytes: 4096, as drives since 2011 have, or 512
+    #[arg(long, help_heading = STRICT, value_name = "BYTES", default_value = "4096", value_parser = ["512", "4096"])]
     pub atom: String,
-    /// Strict drive: subsets of the unflushed writes to draw before each flush and mark
-    #[arg(long, value_name = "N", default_value_t = 16)]
+    /// Subsets of the unflushed writes to draw before each flush and mark
+    #[arg(long, help_heading = STRICT, value_name = "N", default_value_t = 16)]
     pub subsets: u32,
-    /// Strict drive: largest number of different images to check; 0: all
-    #[arg(long, value_name = "N", default_value_t = 5000)]
+    /// Check at most N different images; 0: all
+    #[arg(long, help_heading = STRICT, value_name = "N", default_value_t = 5000)]
     pub images: usize,
     /// Image of the drive when the recording began [default: empty]
-    #[arg(long, value_name = "IMAGE")]
+    #[arg(long, help_heading = RECORDING, value_name = "IMAGE")]
     pub base: Option<PathBuf>,
-    /// Instants from this mark on
-    #[arg(long, value_name = "MARK")]
+    /// Cut the power only after this mark
+    #[arg(long, help_heading = CHECK, value_name = "MARK")]
     pub from: Option<String>,
-    /// Drive of ours: largest number of flushes and forced writes around which crash points lie
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    /// Cut the power before, in and after at most N flushes and FUA writes
+    #[arg(long, help_heading = SIMULATED, value_name = "N", default_value_t = 1000)]
     pub flushes: usize,
-    /// Drive of ours: largest number of further crash points
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    /// Cut the power at most N times elsewhere
+    #[arg(long, help_heading = SIMULATED, value_name = "N", default_value_t = 100)]
     pub samples: usize,
-    /// Drive of ours: fates of the commands in progress to try at each crash point
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    /// Outcomes of the flash commands in progress to try at each cut
+    #[arg(long, help_heading = SIMULATED, value_name = "N", default_value_t = 2)]
     pub fates: u32,
     /// Seed of random draws
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
     /// Stop after this many failures
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, help_heading = CHECK, value_name = "N", default_value_t = 3)]
     pub failures: usize,
-    /// Replays to find each failure with fewer steps; 0: none
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    /// Minimise each failure in at most N replays; 0: not at all
+    #[arg(long, help_heading = CHECK, value_name = "N", default_value_t = 200)]
     pub shrink: usize,
-    /// This instant alone, as a failure names it
-    #[arg(long, value_name = "INSTANT")]
+    /// Check this one state, as a failure names it
+    #[arg(long, help_heading = CHECK, value_name = "INSTANT")]
     pub only: Option<String>,
     /// Directory of images and finished checks; images that fail stay [default: RECORDING.crash]
     #[arg(long, value_name = "DIR")]
@@ -94,8 +94,14 @@ pub struct CrashOptions {
     #[arg(long, alias = "anew")]
     pub restart: bool,
     /// Threads that check images [default: all cores]
-    #[arg(long, value_name = "N", value_parser = args::threads)]
+    #[arg(short = 'j', long, value_name = "N", value_parser = args::threads)]
     pub threads: Option<NonZeroUsize>,
+    /// Test on the simulated drive of this directory instead of the strict drive
+    #[arg(help_heading = SIMULATED, long = "dir", value_name = "DIR")]
+    pub drive: Option<PathBuf>,
+    /// Or options of a new drive; --size alone is that of the strict drive.
+    #[command(flatten, next_help_heading = SIMULATED)]
+    pub new: NewDrive,
 }
 
 pub fn run(options: &CrashOptions) -> Result<ExitCode, Problem> {
@@ -251,8 +257,8 @@ fn report((options, path): (&CrashOptions, &Path), drive: &DriveKind, tried: &Tr
     }
     if let Some(why) = drive.hides_missing_flushes().filter(|_| failed == 0) {
         print(&format!(
-            "no proof (exit code {NO_CONCLUSION}): on this drive a missing flush cannot show, as {why}; without a named drive the strictest \
-             one is tried\n"
+            "no proof (exit code {NO_CONCLUSION}): on this drive a missing flush cannot show, as {why}; without a named drive the strict \
+             drive is tested\n"
         ));
     }
 }
@@ -271,8 +277,8 @@ fn left_out(options: &CrashOptions, drive: &DriveKind, tried: &Tried) {
     if tried.singles_left_out > 0 {
         left.push(format!("{} single losses where many writes were not flushed", tried.singles_left_out));
     }
-    left.push(format!("subsets beside single writes, whole prefixes and {} draws before each flush", options.subsets));
-    print(&format!("strict drive, writes whole in {atom} bytes; not looked at: {}\n", left.join("; ")));
+    left.push(format!("subsets other than single writes, prefixes and {} draws before each flush", options.subsets));
+    print(&format!("strict drive, writes whole in {atom} bytes; not tested: {}\n", left.join("; ")));
 }
 
 fn report_smaller(options: &CrashOptions, smaller: &Smaller) {
@@ -286,7 +292,7 @@ fn report_smaller(options: &CrashOptions, smaller: &Smaller) {
     let ranges: Vec<String> =
         smaller.lost.iter().take(RANGES).map(|lost| format!("{} at {}", lost.end - lost.start, lost.start)).collect();
     let more = if smaller.lost.len() > RANGES { ", ..." } else { "" };
-    print(&format!("    bytes other than answered: {}{more}\n", ranges.join(", ")));
+    print(&format!("    bytes unlike the completed writes: {}{more}\n", ranges.join(", ")));
     print(&format!("    again: {} --only {}\n", typed(options, &smaller.log), smaller.instant));
 }
 

@@ -38,7 +38,7 @@ const HEADINGS: [(&str, &[&str]); 4] = [
 ];
 
 /// Options that the short help of a command leaves out: `--help` has them.
-const ONLY_LONG: [&str; 36] = [
+const ONLY_LONG: [&str; 38] = [
     "alone",
     "beside",
     "block_rate",
@@ -63,6 +63,8 @@ const ONLY_LONG: [&str; 36] = [
     "represents",
     "samples",
     "fates",
+    "flushes",
+    "subsets",
     "series",
     "since",
     "skip",
@@ -105,7 +107,8 @@ fn with_default(command: clap::Command, (option, _, default): (&'static str, &'s
 /// Leaves rare options out of the short help of all commands.
 fn with_short_help(command: clap::Command) -> clap::Command {
     let commands: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
-    commands.into_iter().fold(command, |command, name| {
+    // Of `sweep` all options fit.
+    commands.into_iter().filter(|name| name != "sweep").fold(command, |command, name| {
         command.mut_subcommand(name, |command| {
             command.mut_args(|arg| if ONLY_LONG.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg })
         })
@@ -164,6 +167,80 @@ Examples:
 Documents: README.md and docs/ of the source. `flashkeep COMMAND --help` lists all options of a command.
 ";
 
+/// Command lines of each command, and its page. They follow all options; the short help of few options has them as well.
+const EXAMPLES_OF: [(&str, &str); 14] = [
+    (
+        "compare",
+        "  flashkeep compare                                              the bundled trace under four schemes
+  flashkeep compare my.trace --schemes none,raid5,ds-raid --seeds 5
+  flashkeep compare my.csv --columns time=us,op,lba=bytes,size=bytes
+  flashkeep compare zipf --read-share 70% --iodepth 32           a generator; `flashkeep list generators`
+  flashkeep compare -- --rw=randwrite --bs=4k --size=1g          options of fio
+  flashkeep compare --set faults.dead_die=3 --set faults.dead_die_at_request=10000
+Documents: docs/first-screen.md, docs/experiments.md, docs/methodology.md",
+    ),
+    (
+        "run",
+        "  flashkeep run examples/orders.toml\n  flashkeep run examples/orders.toml --seeds 5 -o report/five\nDocument: docs/experiments.md",
+    ),
+    ("sweep", "  flashkeep sweep examples/load.toml -o report/load\nDocument: docs/sweeps.md"),
+    (
+        "life",
+        "  flashkeep life --schemes none,ds-raid --dwpd 1\n  flashkeep life my.trace --drive qlc --years 5 --full\nDocument: docs/life.md",
+    ),
+    (
+        "advise",
+        "  flashkeep advise my.trace --class enterprise --dwpd 1 --years 5\n  flashkeep advise --dry-run\nDocument: docs/advise.md",
+    ),
+    (
+        "inspect",
+        "  flashkeep inspect pgbench\n  flashkeep inspect my.csv --columns time=us,op,lba=bytes,size=bytes -o report/trace\nDocument: docs/traces.md",
+    ),
+    (
+        "convert",
+        "  flashkeep convert pgbench --to fio-iolog -o pgbench.log\n  flashkeep convert my.trace --to csv\nDocument: docs/traces.md",
+    ),
+    (
+        "torture",
+        "  flashkeep torture --minutes 10\n  flashkeep torture --scheme ds-raid --fault cut,die --scenarios 10000\n  \
+         flashkeep torture --exhaustive --scheme raid5\nDocument: docs/torture.md",
+    ),
+    (
+        "crash",
+        "  flashkeep crash --run './prog {disk}' --check './verify {image}'\n  \
+         flashkeep crash --mount ext4 --run './prog {dir}' --check './verify {dir}'\n  \
+         flashkeep crash session.log --check './verify {image}'\n\
+         Exit codes: 0 no image failed, 1 an image failed, 2 nothing was judged, 3 no image failed, and that is no proof, because the\n\
+         simulated drive hides missing flushes\nDocument: docs/crash.md",
+    ),
+    (
+        "serve",
+        "  flashkeep serve disk --create --memory --size 256MiB --dashboard\n  flashkeep serve disk --scheme mds-groups\n  \
+         flashkeep ctl disk kill die 3\nDocument: docs/serve.md",
+    ),
+    ("figures", "  flashkeep figures ds-raid\n  flashkeep figures bounds --only tlc\nDocument: docs/reproduction.md"),
+    ("list", "  flashkeep list schemes\n  flashkeep list schemes ds-raid\n  flashkeep list drives"),
+    ("settings", "  flashkeep settings gc\n  flashkeep settings buffer.size\nDocument: docs/settings.md"),
+    (
+        "reliability",
+        "  flashkeep reliability required-t\n  flashkeep reliability retention --help\nDocument: docs/reliability.md",
+    ),
+];
+
+/// Commands of many options: their short help has no examples.
+const WITHOUT_EXAMPLES_IN_SHORT: [&str; 5] = ["compare", "run", "life", "advise", "crash"];
+
+/// Appends the examples of each command to its help.
+fn with_examples(command: clap::Command) -> clap::Command {
+    EXAMPLES_OF.into_iter().fold(command, |command, (name, lines)| {
+        let text = format!("Examples:\n{lines}");
+        command.mut_subcommand(name, |one| match WITHOUT_EXAMPLES_IN_SHORT.contains(&name) {
+            true => one.after_long_help(text),
+            false => one.after_help(text),
+        })
+    })
+}
+
 /// The help of the program: commands in groups.
 fn grouped(command: clap::Command) -> clap::Command {
     let about = |name: &str| match name {
@@ -184,7 +261,7 @@ fn grouped(command: clap::Command) -> clap::Command {
 #[must_use]
 pub fn command() -> clap::Command {
     let lists: Vec<&str> = lab::LISTS.iter().map(|list| list.name).collect();
-    with_short_help(with_signs(grouped(Cli::command())))
+    with_examples(with_short_help(with_signs(grouped(Cli::command()))))
         .mut_subcommand("compare", |c| DEFAULTS.into_iter().fold(with_names(c), with_default))
         .mut_subcommand("run", with_names)
         .mut_subcommand("torture", |c| {
@@ -195,6 +272,15 @@ pub fn command() -> clap::Command {
         .mut_subcommand("convert", |c| {
             let known: Vec<&str> = lab::CONVERSIONS.iter().map(|(name, _)| *name).collect();
             with_formats(c).mut_arg("to", |a| a.help(format!("Format to write: {}", known.join(", "))))
+        })
+        .mut_subcommand("crash", |c| {
+            let usage = "flashkeep crash --run COMMAND --check COMMAND [OPTIONS]\n       flashkeep crash RECORDING --check COMMAND [OPTIONS]";
+            let c = c.override_usage(usage);
+            let strict =
+                "that of the recording; with --run 32MiB, or 320MiB for xfs and 128MiB for btrfs; 1GiB on a simulated drive";
+            c.mut_arg("size", |a| {
+                a.help(format!("Size of the drive, strict or simulated [default: {strict}]")).help_heading("Recording")
+            })
         })
         .mut_subcommand("ctl", |c| c.after_help(format!("Commands:\n{}", crate::ctl::commands())))
         .mut_subcommand("list", |c| c.mut_arg("what", |a| a.help(format!("One of: {}", lists.join(", ")))))
@@ -222,6 +308,30 @@ mod tests {
             let lines = one.render_help().to_string().lines().count();
             assert!(lines <= 45, "{}: {lines} lines", one.get_name());
         }
+    }
+
+    /// Fails if an example is no valid command line, or is of another command.
+    #[test]
+    fn examples_of_help_are_command_lines() {
+        let all = EXAMPLES_OF.iter().map(|(_, lines)| *lines).chain([EXAMPLES]).flat_map(str::lines);
+        let mut lines = 0;
+        for line in all.filter_map(|line| line.trim_start().strip_prefix("flashkeep ")) {
+            let line = line.split("   ").next().expect("one at least");
+            let words: Vec<std::ffi::OsString> = match line.split_once('\'') {
+                None => line.split_whitespace().map(Into::into).collect(),
+                Some(_) => line.split('\'').enumerate().flat_map(|(at, part)| quoted(at, part)).collect(),
+            };
+            // An example may ask for help.
+            let wrong = crate::args::parse(words).err().filter(clap::Error::use_stderr);
+            assert!(wrong.is_none(), "{line}: {}", wrong.map(|error| error.to_string()).unwrap_or_default());
+            lines += 1;
+        }
+        assert!(lines > 25, "{lines}");
+    }
+
+    /// Words of a part of a command line; parts of odd numbers are in quotation marks.
+    fn quoted(at: usize, part: &str) -> Vec<std::ffi::OsString> {
+        if at % 2 == 1 { vec![part.into()] } else { part.split_whitespace().map(Into::into).collect() }
     }
 
     #[test]

@@ -174,10 +174,17 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
         comparison.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
         say(&format!("report: {}", index.display()));
     } else {
-        let text = if options.full { comparison.to_table() } else { comparison.to_screen(options.explain) };
+        let text = if options.full { comparison.to_table() } else { comparison.to_screen(options.explain, screen_width()) };
         print(&format!("{text}report: {}\n", index.display()));
     }
     Ok(verdict(&comparison, options))
+}
+
+/// Characters of a line of the terminal, or as many as `COLUMNS` in the environment says; `None` in a pipe. A line has 60 at least.
+fn screen_width() -> Option<usize> {
+    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok());
+    let of_terminal = || console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+    asked.or_else(of_terminal).map(|columns| columns.max(60))
 }
 
 /// Warns of schemes that lose data on purpose.

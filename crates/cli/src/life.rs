@@ -49,7 +49,7 @@ struct ComparedOptions {
     /// Page ECC policy
     #[arg(long, value_name = "NAME")]
     ecc: Option<String>,
-    /// Repeat the lives with this many seeds, the first being --seed: means and confidence intervals
+    /// Repeat with N consecutive seeds, from --seed on, and report 95 % confidence intervals
     #[arg(long, value_name = "N")]
     seeds: Option<String>,
 }
@@ -58,10 +58,10 @@ struct ComparedOptions {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Use and end of life")]
 struct AskedOptions {
-    /// Drive writes of the host a day
+    /// Host writes in drive writes per day
     #[arg(long, value_name = "N", default_value_t = 1.0)]
     dwpd: f64,
-    /// Years after which a life is over [default: when the drive ends, at most 100]
+    /// Stop after N years [default: at the end of the drive, at most 100]
     #[arg(long, value_name = "N")]
     years: Option<f64>,
     /// Age at which data are refreshed (read and written again), such as 30d, or `none`

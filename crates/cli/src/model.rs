@@ -9,10 +9,10 @@ use std::ffi::OsString;
 /// The workload and the drive.
 #[derive(Debug, Args)]
 pub struct BenchOptions {
-    /// The workload, which is repeated for all the life: a bundled trace, the path of a trace, or a generator [default: pgbench]
+    /// The workload, repeated until the end: a bundled trace, the path of a trace, or a generator [default: pgbench]
     #[arg(index = 1, help_heading = None::<&'static str>)]
     trace: Option<OsString>,
-    /// Or options of fio behind `--`
+    /// Options of fio after `--`, in place of a trace
     #[arg(index = 2, help_heading = None::<&'static str>, last = true, value_name = "OPTION OF FIO", conflicts_with = "trace")]
     fio: Vec<OsString>,
     /// Trace format
@@ -36,7 +36,7 @@ pub struct BenchOptions {
     /// Bit error model
     #[arg(long = "error-model", alias = "errors", value_name = "NAME")]
     errors: Option<String>,
-    /// Seed of all random streams; further seeds are those that follow it
+    /// Seed of all random streams, the first of --seeds
     #[arg(long)]
     seed: Option<String>,
     /// Arrival clock of timed runs: auto, half-busy, recorded, load=SHARE, scaled=FACTOR or closed=QUEUE_DEPTH. `auto` of advice: a drive
@@ -71,10 +71,10 @@ impl BenchOptions {
 /// Failure rates, variation of bit errors, and temperature.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct ModelOptions {
-    /// Dies lost, by drive and year
+    /// Die failures per drive and year
     #[arg(long, value_name = "RATE", default_value_t = LifeSettings::default().rates.dies)]
     die_rate: f64,
-    /// Single blocks lost, by drive and year
+    /// Failures of single blocks per drive and year
     #[arg(long, value_name = "RATE", default_value_t = LifeSettings::default().rates.blocks)]
     block_rate: f64,
     /// Hours in which a lost die is rebuilt

@@ -45,7 +45,7 @@ fn an_unsafe_program_fails_unless_a_drive_that_hides_it_is_named() {
     assert_eq!(found.status.code(), Some(1), "{said}");
     assert!(said.starts_with("FAILED after 2 of 12 steps, with write 0 lost: 1 counted, 1 is missing\n"), "{said}");
     assert!(said.contains("    0 write 4096 bytes at 4096\n    1 write 4096 bytes at 0\n"), "{said}");
-    assert!(said.contains("strict drive, writes whole in 4096 bytes; not looked at: instants after 3 failures; "), "{said}");
+    assert!(said.contains("strict drive, writes whole in 4096 bytes; not tested: instants after 3 failures; "), "{said}");
     // The command of the first failure repeats it, and that of its smaller recording, too.
     for again in said.lines().filter_map(|line| line.trim().strip_prefix("again: flashkeep crash ")).take(2) {
         let again = crash(&here, again);

@@ -29,7 +29,9 @@ fn typed(directory: &Path, line: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_flashkeep")).parent().expect("it is in a directory");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths([program.to_owned()].into_iter().chain(std::env::split_paths(&path))).expect("a path");
-    let output = Command::new("sh").args(["-c", line]).current_dir(directory).env("PATH", path).output().expect("sh is there");
+    let mut command = Command::new("sh");
+    let command = command.args(["-c", line]).current_dir(directory).env("PATH", path).env_remove("COLUMNS");
+    let output = command.output().expect("sh is there");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "`{line}`: {said}");
     String::from_utf8(output.stdout).expect("text")

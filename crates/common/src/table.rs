@@ -1,6 +1,7 @@
 //! Tables of text for a terminal, and digits in groups.
 
-/// A row: its label and one cell a column; no cells make a heading.
+/// A row: its label and one cell per column; no cells make a heading.
+#[derive(Debug)]
 pub struct Row {
     /// The label, on the left.
     pub label: String,
@@ -36,7 +37,7 @@ pub fn csv(rows: &[Vec<String>]) -> String {
     rows.iter().map(|row| row.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n").collect()
 }
 
-/// Characters of a line of prose.
+/// Most characters of a line of prose.
 const LINE: usize = 110;
 
 /// Units: a line does not break between a number and its unit.
@@ -57,12 +58,18 @@ fn words(text: &str) -> Vec<String> {
 
 /// Prose in lines, the later ones indented.
 pub fn wrapped(text: &str) -> String {
+    wrapped_to(text, LINE)
+}
+
+/// Prose in lines of at most `width` characters, and never more than 110; the later ones are indented.
+pub fn wrapped_to(text: &str, width: usize) -> String {
+    let width = width.min(LINE);
     let mut lines = vec![String::new()];
     for word in &words(text) {
         let line = lines.last_mut().expect("one at least");
         if line.is_empty() {
             line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= LINE {
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
             line.push_str(&format!(" {word}"));
         } else {
             lines.push(format!("  {word}"));
@@ -75,16 +82,47 @@ pub fn wrapped(text: &str) -> String {
 #[must_use]
 pub fn aligned(rows: &[Row]) -> String {
     let first = rows.iter().map(|row| row.label.len()).max().unwrap_or(0);
+    let widths = widths(rows);
+    lines(rows, first, 0, &widths)
+}
+
+/// The same in lines of at most `width` characters: columns beyond it follow in further tables with the same labels. A table has one
+/// column at least, whatever its width.
+#[must_use]
+pub fn aligned_within(rows: &[Row], width: usize) -> String {
+    let first = rows.iter().filter(|row| !row.cells.is_empty()).map(|row| row.label.len()).max().unwrap_or(0);
+    let widths = widths(rows);
+    let (mut tables, mut from) = (Vec::new(), 0);
+    while from < widths.len() {
+        let mut taken = first;
+        let fit = widths[from..].iter().take_while(|width_of_one| {
+            taken += 2 + *width_of_one;
+            taken <= width
+        });
+        let to = from + fit.count().max(1);
+        tables.push(lines(rows, first, from, &widths[from..to]));
+        from = to;
+    }
+    tables.join("\n")
+}
+
+/// The width of each column.
+fn widths(rows: &[Row]) -> Vec<usize> {
     let mut widths = vec![0; rows.iter().map(|row| row.cells.len()).max().unwrap_or(0)];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(&row.cells) {
             *width = (*width).max(cell.len());
         }
     }
+    widths
+}
+
+/// Rows with their columns from `from` on, as many as there are widths; `first` is the width of labels.
+fn lines(rows: &[Row], first: usize, from: usize, widths: &[usize]) -> String {
     let mut out = String::new();
     for row in rows {
         let mut line = format!("{:<first$}", row.label);
-        for (cell, width) in row.cells.iter().zip(&widths) {
+        for (cell, width) in row.cells.iter().skip(from).zip(widths) {
             line.push_str(&format!("  {cell:>width$}"));
         }
         out.push_str(line.trim_end());
@@ -102,6 +140,17 @@ mod tests {
         let text = format!("{} 60 %, busy", "x".repeat(LINE - 2));
         assert_eq!(wrapped(&text), format!("{}\n  60 %, busy\n", "x".repeat(LINE - 2)));
         assert_eq!(words("take 2.78 x the mean (311 us); in s"), ["take", "2.78 x", "the", "mean", "(311 us);", "in", "s"]);
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_follow_in_further_tables() {
+        let row =
+            |label: &str, cells: &[&str]| Row { label: label.into(), cells: cells.iter().map(ToString::to_string).collect() };
+        let rows = [row("", &["a", "b", "c"]), row("a long heading", &[]), row("  x", &["1000", "2", "30"])];
+        assert_eq!(aligned_within(&rows, 16), "        a  b   c\na long heading\n  x  1000  2  30\n");
+        let parts = "        a  b\na long heading\n  x  1000  2\n\n      c\na long heading\n  x  30\n";
+        assert_eq!(aligned_within(&rows, 15), parts);
+        assert_eq!(aligned_within(&rows, 1).lines().count(), 3 * 3 + 2, "one column each");
     }
 
     #[test]

@@ -78,7 +78,7 @@
     return unit * (round === "up" ? steps.find((s) => s >= x / unit - 1e-9) : steps.reverse().find((s) => s <= x / unit + 1e-9));
   };
   const cdf = {
-    id: "latency-cdf", title: () => (state.tail ? "What share of requests takes longer than a time?" : "What share of requests is answered within a time?"),
+    id: "latency-cdf", title: () => (state.tail ? "What share of requests takes longer than a time?" : "What share of requests completes within a time?"),
     hint: "Drag to zoom, double-click to zoom out. The tail view has a log scale, so that p99.9 can be read." + ofFirst + notComparable,
     buttons: [["Tail (log)", "tail"]],
     height: (width) => (width < 600 ? 800 : 450),
@@ -113,7 +113,7 @@
         xAxis: KINDS.map((k, i) => axis("latency (log scale)", {
           gridIndex: i, type: "log", min: low, max: high, axisLabel: { formatter: tick, showMaxLabel: Number.isInteger(Math.log10(high)) }, minorTick: { show: true },
         })),
-        yAxis: KINDS.map((k, i) => axis(i && !stacked ? "" : state.tail ? "slower (log scale)" : "answered", {
+        yAxis: KINDS.map((k, i) => axis(i && !stacked ? "" : state.tail ? "slower (log scale)" : "completed", {
           gridIndex: i, nameGap: 54, ...(state.tail
             ? { type: "log", min: floor, max: 1, axisLabel: { formatter: (y) => percent(y, 2) } }
             : { type: "value", min: 0, max: 1, axisLabel: { formatter: (y) => percent(y, 4) } }),
@@ -308,7 +308,7 @@
 
   const map = {
     id: "wear-map", title: () => "Where does flash wear?",
-    hint: "P/E cycles added, one row a die (neighbouring blocks averaged where there are many): shows hot dies, hot zones and blocks never used." + ofFirst + notComparable,
+    hint: "P/E cycles added, one row per die (neighbouring blocks are averaged where there are many): shows hot dies, hot zones and unused blocks." + ofFirst + notComparable,
     buttons: [],
     rows: Math.max(1, Math.min(data.dies, 64)),
     rowHeight() { return Math.max(6, Math.min(18, 150 / this.rows)); },

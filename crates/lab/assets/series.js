@@ -123,9 +123,9 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, mark, time, tickTime,
   const everything = (i) => ["read", "write", "flush", "discard"].map((kind) => arrived(i)[kind + "_requests_per_s"]).filter(Boolean).reduce(added);
   const asked = lines({
     id: "when-requests", slider: true, buttons: [["MB/s", "bytes"]],
-    title: () => (common && !state.bytes ? "When did requests come, and when were they answered?" : "When did requests come?"),
+    title: () => (common && !state.bytes ? "When did requests arrive, and when did they complete?" : "When did requests arrive?"),
     hint: `A point is ${point}. Drag across any chart, or move the ends of the bar below, to zoom all of them; double-click to zoom out. The run ends within the last point.`,
-    name: () => (state.bytes ? "MB/s" : common ? "requests/s" : "requests answered/s"),
+    name: () => (state.bytes ? "MB/s" : common ? "requests/s" : "requests completed/s"),
     column: (i) => (state.bytes ? added(arrived(i).read_mb_per_s, arrived(i).write_mb_per_s) : values(i, "answers_per_s")),
     behind: () => (common && !state.bytes ? [["asked", colour("muted"), everything(0)]] : []),
     show: (x) => short(x) + (state.bytes ? " MB/s" : "/s"),
@@ -133,7 +133,7 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, mark, time, tickTime,
   const waiting = lines({
     id: "when-outstanding", buttons: [["Most", "most"]],
     title: () => "When did requests pile up?",
-    hint: "Requests that have come and are not answered: the mean of each point, or the most at once.",
+    hint: "Outstanding requests: the mean of each point, or the maximum.",
     name: () => "requests waiting",
     column: (i) => values(i, state.most ? "outstanding_max" : "outstanding_mean"), show: short,
   });
@@ -142,7 +142,7 @@ flashkeep.when = ({ runs, shown, schemeLegend, schemeCell, mark, time, tickTime,
   const slow = lines({
     id: "when-latency", controls: () => (ANSWERS.length ? [choice(ANSWERS, "answer", () => [slow])] : []),
     title: () => "When was the drive slow?",
-    hint: "Latencies of what was answered in each point.",
+    hint: "Latencies of the requests that completed in each point.",
     name: () => "latency", column: (i) => values(i, state.answer), show: time, tick: tickTime,
   });
   function whereWritten(i) {

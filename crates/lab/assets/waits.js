@@ -36,7 +36,7 @@ flashkeep.waitsPlot = ({ runs, shown, mark, time, cutAt, ofSeeds, notComparable 
   const panel = () => 26 * Math.max(1, shown().length) + 74;
   return {
     id: "waits", title: () => "Where does latency come from?",
-    hint: "Each latency is the sum of named waits, exact to the nanosecond; of work side by side, what ended last counts. To the right: the mean latency." + ofSeeds + notComparable,
+    hint: "Each latency is the sum of named waits. Where work runs in parallel, the part that ends last counts. The mean latency is at the right of each bar." + ofSeeds + notComparable,
     buttons: [["Time instead of share", "waitTime"]],
     height(width) { return 24 + 24 * lines(width) + Math.ceil(kinds.length / columns(width)) * panel(); },
     onLegend(event) {
@@ -60,7 +60,7 @@ flashkeep.waitsPlot = ({ runs, shown, mark, time, cutAt, ofSeeds, notComparable 
         color: (wait === "else" ? ELSE : WAITS[wait])[1], data: visible.map((i) => value(i, kind, wait)),
       })));
       const ends = kinds.map(([kind], k) => ({
-        type: "bar", name: "mean", stack: kind, xAxisIndex: k, yAxisIndex: k, silent: true, data: visible.map(() => 0),
+        type: "bar", name: "mean", stack: kind, xAxisIndex: k, yAxisIndex: k, silent: true, clip: false, data: visible.map(() => 0),
         label: {
           show: true, position: "right", color: colour("text"), fontSize: 12,
           formatter: ({ dataIndex }) => { const t = total(visible[dataIndex], kind); return t > 0 ? time(t) + (state.waitTime && t > end(kind) ? ", cut" : "") : "none"; },

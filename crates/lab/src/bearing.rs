@@ -4,6 +4,7 @@
 use crate::interval::Interval;
 use crate::interval::t_quantile;
 use crate::outcome::Outcome;
+use crate::verdict::words::listed;
 use common::quantity::percent;
 use common::table::grouped;
 use experiment::{Caution, Experiment, Level, Workload};
@@ -44,12 +45,12 @@ const TOO_LITTLE: &str = "wrote too little to judge its write amplification, end
 /// How to get a run that is long enough: of a generator; of a recording; of flows that end in time; of generators as flows; of another
 /// description.
 const REMEDIES: [&str; 5] = [
-    ". They are marked with ! and not ranked; more `generate.requests` make the run long enough",
-    ". They are marked with ! and not ranked; a longer recording makes the run long enough, or `--loops 10`, which repeats this one",
-    ". They are marked with ! and not ranked; a later end of the flows makes the run long enough (`runtime` of fio, `until` of a `[[flow]]`, \
+    ". These figures are marked with ! and not ranked; more `generate.requests` make the run long enough",
+    ". These figures are marked with ! and not ranked; a longer recording makes the run long enough, or `--loops 10`, which repeats this one",
+    ". These figures are marked with ! and not ranked; a later end of the flows makes the run long enough (`runtime` of fio, `until` of a `[[flow]]`, \
      Stop_Time of MQSim)",
-    ". They are marked with ! and not ranked; more `generate.requests` of its flows make the run long enough",
-    ". They are marked with ! and not ranked; more requests make the run long enough (`io_size` or `loops` of fio, Total_Requests_To_Generate \
+    ". These figures are marked with ! and not ranked; more `generate.requests` of its flows make the run long enough",
+    ". These figures are marked with ! and not ranked; more requests make the run long enough (`io_size` or `loops` of fio, Total_Requests_To_Generate \
      of MQSim)",
 ];
 
@@ -73,6 +74,20 @@ pub(crate) fn told(cautions: &[Caution]) -> Vec<String> {
         remedy.map_or(&*caution.text, |remedy| &caution.text[..caution.text.len() - remedy.len()]).to_owned()
     };
     cautions.iter().enumerate().map(told).collect()
+}
+
+/// The same for a screen: several runs that are too short are one sentence, without their reasons.
+pub(crate) fn told_on_screen(cautions: &[Caution]) -> Vec<String> {
+    let short: Vec<&Caution> = cautions.iter().filter(|caution| caution.kind == KIND).collect();
+    let (Some(last), true) = (short.last(), short.len() > 1) else { return told(cautions) };
+    let labels: Vec<String> = short.iter().filter_map(|caution| Some(format!("`{}`", caution.scheme.as_ref()?))).collect();
+    let remedy = REMEDIES.iter().find(|remedy| last.text.ends_with(*remedy)).copied().unwrap_or_default();
+    let one = format!(
+        "{} wrote too little to judge their write amplification, endurance and energy (`--full` has the reasons){remedy}",
+        listed(&labels)
+    );
+    let others = cautions.iter().filter(|caution| caution.kind != KIND).map(|caution| caution.text.clone());
+    others.chain([one]).collect()
 }
 
 fn energy_of_writing(run: &RunResult) -> f64 {
@@ -245,6 +260,13 @@ mod tests {
         let told = told(&[short("a"), caution("b", "late", "late.".into()), short("b")]);
         assert_eq!(told[0], format!("`a` {TOO_LITTLE}: 1 block was erased"));
         assert!(told[1] == "late." && told[2].ends_with(REMEDIES[1]), "{told:?}");
+        let screen = told_on_screen(&[short("a"), caution("b", "late", "late.".into()), short("b")]);
+        assert_eq!(screen.len(), 2, "{screen:?}");
+        assert!(
+            screen[0] == "late." && screen[1].starts_with("`a` and `b` wrote") && screen[1].ends_with(REMEDIES[1]),
+            "{screen:?}"
+        );
+        assert_eq!(told_on_screen(&[short("a")]), super::told(&[short("a")]), "one keeps its reason");
     }
 
     #[test]

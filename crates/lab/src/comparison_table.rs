@@ -139,14 +139,21 @@ impl Comparison {
 
     /// Title, verdict and, of a workload of several flows, their table.
     fn head(&self) -> String {
-        format!("{}\n\n{}\n{}", self.title(), self.verdict_text(), self.flows_text())
+        format!("{}\n\n{}\n{}", self.title(), self.verdict_text(), self.flows_text(false, usize::MAX))
     }
 
     /// The table of a workload of several flows; empty where there is one.
-    pub(crate) fn flows_text(&self) -> String {
+    pub(crate) fn flows_text(&self, explain: bool, width: usize) -> String {
         let row = |cells: Vec<String>| Row { label: cells[0].clone(), cells: cells[1..].to_vec() };
         let rows: Vec<Row> = crate::flows::table(self).into_iter().map(row).collect();
-        if rows.is_empty() { String::new() } else { format!("{}{}\n", aligned(&rows), crate::flows::fairness_text(self)) }
+        if rows.is_empty() {
+            return String::new();
+        }
+        let fairness = crate::flows::fairness_text(self, width);
+        let runs: Vec<Vec<&Outcome>> = (0..self.outcomes.len()).map(|index| self.runs_of(index)).collect();
+        let waits = if explain { crate::waits::rows_of_flows(&runs) } else { Vec::new() };
+        let waits = if waits.is_empty() { String::new() } else { format!("{}\n", aligned_within(&waits, width)) };
+        format!("{}{fairness}\n{waits}", aligned_within(&rows, width))
     }
 
     /// A scheme with a mark where its run cannot be compared.

@@ -195,6 +195,7 @@ fn html(comparison: &Comparison, directory: &Path) -> String {
         notes: &comparison.notes,
         cautions: &comparison.cautions,
         verdict: &comparison.verdict,
+        screen: &comparison.screen_rows(),
         experiment: &comparison.experiment.to_toml(),
         command: &format!("flashkeep run {}", directory.join("experiment.toml").display()),
         flows: (&crate::flows::table(comparison), crate::flows::picture(comparison).as_deref()),

@@ -6,7 +6,7 @@ use crate::outcome::Outcome;
 use crate::verdict::SchemeVerdict;
 use common::Quantity;
 use common::quantity::{mib, percent, times};
-use common::table::{Row, aligned, grouped, wrapped};
+use common::table::{Row, aligned_within, grouped, wrapped_to};
 use experiment::Arrival;
 use ssd::{Latency, Pace};
 use vocab::Bytes;
@@ -28,16 +28,18 @@ struct Screen<'a> {
     runs: Vec<Vec<&'a Outcome>>,
     /// Place of the scheme that ratios are relative to.
     baseline: Option<usize>,
+    /// Ratios closer to their figures, for a narrow terminal.
+    is_narrow: bool,
     rows: Vec<Row>,
 }
 
 impl<'a> Screen<'a> {
-    fn new(comparison: &'a Comparison) -> Self {
+    fn new(comparison: &'a Comparison, is_narrow: bool) -> Self {
         let runs: Vec<Vec<&Outcome>> = (0..comparison.outcomes.len()).map(|scheme| comparison.runs_of(scheme)).collect();
         let baseline = comparison.verdict.baseline.as_ref();
         let baseline = comparison.outcomes.iter().position(|outcome| baseline == Some(&outcome.label));
         let cells = comparison.outcomes.iter().map(|outcome| comparison.marked(&outcome.label)).collect();
-        Self { comparison, runs, baseline, rows: vec![Row { label: String::new(), cells }] }
+        Self { comparison, runs, baseline, is_narrow, rows: vec![Row { label: String::new(), cells }] }
     }
 
     fn heading(&mut self, label: &str) {
@@ -76,7 +78,13 @@ impl<'a> Screen<'a> {
             let is_comparable = verdict.is_some_and(SchemeVerdict::is_comparable);
             let is_judged = verdict.is_none_or(&may_judge);
             match base.filter(|base| *base > 0.0 && is_comparable && Some(scheme) != self.baseline) {
-                Some(base) => format!("{shown}  {:>6}{}", times(mean(&values) / base), if is_judged { "" } else { " !" }),
+                Some(base) => {
+                    let (ratio, mark) = (times(mean(&values) / base), if is_judged { "" } else { " !" });
+                    match self.is_narrow {
+                        true => format!("{shown} {:>5}{mark}", ratio.replace(' ', "")),
+                        false => format!("{shown}  {ratio:>6}{mark}"),
+                    }
+                }
                 None if Some(scheme) == self.baseline && is_judged => shown,
                 None => format!("{shown} !"),
             }
@@ -138,7 +146,7 @@ impl<'a> Screen<'a> {
                 let at = labels.iter().position(|label| *label == o.label)?;
                 endurance[at]
             };
-            self.figure("endurance, DWPD over 5 years", Quantity::Plain, dwpd);
+            self.figure("DWPD over 5 years", Quantity::Plain, dwpd);
         } else {
             self.words("write amplification", |one| {
                 one.costs.waf.map_or("-".into(), |waf| format!("{} !", Quantity::Plain.show(waf)))
@@ -148,6 +156,13 @@ impl<'a> Screen<'a> {
         self.judged("flash power, mW", Quantity::Plain, bears, |o| {
             Some(1e3 * o.energy_j() / o.result.flash.rested_s).filter(|power| power.is_finite())
         });
+    }
+
+    fn figures(&mut self) {
+        self.protection();
+        self.latency();
+        self.throughput();
+        self.cost();
     }
 
     fn waits(&mut self) {
@@ -181,30 +196,51 @@ impl Comparison {
         u64::from(self.user_slots) * self.experiment.drive.geometry.slot_size.0
     }
 
-    /// The comparison on one screen. `explain`: where the time of all requests goes, as well.
+    /// The comparison on one screen. `explain`: where the time of all requests goes, as well. `width`: characters of a line of the
+    /// terminal; without it prose is wrapped at 110 and the table is as wide as its columns.
     #[must_use]
-    pub fn to_screen(&self, explain: bool) -> String {
-        let mut screen = Screen::new(self);
-        screen.rows.extend(self.reasons());
-        screen.protection();
-        screen.latency();
-        screen.throughput();
-        screen.cost();
-        if !explain {
-            screen.waits();
-        }
-        let answer: String = self.verdict.answer.iter().chain(&self.light_load()).map(|sentence| wrapped(sentence)).collect();
-        let waits = if explain { format!("\n{}", aligned(&crate::waits::rows(&screen.runs))) } else { String::new() };
-        let of_flows = if explain { crate::waits::rows_of_flows(&screen.runs) } else { Vec::new() };
-        let of_flows = if of_flows.is_empty() { String::new() } else { format!("{}\n", aligned(&of_flows)) };
-        let warnings: String =
-            crate::bearing::told(&self.cautions).iter().map(|text| wrapped(&format!("WARNING: {text}"))).collect();
-        let table = aligned(&screen.rows);
-        format!("{}\n{answer}\n{table}{waits}\n{}{of_flows}{warnings}{}", self.setup(), self.flows_text(), self.checks(explain))
+    pub fn to_screen(&self, explain: bool, width: Option<usize>) -> String {
+        let width = width.unwrap_or(usize::MAX);
+        let answer: String = self.verdict.answer.iter().chain(&self.light_load()).map(|text| wrapped_to(text, width)).collect();
+        let warnings: String = crate::bearing::told_on_screen(&self.cautions)
+            .iter()
+            .map(|text| wrapped_to(&format!("WARNING: {text}"), width))
+            .collect();
+        let tables = self.screen_tables(explain, width);
+        let (setup, flows, checks) = (self.setup(width), self.flows_text(explain, width), self.checks(explain, width));
+        format!("{setup}\n{answer}\n{tables}\n{flows}{warnings}{checks}")
+    }
+
+    /// The rows of the table of a screen, without its heads: for the report. A ratio is two blanks behind its figure.
+    pub(crate) fn screen_rows(&self) -> Vec<Row> {
+        let mut screen = Screen::new(self, false);
+        screen.rows.clear();
+        screen.figures();
+        screen.waits();
+        screen.rows
+    }
+
+    /// The table of a screen, and with `explain` that of waits.
+    fn screen_tables(&self, explain: bool, width: usize) -> String {
+        let filled = |is_narrow: bool| {
+            let mut screen = Screen::new(self, is_narrow);
+            screen.rows.extend(self.reasons());
+            screen.figures();
+            if !explain {
+                screen.waits();
+            }
+            screen
+        };
+        let screen = filled(false);
+        let wide = aligned_within(&screen.rows, usize::MAX);
+        let fits = wide.lines().all(|line| line.chars().count() <= width);
+        let table = if fits { wide } else { aligned_within(&filled(true).rows, width) };
+        let waits = explain.then(|| format!("\n{}", aligned_within(&crate::waits::rows(&screen.runs), width)));
+        table + &waits.unwrap_or_default()
     }
 
     /// Workload and drive, in two lines.
-    fn setup(&self) -> String {
+    fn setup(&self, width: usize) -> String {
         let trace = &self.trace;
         let of_all = |kind: u64| percent(kind as f64 / trace.requests.max(1) as f64);
         let kinds = [("reads", trace.reads), ("writes", trace.writes), ("flushes", trace.flushes)];
@@ -227,16 +263,17 @@ impl Comparison {
             let (requests, kinds) = (grouped(trace.requests), kinds.join(", "));
             format!("{requests} requests{lasts}{times} ({kinds}), footprint {}", mib(Bytes(trace.footprint_bytes)))
         });
-        wrapped(&format!("{}: {asked}, {}{}", trace.name, self.pace(), seeds.unwrap_or_default()))
-            + &wrapped(&format!(
-                "drive {}: {}; {} for the host of {}, over-provisioning {} under `{}`",
-                self.experiment.drive.name,
-                self.experiment.drive.summary,
-                mib(Bytes(self.user_capacity())),
-                mib(planned.drive.geometry.raw_size()),
-                over_provisioning,
-                self.outcomes[0].label
-            ))
+        let workload = format!("{}: {asked}, {}{}", trace.name, self.pace(), seeds.unwrap_or_default());
+        let drive = format!(
+            "drive {}: {}; {} for the host of {}, over-provisioning {} under `{}`",
+            self.experiment.drive.name,
+            self.experiment.drive.summary,
+            mib(Bytes(self.user_capacity())),
+            mib(planned.drive.geometry.raw_size()),
+            over_provisioning,
+            self.outcomes[0].label
+        );
+        wrapped_to(&workload, width) + &wrapped_to(&drive, width)
     }
 
     /// How requests come, in words.
@@ -255,7 +292,7 @@ impl Comparison {
     }
 
     /// Checks, controls, and further commands.
-    fn checks(&self, is_explained: bool) -> String {
+    fn checks(&self, is_explained: bool, width: usize) -> String {
         let sum = |of: fn(&Outcome) -> u64| self.repetitions().iter().flat_map(|one| &one.outcomes).map(of).sum::<u64>();
         let (reads, wrong) = (sum(|o| o.result.oracle.checked_reads), sum(|o| o.result.oracle.mismatches));
         let capacity = match self.experiment.capacity.fairness {
@@ -275,7 +312,8 @@ impl Comparison {
         let equal = format!("held equal: {capacity}, write buffer, preconditioning, {arrival}, {seeds}");
         let explain = if is_explained { "" } else { "--explain (latency breakdown), " };
         let more = if self.seeds.is_some() { "" } else { ", --seeds 5 (confidence intervals)" };
-        format!("{verified}\n{equal}\nmore: {explain}--full (all tables and notes){more}\n")
+        let further = format!("more: {explain}--full (all tables and notes){more}");
+        [verified, equal, further].iter().map(|text| wrapped_to(text, width)).collect()
     }
 }
 
@@ -293,8 +331,8 @@ mod tests {
     /// Fails if a percentile is shown that fewer than 50 samples lie beyond.
     #[test]
     fn percentiles_are_those_that_the_samples_bear() {
-        let few = comparison("generate = { requests = 4000, range = \"8MiB\", read_fraction = 1.0 }\n").to_screen(false);
-        let more = comparison("generate = { requests = 6000, range = \"8MiB\", read_fraction = 1.0 }\n").to_screen(false);
+        let few = comparison("generate = { requests = 4000, range = \"8MiB\", read_fraction = 1.0 }\n").to_screen(false, None);
+        let more = comparison("generate = { requests = 6000, range = \"8MiB\", read_fraction = 1.0 }\n").to_screen(false, None);
         assert!(few.contains("read  mean") && !few.contains("p99") && !few.contains("write mean"), "{few}");
         assert!(more.contains("read  p99 ") && !more.contains("p99.9"), "{more}");
     }
@@ -305,7 +343,7 @@ mod tests {
         let text = "generate = { requests = 60000, range = \"85%\", read_fraction = 0.0 }\n[drive]\npreset = \"mlc-2014\"\n";
         let text = text.replace("generate", "capacity = { size = \"64MiB\" }\ngenerate");
         let comparison = comparison(&text);
-        let screen = comparison.to_screen(false);
+        let screen = comparison.to_screen(false, None);
         let costs = &comparison.verdict.schemes[0].costs;
         let dwpd = costs.tbw_tb.expect("it writes") * 1e12 / f64::from(64 << 20) / 1825.0;
         let row = screen.lines().find(|line| line.contains("DWPD")).unwrap_or_else(|| panic!("{screen}"));

@@ -188,8 +188,8 @@ impl Launch {
         let version = version().filter(|version| dies_of_hang_ups(*version) && !self.says_threads())?;
         let (major, minor, patch) = version;
         Some(format!(
-            "nbdkit {major}.{minor}.{patch} aborts when a client hangs up with requests under way, so of each connection one request is \
-             worked on at a time; nbdkit 1.34 has no such fault, and `-- --threads 32` takes the risk"
+            "nbdkit {major}.{minor}.{patch} aborts if a client disconnects with requests outstanding, so each connection works on one \
+             request at a time; nbdkit 1.34 does not, and `-- --threads 32` takes the risk"
         ))
     }
 }

@@ -4,7 +4,7 @@ use crate::comparison::Comparison;
 use crate::interval::show_runs;
 use crate::outcome::{FLOWS_SHOWN, FlowOutcome, Outcome, fairness};
 use common::Quantity;
-use common::table::{grouped, wrapped};
+use common::table::{grouped, wrapped_to};
 use serde_json::{Map, Value, json};
 use ssd::{FlowResult, Latency};
 
@@ -141,7 +141,7 @@ fn cell((key, _, quantity, of): &Figure, runs: &[&Outcome], flow: usize) -> Stri
 }
 
 /// Fairness under each scheme, as a sentence; empty where flows did not run alone.
-pub(crate) fn fairness_text(comparison: &Comparison) -> String {
+pub(crate) fn fairness_text(comparison: &Comparison, width: usize) -> String {
     let of = |(index, outcome): (usize, &Outcome)| {
         let runs = comparison.runs_of(index);
         let values: Vec<f64> = runs.iter().map(|run| fairness(&run.flows)).collect::<Option<_>>()?;
@@ -152,5 +152,5 @@ pub(crate) fn fairness_text(comparison: &Comparison) -> String {
     if found.is_empty() {
         return String::new();
     }
-    wrapped(&format!("fairness, the least slowdown over the greatest: {}", found.join(", ")))
+    wrapped_to(&format!("fairness, the least slowdown over the greatest: {}", found.join(", ")), width)
 }

@@ -20,6 +20,7 @@ pub use crate::figure::RunSpeed;
 use crate::interval::t_quantile;
 use crate::outcome::Outcome;
 use crate::verdict::{SchemeVerdict, Verdict};
+use common::table::Row;
 pub use drawn::headline;
 use experiment::{Caution, Level};
 pub(crate) use format::escape;
@@ -85,6 +86,8 @@ pub struct ReportInput<'a> {
     pub cautions: &'a [Caution],
     /// Losses that each run survives and its costs, one for each run in their order, or nothing.
     pub verdict: &'a Verdict,
+    /// Rows of the first screen, for the table below the verdict: a row without cells is a heading.
+    pub screen: &'a [Row],
     /// The effective experiment file.
     pub experiment: &'a str,
     /// The command that gives this report again.

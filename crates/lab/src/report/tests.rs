@@ -59,6 +59,7 @@ fn input(runs: &[RunResult]) -> ReportInput<'_> {
         notes: &[],
         cautions: &[],
         verdict: &NO_VERDICT,
+        screen: &[],
         experiment: "",
         command: "flashkeep compare tape",
         runs,

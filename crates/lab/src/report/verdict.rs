@@ -3,15 +3,12 @@
 use super::ReportInput;
 use super::format::{escape, signs};
 use crate::verdict::{Better, MEASURES, Measure, SchemeVerdict, Verdict};
+use common::table::Row;
 use std::fmt::Write as _;
 
 /// The costs that are drawn, with the title of each.
-const DRAWN: [(&str, &str); 4] = [
-    ("read_latency_us_p99", "Read latency, p99"),
-    ("waf", "Write amplification"),
-    ("dwpd", "Endurance, DWPD over 5 years"),
-    ("capacity_overhead", "Capacity overhead"),
-];
+const DRAWN: [(&str, &str); 3] =
+    [("read_latency_us_p99", "Read latency, p99"), ("waf", "Write amplification"), ("dwpd", "Endurance, DWPD over 5 years")];
 
 /// A bar is cut that is more than this many times the next one.
 const OUTLIER: f64 = 4.0;
@@ -37,7 +34,7 @@ pub(super) fn html(input: &ReportInput<'_>, colours: &[(String, &'static str)]) 
     format!(
         "<section class=\"verdict\" aria-label=\"Verdict\">\n<div class=\"answer\">{answer}</div>\n<div class=\"bars\">{panels}</div>\n{rest}\
          <details><summary>Each scheme in a sentence</summary><ul>{sentences}</ul></details>\n{}{}</section>\n",
-        table(verdict, colours),
+        table(verdict, input.screen, colours),
         input.seeds.map(super::over::pairs).unwrap_or_default()
     )
 }
@@ -149,8 +146,16 @@ fn whisker(one: &SchemeVerdict, measure: &Measure, full: f64) -> String {
     format!("<i class=\"whisker\" style=\"left:{low:.1}%;width:{:.1}%\" title=\"95 % confidence interval\"></i>", high - low)
 }
 
-/// Protection and costs: a column for each scheme, with ratios to the baseline.
-fn table(verdict: &Verdict, colours: &[(String, &'static str)]) -> String {
+/// A cell of the first screen: its figure, and its ratio in small type.
+fn figure(cell: &str) -> String {
+    let (figure, ratio) = cell.split_once("  ").unwrap_or((cell, ""));
+    let class = if figure.starts_with(|c: char| c.is_ascii_digit()) { " class=\"whole\"" } else { "" };
+    let ratio = if ratio.is_empty() { String::new() } else { format!(" <small>{}</small>", escape(&signs(ratio.trim()))) };
+    format!("<span{class}>{}</span>{ratio}", micro(&escape(figure)))
+}
+
+/// The table of the first screen: a column for each scheme, with ratios to the baseline.
+fn table(verdict: &Verdict, screen: &[Row], colours: &[(String, &'static str)]) -> String {
     let head: String = verdict
         .schemes
         .iter()
@@ -166,28 +171,18 @@ fn table(verdict: &Verdict, colours: &[(String, &'static str)]) -> String {
         })
         .collect();
     let mut rows = String::new();
-    let mut row = |name: &str, cell: &dyn Fn(&SchemeVerdict) -> String| {
+    for row in screen {
+        let label = escape(&signs(row.label.trim()));
+        if row.cells.is_empty() {
+            let _ = writeln!(rows, "<tr class=\"group\"><th colspan=\"{}\">{label}</th></tr>", verdict.schemes.len() + 1);
+            continue;
+        }
         let cells =
-            verdict.schemes.iter().enumerate().map(|(index, one)| format!("<td data-scheme=\"{index}\">{}</td>", cell(one)));
-        let _ = writeln!(rows, "<tr><th>{}</th>{}</tr>", escape(name), cells.collect::<String>());
-    };
-    row("survives the failure of", &|one| escape(&one.survives.losses()));
-    row("survives power cuts", &|one| escape(one.survives.power_cuts.words()));
-    for (index, measure) in MEASURES.iter().enumerate() {
-        row(&verdict.title(measure), &|one| {
-            let is_base = verdict.baseline.as_ref() == Some(&one.scheme);
-            let ratio = one.times(index).filter(|_| !is_base && one.is_comparable());
-            let ratio =
-                ratio.map(|times| format!(" <small>{}</small>", times.replace(" x", "\u{d7}").replace(" to ", "\u{2013}")));
-            format!("{}{}", micro(&escape(&one.shown(measure))), ratio.unwrap_or_default())
-        });
-    }
-    row("page programs are for", &|one| escape(&crate::verdict::programs_for(one)));
-    if verdict.schemes.iter().any(|one| one.dominated_by.is_some()) {
-        row("dominated by", &|one| one.dominated_by.as_deref().map_or("-".into(), escape));
+            row.cells.iter().enumerate().map(|(index, cell)| format!("<td data-scheme=\"{index}\">{}</td>", figure(cell)));
+        let _ = writeln!(rows, "<tr><th>{label}</th>{}</tr>", cells.collect::<String>());
     }
     format!(
-        "<section class=\"card\"><h3>Protection and cost</h3><div class=\"wide\"><table class=\"facts\"><thead><tr><th></th>{head}</tr></thead>\
+        "<section class=\"card\"><h3>Protection, latency and cost</h3><div class=\"wide\"><table class=\"facts\"><thead><tr><th></th>{head}</tr></thead>\
          <tbody>\n{rows}</tbody></table></div></section>\n"
     )
 }

@@ -14,7 +14,6 @@ pub(crate) use costs::measure;
 pub use costs::{Better, Costs, MEASURES, Measure};
 use experiment::{Caution, Experiment};
 pub use standing::{PowerCuts, Survives};
-pub(crate) use words::programs_for;
 
 /// Verdict on one scheme.
 #[derive(Clone, Debug, PartialEq)]

@@ -236,10 +236,3 @@ pub(crate) fn listed(words: &[String]) -> String {
         _ => words.concat(),
     }
 }
-
-/// Causes of page programs, the greatest three.
-pub(crate) fn programs_for(verdict: &SchemeVerdict) -> String {
-    let told: Vec<String> =
-        verdict.costs.programs_for.iter().take(3).map(|(cause, share)| format!("{cause} {}", percent(*share))).collect();
-    if told.is_empty() { "-".into() } else { told.join(", ") }
-}

@@ -1,6 +1,6 @@
 use super::*;
-use crate::{BlockScan, Faulty, Oob, OobTag, PageScan, ProgramOutcome, Scan};
-use vocab::{Bytes, DieId, Geometry, Lpn, PlaneUse};
+use crate::{BlockScan, Faulty, Oob, OobTag, PageScan, ProgramOutcome, ReadOutcome, Scan};
+use vocab::{Bytes, DieId, Geometry, Lpn, PlaneUse, SimTime};
 
 const PAGES: u32 = 8;
 const SHARED: Pairing = Pairing::Shared { side_by_side: 1 };
