@@ -153,7 +153,7 @@ pub(crate) fn rows_of_flows(runs: &[Vec<&Outcome>]) -> Vec<Row> {
         let waits = runs.iter().map(|runs| of(runs, flow)).collect::<Option<Vec<WaitsResult>>>();
         waits.map_or(Vec::new(), |waits| table(&format!("flow {}: ", one.name), &waits))
     };
-    first.flows.iter().take(crate::flows::SHOWN).enumerate().flat_map(rows).collect()
+    first.flows.iter().take(crate::outcome::FLOWS_SHOWN).enumerate().flat_map(rows).collect()
 }
 
 /// Rows of these waits, one for each scheme; `of_whom` is before the title of each kind of requests.

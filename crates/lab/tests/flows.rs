@@ -191,6 +191,9 @@ fn devices_of_a_recording_are_flows_where_that_is_asked_for() {
     assert_eq!(by.outcomes[0].flows.iter().map(|flow| flow.result.all_requests()).collect::<Vec<_>>(), [134, 133, 133]);
     // All have times: the drive does the same.
     assert_eq!(by.outcomes[0].result.replay.event_digest, plain.outcomes[0].result.replay.event_digest);
+    let by_stream = compared(&experiment(&text("flows = \"stream\"")));
+    let told = by_stream.cautions.iter().filter(|caution| caution.kind == "one flow").count();
+    assert!(by_stream.outcomes[0].flows.is_empty() && told == 1, "{:?}", by_stream.cautions);
     let problem = Workload::open(&experiment(&pair("trace = { flows = \"device\" }")), &|_| {}).err().expect("no recording");
     assert_eq!(problem.field, "trace.flows");
 }
@@ -281,6 +284,11 @@ fn fairness_and_waits_by_flow_are_on_the_terminal() {
     for text in [&first, &explained, &comparison.to_table()] {
         assert!(line(text).is_some_and(|line| line.ends_with(&said)), "{said}: {text}");
     }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("flows/report");
+    let page = flashkeep_lab::write_report(&comparison, &folder).unwrap_or_else(|e| panic!("{e}"));
+    let page = std::fs::read_to_string(page).expect("written");
+    let has_row = |label: &str| page.contains(&format!("<td>{label}</td>"));
+    assert!(has_row("flow reader: reads, mean") && page.contains("fairness, the least slowdown over the greatest"));
     assert!(!first.contains("flow reader: reads, mean"), "one screen: {first}");
     assert!(explained.contains("flow reader: reads, mean") && explained.contains("flow log writer: writes, mean"), "{explained}");
     assert!(explained.contains("held equal: raw flash, user capacity, write buffer, preconditioning, the clock of each flow"));

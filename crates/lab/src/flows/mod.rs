@@ -8,4 +8,4 @@ mod shown;
 pub(crate) use cautions::{cautions, ends_apart};
 pub use picture::picture;
 pub(crate) use played::{Playing, played, played_alone};
-pub(crate) use shown::{SHOWN, fairness_text, keys, row_keys, table};
+pub(crate) use shown::{fairness_text, keys, row_keys, table};

@@ -3,7 +3,7 @@
 use crate::comparison::Comparison;
 use crate::interval::show_runs;
 use crate::outcome::Outcome;
-use crate::outcome::{FlowOutcome, fairness};
+use crate::outcome::{FLOWS_SHOWN, FlowOutcome, fairness};
 use common::Quantity;
 use common::table::{grouped, wrapped};
 use serde_json::{Map, Value, json};
@@ -78,9 +78,6 @@ const FIGURES: [Figure; 8] = [
     ("slowdown", "slowdown", Quantity::Plain, FlowOutcome::slowdown),
 ];
 
-/// Flows that rows of sweeps and tables show.
-pub(crate) const SHOWN: usize = 16;
-
 /// Names of flows in columns: each character but letters and digits is `_`; where two become one, the later has its number, from 0 on.
 fn in_columns(flows: &[FlowOutcome]) -> Vec<String> {
     let plain = |name: &str| name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect::<String>();
@@ -97,7 +94,7 @@ fn in_columns(flows: &[FlowOutcome]) -> Vec<String> {
 pub(crate) fn row_keys(flows: &[FlowOutcome]) -> Vec<(String, Value)> {
     let is_alone = flows.iter().any(|flow| flow.alone.is_some());
     let mut keys = Vec::new();
-    for (flow, name) in flows.iter().zip(in_columns(flows)).take(SHOWN) {
+    for (flow, name) in flows.iter().zip(in_columns(flows)).take(FLOWS_SHOWN) {
         for (figure, _, _, of) in FIGURES.iter().filter(|(name, ..)| is_alone || *name != "slowdown") {
             keys.push((format!("flow_{name}_{figure}"), json!(of(flow))));
         }
@@ -121,14 +118,14 @@ pub(crate) fn table(comparison: &Comparison) -> Vec<Vec<String>> {
         vec![TITLES.iter().copied().chain(figures.iter().map(|figure| figure.1)).map(str::to_owned).collect()];
     for (index, outcome) in comparison.outcomes.iter().enumerate() {
         let runs = comparison.runs_of(index);
-        for flow in 0..first.flows.len().min(SHOWN) {
+        for flow in 0..first.flows.len().min(FLOWS_SHOWN) {
             let of = &outcome.flows[flow];
             let head = [outcome.label.clone(), of.name.clone(), of.clock.clone()];
             rows.push(head.into_iter().chain(figures.iter().map(|figure| cell(figure, &runs, flow))).collect());
         }
     }
-    if first.flows.len() > SHOWN {
-        let more = format!("{} more flows", grouped((first.flows.len() - SHOWN) as u64));
+    if first.flows.len() > FLOWS_SHOWN {
+        let more = format!("{} more flows", grouped((first.flows.len() - FLOWS_SHOWN) as u64));
         rows.push(std::iter::once(more).chain(rows[0].iter().skip(1).map(|_| String::new())).collect());
     }
     rows
