@@ -61,6 +61,15 @@ def test_what_a_policy_raises_ends_the_run(writes, policy, raised, says):
         assert caught.value.__notes__ == ["gc.policy: policy `<lambda>` raised this"]
 
 
+def idle(candidates):
+    return None
+
+
+def test_a_policy_that_collects_nothing_is_named_where_room_runs_out(writes):
+    with pytest.raises(fk.BadInput, match="finds no room.*policy `idle` chose none of its candidates"):
+        fk.run(replace(writes, schemes=["raid5"], gc=fk.Gc(policy=idle)))
+
+
 def test_an_ecc_policy_beyond_its_strongest_code_is_refused(writes):
     with pytest.raises(ValueError, match="gave t = 41, valid are 0 to 40"):
         fk.run(replace(writes, ecc=fk.Ecc(policy=fk.PageEcc(program=lambda page, pe: 41, strongest=40))))

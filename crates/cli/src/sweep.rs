@@ -65,7 +65,9 @@ fn say_warnings(warned: &[(usize, Vec<String>)], runs: usize) {
     say(&format!("{} of {runs} runs have warnings, in the column `warnings` of their rows; the first are:", warned.len()));
     for (run, texts) in warned.iter().take(WARNED) {
         let more = if texts.len() > 1 { format!(" (and {} more)", texts.len() - 1) } else { String::new() };
-        say(&format!("warning: run {run}: {}{more}", texts[0]));
+        // A problem names its run.
+        let first = texts[0].strip_prefix(&format!("run {run} ")).unwrap_or(&texts[0]);
+        say(&format!("warning: run {run}: {first}{more}"));
     }
 }
 

@@ -14,7 +14,7 @@ mod version;
 pub use columns::{Column, Columns, Row, Values};
 pub use input_file::{SETTINGS_MAX, read_text};
 pub use paths::{path_of, path_text};
-pub use problem::{Place, Position, Problem, RecordPlace, Spot, printable, quoted, without_numbers};
+pub use problem::{Place, Position, Problem, RecordPlace, Refused, Spot, printable, quoted, without_numbers};
 pub use quantity::{Quantity, plural};
 pub use threads::in_parallel;
 pub use version::VERSION;

@@ -59,8 +59,15 @@ pub struct Problem {
     pub meant: Option<String>,
     /// The line of a trace that the message is about.
     pub record: Option<Box<RecordPlace>>,
-    /// The compared scheme, by its name in results, that the problem is of alone.
-    pub scheme: Option<Box<str>>,
+    /// The compared scheme that the problem is of alone.
+    pub refused: Option<Box<Refused>>,
+}
+
+/// A compared scheme that cannot be run, while others may.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Its name in results.
+    pub scheme: String,
 }
 
 /// A line of a trace.
@@ -92,7 +99,7 @@ impl Problem {
     #[must_use]
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
         let (field, message) = (field.into(), message.into());
-        Self { place: None, field, message, known: Vec::new(), meant: None, record: None, scheme: None }
+        Self { place: None, field, message, known: Vec::new(), meant: None, record: None, refused: None }
     }
 
     /// `found` is no known `noun`; lists what is known and guesses what was meant.
@@ -121,6 +128,19 @@ impl Problem {
             column: position.map(|position| position.column as u64),
             field: (!self.field.is_empty()).then(|| self.field.clone()),
         }
+    }
+
+    /// The same problem of one compared scheme, by its name in results.
+    #[must_use]
+    pub fn of_scheme(mut self, scheme: &str) -> Self {
+        self.refused = Some(Box::new(Refused { scheme: scheme.to_owned() }));
+        self
+    }
+
+    /// The compared scheme that the problem is of alone, by its name in results.
+    #[must_use]
+    pub fn scheme(&self) -> Option<&str> {
+        self.refused.as_ref().map(|refused| refused.scheme.as_str())
     }
 
     /// With what else is to be said.

@@ -182,8 +182,7 @@ fn beside_bad_blocks(experiment: &Experiment, most: u32) -> u32 {
 /// A drive or option that a scheme refuses; `label` is the scheme as the experiment names it.
 pub fn refused(label: &str, error: &dyn std::fmt::Display) -> Problem {
     let name = crate::label::shown(label);
-    let problem = Problem::new("schemes", format!("scheme `{name}` refuses this drive or its settings: {error}"));
-    Problem { scheme: Some(name.into()), ..problem }
+    Problem::new("schemes", format!("scheme `{name}` refuses this drive or its settings: {error}")).of_scheme(name)
 }
 
 /// Whether another block per plane may be added: only where the reserve is what is lacking.
@@ -274,7 +273,7 @@ fn too_little(experiment: &Experiment, user: u64, short: &Short, least: Option<f
         planned.capacity_overhead * 100.0,
         valid.join("; "),
     );
-    Problem { scheme: Some(name.into()), ..Problem::new("capacity.over_provisioning", message) }
+    Problem::new("capacity.over_provisioning", message).of_scheme(name)
 }
 
 /// An option of the scheme that makes less of the flash redundancy, if one does on this drive.

@@ -6,7 +6,7 @@ use crate::interval::show_runs;
 use crate::outcome::Outcome;
 use crate::verdict::{MEASURES, OverSeeds, SchemeVerdict};
 use common::Quantity;
-use common::table::{Row, aligned, grouped, wrapped};
+use common::table::{Row, aligned, aligned_within, grouped, wrapped};
 use serde_json::{Value, json};
 use ssd::{AroundResult, SlcResult};
 

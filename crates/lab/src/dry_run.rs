@@ -23,15 +23,24 @@ pub fn dry_run(experiment: &Experiment, threads: usize, progress: &dyn Fn(u64)) 
     plan_of_first(experiment, DRAWN_REQUESTS, threads, progress)
 }
 
+/// The workload, cut to this many requests where it is drawn and can be, with the experiment that has such a workload.
+fn opened(experiment: &Experiment, most: u64, progress: &dyn Fn(u64)) -> Result<(Experiment, Workload, bool), Problem> {
+    let mut short = experiment.clone();
+    if is_drawn(experiment) && experiment.trace.first.is_none() {
+        short.trace.first = Some(most);
+        match Workload::open(&short, progress) {
+            // Several flows have no first requests.
+            Err(problem) if problem.field == "trace.first" => short.trace.first = None,
+            opened => return Ok((short, opened?, true)),
+        }
+    }
+    let workload = Workload::open(&short, progress)?;
+    Ok((short, workload, false))
+}
+
 /// As [`dry_run`], of at most this many requests of a drawn workload.
 fn plan_of_first(experiment: &Experiment, most: u64, threads: usize, progress: &dyn Fn(u64)) -> Result<String, Problem> {
-    let mut short = experiment.clone();
-    let is_cut = is_drawn(experiment) && experiment.trace.first.is_none();
-    if is_cut {
-        short.trace.first = Some(most);
-    }
-    let experiment = &short;
-    let workload = Workload::open(experiment, progress)?;
+    let (experiment, workload, is_cut) = &opened(experiment, most, progress)?;
     workload.check_space(experiment)?;
     let plan = plan(experiment, workload.touched())?;
     let (facts, drive) = (workload.facts(), &experiment.drive);
@@ -45,9 +54,14 @@ fn plan_of_first(experiment: &Experiment, most: u64, threads: usize, progress: &
         facts.duration_s,
         mib(Bytes(facts.footprint_bytes))
     ));
-    if is_cut && facts.requests == most {
+    if *is_cut && facts.requests == most {
         let first = grouped(most);
         out.push_str(&wrapped(&format!("this is the plan of the first {first} requests; the run draws all of them")));
+    }
+    if facts.ends_in_time {
+        out.push_str(
+            "its flows end in time: these are the requests of one pass over its size, a run has as many as the drive answers\n",
+        );
     }
     out.push_str(&wrapped(&format!("drive {}: {}", drive.name, drive.summary)));
     let slot = drive.geometry.slot_size;
@@ -122,6 +136,21 @@ mod tests {
         let experiment = Experiment::parse("test.toml", text).expect("valid");
         let told = plan_of_first(&experiment, 2000, 1, &|_| {}).expect("a plan");
         assert!(told.contains("this is the plan of the first 2 000 requests"), "{told}");
+    }
+
+    #[test]
+    fn a_plan_of_several_flows_is_of_all_they_ask_for() {
+        let flow = |name: &str, end: &str| {
+            format!(
+                "[[flow]]\nname = \"{name}\"\nsource = \"uniform\"\ndepth = 1\n{end}\ngenerate = {{ requests = 70, range = \"1MiB\" }}\n"
+            )
+        };
+        let told = |end: &str| {
+            let text = format!("schemes = [\"none\"]\n{}{}", flow("a", end), flow("b", ""));
+            dry_run(&Experiment::parse("test.toml", &text).expect("valid"), 1, &|_| {}).expect("a plan")
+        };
+        assert!(told("").contains("140 requests") && !told("").contains("end in time"));
+        assert!(told("until = \"1ms\"").contains("its flows end in time"));
     }
 
     #[test]

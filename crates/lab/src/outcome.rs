@@ -23,9 +23,13 @@ pub struct FlowOutcome {
     pub doubt: Option<&'static str>,
 }
 
+/// Flows that rows of sweeps and tables show.
+pub(crate) const FLOWS_SHOWN: usize = 16;
+
 /// The reasons for a doubt.
 const PILED_UP: &str = "its requests piled up beside the others";
 const PILED_UP_ALONE: &str = "its requests piled up alone, too";
+const BEHIND: &str = "flows before it ran on the drive first, and did not where it ran alone";
 const DIED: &str = "a die failed in one of the two runs, or in both at different times";
 
 impl FlowOutcome {
@@ -40,6 +44,7 @@ impl FlowOutcome {
             let fails = |requests: u64| fails_at.is_some_and(|at| at < requests);
             let doubt = alone.as_ref().and_then(|alone| match () {
                 () if fails(run.host.all_requests()) || fails(alone.all_requests()) => Some(DIED),
+                () if flow.stage > 0 => Some(BEHIND),
                 () if alone.saturated => Some(PILED_UP_ALONE),
                 () if result.saturated => Some(PILED_UP),
                 () => None,

@@ -2,8 +2,9 @@
 
 use crate::comparison::Comparison;
 use crate::parquet_file::parquet_bytes;
-use crate::report::{self, ReportInput, RunSpeed, TraceSummary};
+use crate::report::{self, FlowsShown, ReportInput, RunSpeed, TraceSummary};
 use common::quantity::mib;
+use common::table::Row;
 use common::{Columns, Problem};
 use experiment::over_provisioning::of_user;
 use std::path::{Path, PathBuf};
@@ -198,12 +199,29 @@ fn html(comparison: &Comparison, directory: &Path) -> String {
         screen: &comparison.screen_rows(),
         experiment: &comparison.experiment.to_toml(),
         command: &format!("flashkeep run {}", directory.join("experiment.toml").display()),
-        flows: (&crate::flows::table(comparison), crate::flows::picture(comparison).as_deref()),
+        flows: FlowsShown {
+            table: &crate::flows::table(comparison),
+            waits: &flow_waits(comparison),
+            fairness: crate::flows::fairness_text(comparison).trim_end(),
+            picture: crate::flows::picture(comparison).as_deref(),
+        },
         runs: &runs,
         series: &comparison.series,
         speeds: &speeds,
         seeds: comparison.seeds.as_ref(),
     })
+}
+
+/// Waits of each flow under each scheme, titles first.
+fn flow_waits(comparison: &Comparison) -> Vec<Vec<String>> {
+    let runs: Vec<Vec<_>> = (0..comparison.outcomes.len()).map(|scheme| comparison.runs_of(scheme)).collect();
+    let rows = crate::waits::rows_of_flows(&runs);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let titles = Row { label: String::new(), cells: comparison.outcomes.iter().map(|one| one.label.clone()).collect() };
+    let line = |row: Row| std::iter::once(row.label).chain(row.cells).collect();
+    std::iter::once(titles).chain(rows).map(line).collect()
 }
 
 fn trace_lines(comparison: &Comparison) -> Vec<String> {

@@ -7,7 +7,7 @@ use vocab::Nanos;
 const ALL_BINS_MAX: usize = 2_048;
 
 /// Bins of a picture of flows, at most: each is to have many requests.
-const DRAWN_BINS_MAX: usize = 48;
+const DRAWN_BINS_MAX: usize = 80;
 
 /// Series of a run, and of each of its flows alone where these ran.
 #[derive(Clone)]

@@ -175,6 +175,19 @@ fn a_job_that_ends_in_time_ends_then() {
     }
 }
 
+/// Fails if a flow that finds a drive which others have written is held against itself on a drive which they have not.
+#[test]
+fn the_slowdown_of_a_flow_behind_others_is_marked() {
+    let job = "[global]\nioengine=libaio\nsize=2m\nbs=4k\n[fill]\nrw=write\n[a]\nstonewall\nrw=randread\n[b]\nrw=randread\n";
+    let path = written("stages.fio", job);
+    let source = path.display().to_string();
+    let comparison =
+        compared(&experiment(&format!("schemes = [\"raid5\"]\nalone = true\n[trace]\nsource = {source:?}\n{DRIVE}")));
+    let doubts: Vec<bool> = comparison.outcomes[0].flows.iter().map(|flow| flow.doubt.is_some()).collect();
+    assert_eq!(doubts, [false, true, true]);
+    assert!(comparison.cautions.iter().any(|caution| caution.text.contains("slowdowns of flows `a`, `b` under `raid5`")));
+}
+
 #[test]
 fn devices_of_a_recording_are_flows_where_that_is_asked_for() {
     let lines: String = (0..400).map(|i| format!("{} {} {} 8 {}\n", i * 1_000_000, i % 3, i * 8, i % 2)).collect();
@@ -191,6 +204,9 @@ fn devices_of_a_recording_are_flows_where_that_is_asked_for() {
     assert_eq!(by.outcomes[0].flows.iter().map(|flow| flow.result.all_requests()).collect::<Vec<_>>(), [134, 133, 133]);
     // All have times: the drive does the same.
     assert_eq!(by.outcomes[0].result.replay.event_digest, plain.outcomes[0].result.replay.event_digest);
+    let by_stream = compared(&experiment(&text("flows = \"stream\"")));
+    let told = by_stream.cautions.iter().filter(|caution| caution.kind == "one flow").count();
+    assert!(by_stream.outcomes[0].flows.is_empty() && told == 1, "{:?}", by_stream.cautions);
     let problem = Workload::open(&experiment(&pair("trace = { flows = \"device\" }")), &|_| {}).err().expect("no recording");
     assert_eq!(problem.field, "trace.flows");
 }
@@ -281,6 +297,11 @@ fn fairness_and_waits_by_flow_are_on_the_terminal() {
     for text in [&first, &explained, &comparison.to_table()] {
         assert!(line(text).is_some_and(|line| line.ends_with(&said)), "{said}: {text}");
     }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("flows/report");
+    let page = flashkeep_lab::write_report(&comparison, &folder).unwrap_or_else(|e| panic!("{e}"));
+    let page = std::fs::read_to_string(page).expect("written");
+    let has_row = |label: &str| page.contains(&format!("<td>{label}</td>"));
+    assert!(has_row("flow reader: reads, mean") && page.contains("fairness, the least slowdown over the greatest"));
     assert!(!first.contains("flow reader: reads, mean"), "one screen: {first}");
     assert!(explained.contains("flow reader: reads, mean") && explained.contains("flow log writer: writes, mean"), "{explained}");
     assert!(explained.contains("held equal: raw flash, user capacity, write buffer, preconditioning, the clock of each flow"));
@@ -346,7 +367,7 @@ fn flows_that_end_in_time_are_told_by_what_was_answered() {
     let counts: Vec<u64> = comparison.outcomes.iter().map(|one| one.result.host.requests.values().sum()).collect();
     let (least, most) = (counts.iter().min().expect("two"), counts.iter().max().expect("two"));
     let said = if least == most { format!("flows: {most} requests") } else { format!("flows: {least} to {most} requests") };
-    assert!(text.replace('\u{202f}', "").replace(' ', "").contains(&said.replace(' ', "")), "{said}: {text}");
+    assert!(text.replace(' ', "").contains(&said.replace(' ', "")), "{said}: {text}");
     assert!(!text.contains("--loops") && text.contains("`until` of a"), "{text}");
     let read = experiment(&timed.replacen("[[flow]]", "[trace]\nloops = 3\n[[flow]]", 1));
     let problem = Workload::open(&read, &|_| {}).err().expect("loops repeat nothing");

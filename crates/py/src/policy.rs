@@ -1,12 +1,14 @@
 //! Policies written in Python. What a drive asks of one, it asks with the lock of Python held.
 
+use crate::errors::bad_input;
+use common::Problem;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use ssd::ecc::{Advice, Decoded, EccPolicy, Profile};
 use ssd::ftl::victim::VictimPolicy;
 use ssd::ftl::{Unit, UnitState, victim};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use vocab::{Capability, PeCycles, Ppn, Streams};
 
 /// Settings of policies.
@@ -15,11 +17,15 @@ const ECC: &str = "ecc.policy";
 
 /// First exception of a policy. The run goes on without it, and then ends with that.
 #[derive(Clone, Debug, Default)]
-pub struct Raised(Arc<Mutex<Option<PyErr>>>);
+pub struct Raised {
+    error: Arc<Mutex<Option<PyErr>>>,
+    /// A policy of garbage collection that chose nothing where something would have gained room.
+    idle: Arc<OnceLock<String>>,
+}
 
 impl Raised {
     fn first(&self) -> std::sync::MutexGuard<'_, Option<PyErr>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.error.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn keep(&self, error: PyErr) {
@@ -28,6 +34,17 @@ impl Raised {
 
     fn is_there(&self) -> bool {
         self.first().is_some()
+    }
+
+    /// The error for a run that ended with a problem: the exception, if there is one, for which the problem may be due to it.
+    pub fn explain(&self, problem: Problem) -> PyErr {
+        if let Some(error) = self.first().take() {
+            return error;
+        }
+        bad_input(&match self.idle.get() {
+            Some(policy) => problem.and(&format!("{policy} chose none of its candidates, although some gain room")),
+            None => problem,
+        })
     }
 
     /// The exception, as an error.
@@ -117,7 +134,12 @@ impl Collection {
             let given = given.map_err(|error| noted(py, error, GC, &self.policy))?;
             let name = || named(GC, self.policy.bind(py));
             let wrong = |_| wrong_type(&name(), given.bind(py), "the place of a candidate, from 0, or None");
-            let Some(place) = given.extract::<Option<usize>>(py).map_err(wrong)? else { return Ok(None) };
+            let Some(place) = given.extract::<Option<usize>>(py).map_err(wrong)? else {
+                if closed.iter().any(|&index| candidates.gains(&candidates.units[index])) {
+                    self.raised.idle.get_or_init(name);
+                }
+                return Ok(None);
+            };
             let refused =
                 || PyValueError::new_err(format!("{}: gave {place}, and there are {} candidates", name(), closed.len()));
             closed.get(place).copied().map(Some).ok_or_else(refused)

@@ -115,7 +115,7 @@ pub fn run(
     let comparison = interruptible(py, |wanted| {
         let experiment = experiment_of(&name, text.as_deref(), own)?;
         let log = log.as_deref().map(RequestLog::new).transpose().map_err(|problem| bad_input(&problem))?;
-        let comparison = compared(&experiment, (threads, wanted), progress.as_ref(), log.as_ref())?;
+        let comparison = compared(&experiment, &raised, (threads, wanted), progress.as_ref(), log.as_ref())?;
         raised.end()?;
         log.map_or(Ok(()), RequestLog::finish).map_err(|problem| bad_input(&problem))?;
         Ok(comparison)
@@ -128,6 +128,7 @@ pub fn run(
 
 fn compared(
     experiment: &Experiment,
+    raised: &Raised,
     (threads, wanted): (Option<usize>, &Wanted),
     progress: Option<&Py<PyAny>>,
     log: Option<&RequestLog>,
@@ -149,7 +150,7 @@ fn compared(
     };
     let threads = threads.or_else(|| std::thread::available_parallelism().ok().map(Into::into)).unwrap_or(1);
     let bench = Bench { threads, clock: &|| start.elapsed().as_secs_f64(), progress: &tell };
-    let comparison = lab::compare_logged(experiment, &bench, log).map_err(|problem| bad_input(&problem))?;
+    let comparison = lab::compare_logged(experiment, &bench, log).map_err(|problem| raised.explain(problem))?;
     heard.into_inner().expect("nothing panicked").refused.map(|()| comparison)
 }
 

@@ -37,6 +37,15 @@ fn no_death(experiment: &Experiment, outcomes: &[Outcome]) -> Option<Caution> {
     (at > 0 && at >= requests).then_some(caution)
 }
 
+/// A caution where a recording was to be divided into flows, and is one.
+fn one_flow(experiment: &Experiment, workload: &Workload) -> Option<Caution> {
+    let by = experiment.trace.flows;
+    let text = format!("`trace.flows` is {by}, and the recording names one {by} or none: it is replayed as one flow");
+    let is_one = by != experiment::FlowsBy::One && workload.flows().is_empty();
+    let level = experiment::Level::Warning;
+    is_one.then_some(Caution { level, scheme: None, not_comparable: None, kind: "one flow", text })
+}
+
 pub(super) fn fairness(experiment: &Experiment, plan: &Plan, clock: &Clock, outcomes: &[Outcome]) -> Vec<String> {
     let user = user_capacity(experiment, plan.user_slots);
     let flash = match experiment.capacity.fairness {
@@ -184,6 +193,7 @@ pub(super) fn cautions(
     cautions.extend(crate::clock::gap(experiment, facts));
     cautions.extend(folded(experiment, workload, user_slots));
     cautions.extend(no_death(experiment, outcomes));
+    cautions.extend(one_flow(experiment, workload));
     cautions.extend(facts.doubts.iter().map(|text| Caution {
         level: experiment::Level::Warning,
         scheme: None,

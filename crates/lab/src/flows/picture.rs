@@ -7,7 +7,7 @@ use ssd::SeriesResult;
 use std::fmt::Write as _;
 
 /// Width and height of a panel, and room between panels, in pixels.
-const PANEL: (f64, f64) = (230.0, 88.0);
+const PANEL: (f64, f64) = (240.0, 88.0);
 const GAP: f64 = 14.0;
 /// Where the first panel of a row begins, room above a row of schemes for their names, and above a panel for the name of its flow.
 const LEFT: f64 = 62.0;
@@ -18,8 +18,9 @@ const FOOT: f64 = 46.0;
 
 /// Schemes beside each other; others follow below.
 const ABREAST: usize = 3;
-/// Flows of a scheme that are drawn.
+/// Flows of a scheme that are drawn, and characters of their names.
 const DRAWN: usize = 8;
+const NAMED: usize = 16;
 
 /// Lines of a panel: what a column is called behind `flow_N_`, words, colour, and width with dashes.
 type Line = (&'static str, &'static str, &'static str, &'static str);
@@ -27,8 +28,8 @@ type Line = (&'static str, &'static str, &'static str, &'static str);
 const LINES: [Line; 4] = [
     ("alone_latency_p99_us", "p99 alone", "#d08a2e", "stroke-width=\"1\" stroke-dasharray=\"3 2\""),
     ("alone_latency_p50_us", "median alone", "#d08a2e", "stroke-width=\"1.6\""),
-    ("latency_p99_us", "p99 beside the others", "#1f5fa8", "stroke-width=\"1\" stroke-dasharray=\"3 2\""),
-    ("latency_p50_us", "median beside the others", "#1f5fa8", "stroke-width=\"1.6\""),
+    ("latency_p99_us", "p99 together", "#1f5fa8", "stroke-width=\"1\" stroke-dasharray=\"3 2\""),
+    ("latency_p50_us", "median together", "#1f5fa8", "stroke-width=\"1.6\""),
 ];
 
 /// Decades of latency of the panels of a flow, and the end of their time.
@@ -60,6 +61,13 @@ impl Scale {
     }
 }
 
+/// The end of the last bin in which a flow was answered: behind it the drive may still be writing.
+fn end_s(series: &SeriesResult) -> f64 {
+    let of_flows = series.columns.iter().filter(|column| column.name.starts_with("flow_") && column.name.ends_with("_us"));
+    let last = of_flows.filter_map(|column| column.values.iter().rposition(Option::is_some)).max();
+    series.bin_s * last.map_or(1, |bin| bin + 1) as f64
+}
+
 fn name(flow: usize, line: &Line) -> String {
     format!("flow_{flow}_{}", line.0)
 }
@@ -72,7 +80,7 @@ pub fn picture(comparison: &Comparison) -> Option<String> {
     if flows == 0 || all.len() != outcomes.len() {
         return None;
     }
-    let end_s = all.iter().map(|series| series.bin_s * series.time_s.len() as f64).fold(0.0, f64::max);
+    let end_s = all.iter().map(end_s).fold(0.0, f64::max);
     let scales: Vec<Scale> = (0..flows).map(|flow| Scale::of(all, flow, end_s)).collect::<Option<_>>()?;
     let abreast = outcomes.len().min(ABREAST);
     let band = HEAD + (NAME + PANEL.1 + GAP) * flows as f64 + GAP;
@@ -105,14 +113,18 @@ fn heading(outcome: &Outcome) -> String {
     format!("{}{fair}", escaped(&outcome.label))
 }
 
-/// The flow, its mean latencies and its slowdown.
+/// The flow, its mean latencies, alone and together, and its slowdown.
 fn means(flow: &FlowOutcome) -> String {
     let mean = |result: &ssd::FlowResult| (result.latency_us.count > 0).then(|| micros(result.latency_us.mean));
-    let alone = flow.alone.as_ref().and_then(mean).map(|mean| format!("{mean} alone, ")).unwrap_or_default();
+    let alone = flow.alone.as_ref().and_then(mean).map(|mean| format!("{mean}, together ")).unwrap_or_default();
     let together = mean(&flow.result).unwrap_or_else(|| "-".into());
     let mark = if flow.doubt.is_some() { " !" } else { "" };
     let times = flow.slowdown().map(|times| format!(": {} x{mark}", short(times))).unwrap_or_default();
-    format!("<tspan font-weight=\"bold\">{}</tspan> mean {alone}{together}{times}", escaped(&flow.name))
+    let mut name: String = flow.name.chars().take(NAMED).collect();
+    if name.len() < flow.name.len() {
+        name.push_str("..");
+    }
+    format!("<tspan font-weight=\"bold\">{}</tspan> {alone}{together}{times}", escaped(&name))
 }
 
 /// One flow under one scheme.
@@ -155,7 +167,7 @@ fn legend(height: f64, all: &[SeriesResult], flows: usize, end_s: f64) -> String
     let mut svg = String::new();
     let has = |line: &&Line| all.iter().any(|series| series.column(&name(0, line)).is_some());
     for (number, line) in LINES.iter().filter(has).enumerate() {
-        let (x, y) = (LEFT + 130.0 * number as f64, height - 26.0);
+        let (x, y) = (LEFT + 120.0 * number as f64, height - 26.0);
         let _ = writeln!(
             svg,
             "<path d=\"M{x} {y}h18\" stroke=\"{}\" {}/><text x=\"{}\" y=\"{}\" font-size=\"10\">{}</text>",
@@ -170,7 +182,7 @@ fn legend(height: f64, all: &[SeriesResult], flows: usize, end_s: f64) -> String
     let bin = seconds(all.iter().map(|series| series.bin_s).fold(0.0, f64::max));
     let _ = writeln!(
         svg,
-        "<text x=\"{LEFT}\" y=\"{}\" fill=\"#555555\">latency of reads and writes, from 0 to {} in steps of {bin}{more}</text>",
+        "<text x=\"{LEFT}\" y=\"{}\" fill=\"#555555\">latency of reads and writes from 0 to {} in steps of {bin}; above each panel the means{more}</text>",
         height - 8.0,
         seconds(end_s)
     );

@@ -92,8 +92,8 @@ pub struct ReportInput<'a> {
     pub experiment: &'a str,
     /// The command that gives this report again.
     pub command: &'a str,
-    /// The flows of the workload as a table, titles first, and their picture; nothing where there is one.
-    pub flows: (&'a [Vec<String>], Option<&'a str>),
+    /// The flows of the workload; all of it is empty where there is one.
+    pub flows: FlowsShown<'a>,
     /// The runs; ratios are relative to the first until the reader chooses another.
     pub runs: &'a [RunResult],
     /// Time series of each run, in order, or nothing.
@@ -102,6 +102,19 @@ pub struct ReportInput<'a> {
     pub speeds: &'a [RunSpeed],
     /// The comparison under each seed, where it was repeated; the runs above are those of the first.
     pub seeds: Option<&'a Seeds>,
+}
+
+/// The flows of a workload as a report shows them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowsShown<'a> {
+    /// Their figures as a table, titles first.
+    pub table: &'a [Vec<String>],
+    /// Where the time of each goes as a table, titles first.
+    pub waits: &'a [Vec<String>],
+    /// Fairness under each scheme, as a sentence.
+    pub fairness: &'a str,
+    /// Their picture.
+    pub picture: Option<&'a str>,
 }
 
 /// The report as one self-contained HTML document.
@@ -175,7 +188,27 @@ pub(crate) fn page(page: &Page<'_>) -> String {
 }
 
 /// The flows of the workload: a card with their picture and table.
-fn flows((rows, picture): (&[Vec<String>], Option<&str>)) -> String {
+fn flows(flows: FlowsShown<'_>) -> String {
+    if flows.table.is_empty() {
+        return String::new();
+    }
+    let waits = match flows.waits {
+        [] => String::new(),
+        rows => format!(
+            "<details><summary>Where the time of each flow goes</summary>{}</details>",
+            flow_table("Waits of flows", rows)
+        ),
+    };
+    format!(
+        "<section class=\"card\"><h3>Flows</h3>{}{}<p>{}</p>{waits}</section>\n",
+        flows.picture.unwrap_or_default(),
+        flow_table("Flows", flows.table),
+        escape(&signs(flows.fairness))
+    )
+}
+
+/// A table of texts, titles first.
+fn flow_table(name: &str, rows: &[Vec<String>]) -> String {
     let [titles, rows @ ..] = rows else { return String::new() };
     let line = |cells: &[String], tag: &str| {
         let cells = cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell)));
@@ -183,8 +216,7 @@ fn flows((rows, picture): (&[Vec<String>], Option<&str>)) -> String {
     };
     let lines: String = rows.iter().map(|row| line(row, "td")).collect();
     format!(
-        "<section class=\"card\"><h3>Flows</h3>{}<div class=\"wide\"><table data-table=\"Flows\"><thead>{}</thead><tbody>{lines}</tbody></table></div></section>\n",
-        picture.unwrap_or_default(),
+        "<div class=\"wide\"><table data-table=\"{name}\"><thead>{}</thead><tbody>{lines}</tbody></table></div>",
         line(titles, "th")
     )
 }

@@ -50,7 +50,7 @@ fn input(runs: &[RunResult]) -> ReportInput<'_> {
         lines: &[],
     };
     ReportInput {
-        flows: (&[], None),
+        flows: FlowsShown::default(),
         title: "A report",
         trace,
         drive: &[],

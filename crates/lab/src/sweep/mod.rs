@@ -101,8 +101,8 @@ impl GridRun {
                 Err(problem) => problem,
             };
             let schemes = &mut run.experiment.schemes;
-            let is_it = |label: &String| problem.scheme.as_deref() == Some(experiment::label::shown(label));
-            let scheme = problem.scheme.as_deref().map(|name| ("scheme".to_owned(), json!(name)));
+            let is_it = |label: &String| problem.scheme() == Some(experiment::label::shown(label));
+            let scheme = problem.scheme().map(|name| ("scheme".to_owned(), json!(name)));
             let said = [PROBLEM, WARNINGS].map(|column| (column.to_owned(), json!(problem.to_string())));
             refused.push(scheme.into_iter().chain(said).collect());
             match schemes.iter().position(is_it) {
