@@ -227,6 +227,22 @@ fn hypotheses_of_lives_stand_in_their_readme_with_their_outcomes() {
     }
 }
 
+/// The page that helps to choose has the ends of the lives in the golden rows.
+#[test]
+fn the_chooser_has_the_ends_of_lives() {
+    let read = |path: &str| std::fs::read_to_string(Path::new(EXPERIMENTS).join(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let (sheet, page) = (sheet::Sheet::parse(&read("life/lives.csv")), read("../docs/choose.md"));
+    let at = |name: &str| sheet.column(name).expect("a column");
+    let (scheme, waf, writes, pe) = (at("scheme"), at("waf"), at("drive_writes"), at("pe_mean"));
+    for name in sheet.distinct(scheme) {
+        let of_scheme = || sheet.rows.iter().filter(|row| row[scheme] == name);
+        let (first, last) = (of_scheme().next().expect("rows"), of_scheme().next_back().expect("rows"));
+        let number = |text: &str| text.parse::<f64>().expect("a number");
+        let row = format!("| `{name}` | {:.2} | {:.0} | {:.0} |", number(&first[waf]), number(&last[writes]), number(&last[pe]));
+        assert!(page.contains(&row), "wanted in docs/choose.md: {row}");
+    }
+}
+
 #[test]
 fn what_papers_state_lies_on_a_curve_or_is_words() {
     for name in papers(Path::new(EXPERIMENTS)).unwrap() {
