@@ -23,9 +23,6 @@ pub struct FlowOutcome {
     pub doubt: Option<&'static str>,
 }
 
-/// Flows that rows of sweeps and tables show.
-pub(crate) const FLOWS_SHOWN: usize = 16;
-
 /// The reasons for a doubt.
 const PILED_UP: &str = "its requests piled up beside the others";
 const PILED_UP_ALONE: &str = "its requests piled up alone, too";

@@ -202,7 +202,7 @@ fn html(comparison: &Comparison, directory: &Path) -> String {
         flows: FlowsShown {
             table: &crate::flows::table(comparison),
             waits: &flow_waits(comparison),
-            fairness: crate::flows::fairness_text(comparison).trim_end(),
+            fairness: crate::flows::fairness_text(comparison, usize::MAX).trim_end(),
             picture: crate::flows::picture(comparison).as_deref(),
         },
         runs: &runs,

@@ -290,7 +290,7 @@ fn a_spare_die_comes_under_the_usual_clock_and_a_death_after_the_end_is_told() {
 #[test]
 fn fairness_and_waits_by_flow_are_on_the_terminal() {
     let comparison = compared(&experiment(&pair("alone = true")));
-    let (first, explained) = (comparison.to_screen(false), comparison.to_screen(true));
+    let (first, explained) = (comparison.to_screen(false, None), comparison.to_screen(true, None));
     let share = fairness(&comparison.outcomes[1].flows).expect("both ran alone");
     let said = format!("`raid5` {}", common::Quantity::Plain.show(share));
     let line = |text: &str| text.lines().find(|line| line.starts_with("fairness, ")).map(str::to_owned);
@@ -324,7 +324,7 @@ fn a_slowdown_that_is_not_the_cost_of_the_others_is_marked() {
         |at: u64| compared(&experiment(&pair(&format!("alone = true\nfaults = {{ dead_die = 1, dead_die_at_request = {at} }}"))));
     let died = failing(400);
     assert!(died.outcomes[1].flows.iter().all(|flow| flow.doubt.is_some_and(|doubt| doubt.contains("a die failed"))));
-    let text = died.to_screen(false);
+    let text = died.to_screen(false, None);
     let row = text.lines().find(|line| line.starts_with("raid5") && line.contains("reader")).expect("a row");
     assert!(row.ends_with(" !") && died.cautions.iter().any(|caution| caution.kind == "slowdown"), "{text}");
     // Dead before the first request of each run, or after the last: all runs are of one drive.
@@ -363,7 +363,7 @@ fn latency_over_time_alone_and_together_is_a_series_and_a_picture() {
 fn flows_that_end_in_time_are_told_by_what_was_answered() {
     let timed = pair("warmup = \"none\"").replacen("depth = 1\n", "depth = 1\nuntil = \"100ms\"\n", 1);
     let comparison = compared(&experiment(&timed));
-    let text = comparison.to_screen(false);
+    let text = comparison.to_screen(false, None);
     let counts: Vec<u64> = comparison.outcomes.iter().map(|one| one.result.host.requests.values().sum()).collect();
     let (least, most) = (counts.iter().min().expect("two"), counts.iter().max().expect("two"));
     let said = if least == most { format!("flows: {most} requests") } else { format!("flows: {least} to {most} requests") };
