@@ -175,7 +175,7 @@ fn a_job_that_ends_in_time_ends_then() {
     }
 }
 
-/// Fails if a flow that finds a drive which others have written is held against itself on a drive which they have not.
+/// Fails if a flow that finds a drive which others have written is compared with itself on a drive which they have not.
 #[test]
 fn the_slowdown_of_a_flow_behind_others_is_marked() {
     let job = "[global]\nioengine=libaio\nsize=2m\nbs=4k\n[fill]\nrw=write\n[a]\nstonewall\nrw=randread\n[b]\nrw=randread\n";
