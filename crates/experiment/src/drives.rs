@@ -51,6 +51,10 @@ pub const DEFAULT_DRIVE: &str = "tlc";
 /// experiment says nothing of that table.
 const USUAL: &[&str] = &["buffer", "ecc", "errors"];
 
+/// Settings without which the other settings of their table change those that the drive usually has, one by one: a temperature is one
+/// of the drive's error model. With it the table is the experiment's alone.
+const DECISIVE: &[(&str, &str)] = &[("ecc", "ecc.policy"), ("errors", "errors.model")];
+
 /// The same of a device of another simulator: its file says more than what flash is.
 const USUAL_OF_DEVICES: &[&str] = &["buffer", "capacity", "gc", "precondition", "wear"];
 
@@ -96,8 +100,11 @@ impl DriveEntry {
 pub(crate) fn take_usual(name: &str, drive: &mut Document, experiment: &mut Document) -> Result<(), Problem> {
     for table in if is_device(name) { USUAL_OF_DEVICES } else { USUAL } {
         let path = format!("usual.{table}");
+        let is_changed = DECISIVE.iter().any(|(of, setting)| of == table && !experiment.has(setting));
         if !experiment.has(table) {
             experiment.graft(table, drive, &path)?;
+        } else if is_changed && drive.has(&path) {
+            experiment.rebase(table, drive.part(&path)?)?;
         }
         drive.remove(&path);
     }
@@ -164,6 +171,14 @@ mod tests {
         assert_eq!(read("drive.preset = \"code-zones\"").buffer.kind, ssd::BufferKind::Off, "the thesis has none");
         let own = read("[buffer]\nkind = \"volatile\"").buffer;
         assert_eq!((own.kind, own.size), (ssd::BufferKind::Volatile, crate::textual::BufferSize::Auto));
+        // One setting of a table leaves the others as they usually are, unless it decides what they are of.
+        let hot = read("errors.celsius = 60.0\necc.read_retry = \"none\"");
+        assert_eq!((hot.errors.model.as_str(), hot.errors.celsius), ("tlc-128l", 60.0));
+        assert_eq!((hot.ecc.policy.as_str(), hot.ecc.read_retry), ("ldpc", ssd::ReadRetry::None));
+        assert_eq!(hot.ecc.options["ldpc"]["rate"].0, "0.901");
+        let fixed = read("ecc = { policy = \"fixed\", options.fixed.t = 40 }\nerrors.model = \"none\"");
+        assert_eq!((fixed.ecc.read_retry, fixed.ecc.options.len()), (ssd::ReadRetry::None, 1));
+        assert_eq!(read("drive.preset = \"mlc-2014\"\nerrors.celsius = 60.0").errors.model, "none", "the drive says nothing");
         let mut drive = Document::parse("mine.toml", "usual.gc.policy = \"fifo\"").expect("valid TOML");
         take_usual("mine", &mut drive, &mut Document::new()).expect("a table");
         assert!(drive.has("usual.gc"), "what is not known there stays, and is refused with the drive");
