@@ -149,7 +149,9 @@ fn whisker(one: &SchemeVerdict, measure: &Measure, full: f64) -> String {
 /// A cell of the first screen: its figure, and its ratio in small type.
 fn figure(cell: &str) -> String {
     let (figure, ratio) = cell.split_once("  ").unwrap_or((cell, ""));
-    let class = if figure.starts_with(|c: char| c.is_ascii_digit()) { " class=\"whole\"" } else { "" };
+    // On a narrow screen an interval takes two lines, so that every scheme is seen.
+    let is_whole = figure.starts_with(|c: char| c.is_ascii_digit()) && !figure.contains("+-");
+    let class = if is_whole { " class=\"whole\"" } else { "" };
     let ratio = if ratio.is_empty() { String::new() } else { format!(" <small>{}</small>", escape(&signs(ratio.trim()))) };
     format!("<span{class}>{}</span>{ratio}", micro(&escape(figure)))
 }
