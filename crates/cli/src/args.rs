@@ -117,7 +117,7 @@ pub enum Command {
         /// Folder with a folder of figures for each paper
         #[arg(long, value_name = "DIR", default_value = "experiments")]
         experiments: PathBuf,
-        /// Folder of recorded traces [default: FLASHKEEP_TRACES, or ../../shared/traces from the experiments]
+        /// Folder of recorded traces [default: FLASHKEEP_TRACES, or `shared/traces` beside the repository]
         #[arg(long, value_name = "DIR")]
         traces: Option<PathBuf>,
         /// Simulations that run in parallel [default: all cores]

@@ -166,16 +166,23 @@ fn facts(format: &str, profile: &Profile) -> Vec<String> {
     let rate = |amount: f64| if duration > 0.0 { amount / duration } else { f64::NAN };
     let [reads, writes] = profile.sequential();
     let [one, ten, twenty] = profile.hot();
-    vec![
-        format!("Format: {format}"),
-        format!("Requests: {}", grouped(counts.requests)),
-        format!("Duration: {}", seconds(duration)),
-        format!("Mean rate: {} requests/s", short(rate(counts.requests as f64))),
-        format!(
-            "Mean throughput: {} MB/s read, {} MB/s written",
-            short(rate(counts.read_bytes.0 as f64) / 1e6),
-            short(rate(counts.written_bytes.0 as f64) / 1e6)
-        ),
+    let times = if duration > 0.0 {
+        vec![
+            format!("Duration: {}", seconds(duration)),
+            format!("Mean rate: {} requests/s", short(rate(counts.requests as f64))),
+            format!(
+                "Mean throughput: {} MB/s read, {} MB/s written",
+                short(rate(counts.read_bytes.0 as f64) / 1e6),
+                short(rate(counts.written_bytes.0 as f64) / 1e6)
+            ),
+        ]
+    } else {
+        vec![
+            "Times: none, all requests arrive at once; the drive sets the rate, at a queue depth".to_owned(),
+            format!("Volume: {} read, {} written", bytes(counts.read_bytes.0 as f64), bytes(counts.written_bytes.0 as f64)),
+        ]
+    };
+    let facts = vec![
         format!("Devices: {}", counts.devices),
         format!(
             "Footprint: {} in {} runs, {} of it written",
@@ -197,7 +204,9 @@ fn facts(format: &str, profile: &Profile) -> Vec<String> {
             short(profile.peak_to_mean()),
             profile.gap_variation().map_or("-".into(), short)
         ),
-    ]
+    ];
+    let head = vec![format!("Format: {format}"), format!("Requests: {}", grouped(counts.requests))];
+    [head, times, facts].concat()
 }
 
 fn notes(profile: &Profile) -> Vec<String> {
