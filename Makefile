@@ -7,7 +7,7 @@ MUTANTS := --manifest-path tools/mutants/Cargo.toml --target-dir $(or $(CARGO_TA
 ARGS ?=
 OUT := $(or $(CARGO_TARGET_DIR),target)
 MATURIN ?= maturin
-ALL_DRIVES = $(CARGO) test --release -p flashkeep-ssd --test golden all_drives -- --ignored
+ALL_DRIVES = $(CARGO) test --release -p flashkeep-ssd --test golden
 # Not published: their manifests say why.
 INTERNAL := --exclude flashkeep-py --exclude flashkeep-theory --exclude flashkeep-ssd-tests
 

@@ -56,6 +56,15 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
+/// `a`, `a and b`, `a, b and c`.
+#[must_use]
+pub fn listed(words: &[String]) -> String {
+    match words {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        _ => words.concat(),
+    }
+}
+
 /// Prose in lines, the later ones indented.
 pub fn wrapped(text: &str) -> String {
     wrapped_to(text, LINE)

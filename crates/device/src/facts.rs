@@ -530,10 +530,7 @@ impl Folds {
             Fact::Served { busy, channel, carried, moved, .. } => {
                 self.busy += busy;
                 self.carried += carried;
-                if self.moved.len() <= channel.index() {
-                    self.moved.resize(channel.index() + 1, Bytes(0));
-                }
-                self.moved[channel.index()].0 += moved.0;
+                self.moved_on(channel, moved);
             }
             // No part of the digest: the workload says when requests arrive.
             Fact::Arrived { kind } => self.arrived(at, kind),
@@ -594,6 +591,14 @@ impl Folds {
         if let Some(series) = &mut self.series {
             series.of_flow(flow, fact);
         }
+    }
+
+    #[inline]
+    fn moved_on(&mut self, channel: ChannelId, bytes: Bytes) {
+        if self.moved.len() <= channel.index() {
+            self.moved.resize(channel.index() + 1, Bytes(0));
+        }
+        self.moved[channel.index()].0 += bytes.0;
     }
 
     /// Out of line: most drives do not tell streams apart. No part of the digest: where pages lie is in it.

@@ -4,9 +4,8 @@
 use crate::interval::Interval;
 use crate::interval::t_quantile;
 use crate::outcome::Outcome;
-use crate::verdict::words::listed;
 use common::quantity::percent;
-use common::table::grouped;
+use common::table::{grouped, listed};
 use experiment::{Caution, Experiment, Level, Workload};
 use ssd::{Mark, RunResult};
 use vocab::Cause;

@@ -7,6 +7,7 @@ use crate::verdict::{
     Better, Costs, MEASURES, Measure, OverSeeds, SchemeVerdict, Seeded, Survives, Verdict, baseline, measure, words,
 };
 use common::quantity::{ratio_span, span};
+use common::table::listed;
 
 /// Result of comparing a cost of one scheme with that of another by intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +141,7 @@ fn in_turn(seeds: &Seeds, schemes: &[SchemeVerdict]) -> Vec<String> {
     told.windows(2).map(|pair| against(seeds, schemes, pair[0], pair[1])).collect()
 }
 
-/// Costs that sentences on a pair name, with their words. a cost, and what it is called.
+/// Costs that sentences on a pair name: the key of the measure, and its words.
 const TOLD: [(&str, &str); 3] = [("latency_us_mean", "mean latency"), ("tbw_tb", "endurance"), ("energy_j", "energy")];
 
 /// Shown and unknown differences of one scheme against another.
@@ -161,10 +162,10 @@ fn against(seeds: &Seeds, schemes: &[SchemeVerdict], one: usize, other: usize) -
             }
         }
     }
-    let told = (!told.is_empty()).then(|| format!("{name} {}.", words::listed(&told)));
+    let told = (!told.is_empty()).then(|| format!("{name} {}.", listed(&told)));
     let count = seeds.repetitions().len();
     let open = (!open.is_empty())
-        .then(|| format!("No difference between {name} and {others} is shown at {count} seeds in {}.", words::listed(&open)));
+        .then(|| format!("No difference between {name} and {others} is shown at {count} seeds in {}.", listed(&open)));
     [told, open].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 

@@ -3,7 +3,7 @@
 use super::costs::measure;
 use super::{Measure, SchemeVerdict, Seeded};
 use common::quantity::{percent, seconds, times};
-use common::table::grouped;
+use common::table::{grouped, listed};
 use experiment::Caution;
 
 /// Costs that sentences name: the key of the measure, and its words.
@@ -227,12 +227,4 @@ fn price(verdict: &SchemeVerdict, baseline: Option<&str>) -> String {
     let told: Vec<String> =
         [ratio("latency_us_mean", "mean latency"), ratio("tbw_tb", "endurance")].into_iter().flatten().collect();
     if told.is_empty() { String::new() } else { format!(" ({} of `{baseline}`)", told.join(", ")) }
-}
-
-/// `a`, `a and b`, `a, b and c`.
-pub(crate) fn listed(words: &[String]) -> String {
-    match words {
-        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
-        _ => words.concat(),
-    }
 }
