@@ -134,6 +134,7 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
         faults=fk.Faults(dead_die=0, dead_die_every=8, wear_out=1e-9, silent=1e-9),  # left out where they are 0
         # Left out where they are as usual.
         drive=fk.Drive(controller={"read": "1us"}, slc={"blocks": 4}),
+        # With a setting of its own the drive keeps the options of its policy.
         ecc=fk.Ecc(read_retry="table", retries=5, soft_bits=2, prediction_sigma=0.1),
         errors=fk.Errors(
             unaccelerated=0.5, read_celsius=40, program_celsius=30, cross_shift=0.1, stage_1_hours=1, stage_6_hours=9
@@ -150,7 +151,7 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
     for section, dataclass in sections.items():
         # No CSV is read here, nor several recordings, there is one flow, and `none` has no use for a spare die.
         recordings = {"columns", "then", "beside", "ranges", "order", "flows"}
-        optional = {"ecc": {"options"}, "trace": recordings, "faults": {"replace_after"}}.get(section, set())
+        optional = {"trace": recordings, "faults": {"replace_after"}}.get(section, set())
         assert {f.name for f in fields(dataclass)} - optional == set(effective[section]), section
     for section, dataclass in {"geometry": fk.Geometry, "energy": fk.Energy}.items():
         assert {f.name for f in fields(dataclass)} == set(effective["drive"][section]), section
