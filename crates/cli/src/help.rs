@@ -107,7 +107,7 @@ fn with_default(command: clap::Command, (option, _, default): (&'static str, &'s
 /// Leaves rare options out of the short help of all commands.
 fn with_short_help(command: clap::Command) -> clap::Command {
     let commands: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
-    // Of `sweep` all options fit.
+    // `sweep` has so few options that its short help shows all.
     commands.into_iter().filter(|name| name != "sweep").fold(command, |command, name| {
         command.mut_subcommand(name, |command| {
             command.mut_args(|arg| if ONLY_LONG.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg })

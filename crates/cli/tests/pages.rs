@@ -31,7 +31,7 @@ fn typed(directory: &Path, line: &str) -> String {
     let path = std::env::join_paths([program.to_owned()].into_iter().chain(std::env::split_paths(&path))).expect("a path");
     let mut command = Command::new("sh");
     let command = command.args(["-c", line]).current_dir(directory).env("PATH", path).env_remove("COLUMNS");
-    let output = command.output().expect("sh is there");
+    let output = command.output().expect("`sh` is installed");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "`{line}`: {said}");
     String::from_utf8(output.stdout).expect("text")

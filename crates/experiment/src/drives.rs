@@ -47,12 +47,12 @@ pub const DRIVES: &[DriveEntry] = presets![
 /// The drive of an experiment that names none.
 pub const DEFAULT_DRIVE: &str = "tlc";
 
-/// Tables of an experiment that a drive file may have under `usual`: what drives of its kind usually have. Each counts where the
-/// experiment says nothing of that table.
+/// Tables of an experiment that a drive file may have under `usual`: what drives of its kind usually have. A table of the
+/// drive file is used where the experiment has no such table; [`DECISIVE`] has the exceptions.
 const USUAL: &[&str] = &["buffer", "ecc", "errors"];
 
-/// Settings without which the other settings of their table change those that the drive usually has, one by one: a temperature is one
-/// of the drive's error model. With it the table is the experiment's alone.
+/// Tables that an experiment may change one setting at a time, each with the setting that replaces the whole table: `errors.celsius`
+/// alone changes the temperature of the drive's error model, while an experiment with `errors.model` has none of the drive's `errors`.
 const DECISIVE: &[(&str, &str)] = &[("ecc", "ecc.policy"), ("errors", "errors.model")];
 
 /// The same of a device of another simulator: its file says more than what flash is.

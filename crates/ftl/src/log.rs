@@ -516,7 +516,7 @@ impl Log {
         self.lacks_free_beside(0, shape)
     }
 
-    /// Whether the log has fewer free units than it is to have, once this many more are free.
+    /// True if the log lacks free units even after `more` further units become free.
     pub fn lacks_free_beside(&self, more: u32, shape: &LogShape) -> bool {
         self.free_units() + more < shape.gc.free_blocks + shape.reserve
     }

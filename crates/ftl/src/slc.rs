@@ -190,7 +190,7 @@ impl Ftl {
         self.logs[log].lacks_free(&self.shape)
     }
 
-    /// Whether the log has fewer free units than it is to have, once this many more are free.
+    /// True if the log lacks free units even after `more` further units become free.
     #[must_use]
     pub fn lacks_free_beside(&self, log: usize, more: u32) -> bool {
         self.logs[log].lacks_free_beside(more, &self.shape)

@@ -84,6 +84,11 @@ impl Comparison {
     pub(crate) fn runs_of(&self, scheme: usize) -> Vec<&Outcome> {
         self.repetitions().iter().map(|one| &one.outcomes[scheme]).collect()
     }
+
+    /// The runs of each scheme under all seeds.
+    pub(crate) fn runs_by_scheme(&self) -> Vec<Vec<&Outcome>> {
+        (0..self.outcomes.len()).map(|scheme| self.runs_of(scheme)).collect()
+    }
 }
 
 /// The repetitions of a comparison, two or more.

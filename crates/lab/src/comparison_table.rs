@@ -3,7 +3,6 @@
 use crate::comparison::Comparison;
 use crate::figure::{self, Figure, Labels, Run, Section, inside, nothing};
 use crate::interval::show_runs;
-use crate::outcome::Outcome;
 use crate::verdict::{MEASURES, OverSeeds, SchemeVerdict};
 use common::Quantity;
 use common::table::{Row, aligned, aligned_within, grouped, wrapped};
@@ -125,7 +124,7 @@ impl Comparison {
         let cells = self.outcomes.iter().map(|outcome| self.marked(&outcome.label)).collect();
         rows.rows.push(Row { label: "scheme".into(), cells });
         rows.figures();
-        let outcomes: Vec<Vec<&Outcome>> = (0..self.outcomes.len()).map(|scheme| self.runs_of(scheme)).collect();
+        let outcomes = self.runs_by_scheme();
         let mut waits = crate::waits::rows(&outcomes);
         waits.extend(crate::waits::rows_of_flows(&outcomes));
         if !waits.is_empty() {
@@ -150,8 +149,7 @@ impl Comparison {
             return String::new();
         }
         let fairness = crate::flows::fairness_text(self, width);
-        let runs: Vec<Vec<&Outcome>> = (0..self.outcomes.len()).map(|index| self.runs_of(index)).collect();
-        let waits = if explain { crate::waits::rows_of_flows(&runs) } else { Vec::new() };
+        let waits = if explain { crate::waits::rows_of_flows(&self.runs_by_scheme()) } else { Vec::new() };
         let waits = if waits.is_empty() { String::new() } else { format!("{}\n", aligned_within(&waits, width)) };
         format!("{}{fairness}\n{waits}", aligned_within(&rows, width))
     }

@@ -214,8 +214,7 @@ fn html(comparison: &Comparison, directory: &Path) -> String {
 
 /// Waits of each flow under each scheme, titles first.
 fn flow_waits(comparison: &Comparison) -> Vec<Vec<String>> {
-    let runs: Vec<Vec<_>> = (0..comparison.outcomes.len()).map(|scheme| comparison.runs_of(scheme)).collect();
-    let rows = crate::waits::rows_of_flows(&runs);
+    let rows = crate::waits::rows_of_flows(&comparison.runs_by_scheme());
     if rows.is_empty() {
         return Vec::new();
     }

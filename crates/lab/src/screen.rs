@@ -35,7 +35,7 @@ struct Screen<'a> {
 
 impl<'a> Screen<'a> {
     fn new(comparison: &'a Comparison, is_narrow: bool) -> Self {
-        let runs: Vec<Vec<&Outcome>> = (0..comparison.outcomes.len()).map(|scheme| comparison.runs_of(scheme)).collect();
+        let runs = comparison.runs_by_scheme();
         let baseline = comparison.verdict.baseline.as_ref();
         let baseline = comparison.outcomes.iter().position(|outcome| baseline == Some(&outcome.label));
         let cells = comparison.outcomes.iter().map(|outcome| comparison.marked(&outcome.label)).collect();

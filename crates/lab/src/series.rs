@@ -56,7 +56,7 @@ pub(crate) fn drawn(all: &[Recorded]) -> Vec<SeriesResult> {
     all.iter().map(Recorded::result).collect()
 }
 
-/// Makes bins of all equally wide, and wide enough for so many of each run.
+/// Gives all series bins of one width, so wide that each run has at most `most` bins.
 fn widen(all: &mut [Recorded], most: usize) {
     let mut width = all.iter_mut().flat_map(Recorded::each).map(|series| series.width()).max().unwrap_or(Nanos(1));
     all.iter_mut().flat_map(Recorded::each).for_each(|series| series.widen(width));

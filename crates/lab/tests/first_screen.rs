@@ -41,14 +41,14 @@ fn the_documents_show_the_first_screen() {
     let comparison = compare(&experiment, &bench).unwrap_or_else(|e| panic!("{e}"));
     let screen = |width| comparison.to_screen(false, width) + "report: report/index.html\n";
 
-    let readme = std::fs::read_to_string(format!("{ROOT}/README.md")).expect("it is there");
+    let readme = std::fs::read_to_string(format!("{ROOT}/README.md")).expect("the page exists");
     let shown: Vec<&str> = block(&readme, "## Quick start").lines().collect();
     let printed = screen(None);
     assert_eq!(missing(&shown, &printed), None, "README.md shows another screen than\n{printed}");
     assert!(shown.len() > 20 && printed.lines().count() <= 40, "one screen: {printed}");
 
     let path = format!("{ROOT}/docs/first-screen.md");
-    let mut page = std::fs::read_to_string(&path).expect("it is there");
+    let mut page = std::fs::read_to_string(&path).expect("the page exists");
     for width in WIDTHS {
         let printed = screen(Some(width));
         assert!(printed.lines().all(|line| line.chars().count() <= width), "{width}: {printed}");

@@ -17,7 +17,7 @@ pub(crate) enum Scar {
 /// Damage by power cuts, until the blocks are erased.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scars {
-    /// Whether there are any: what every read and program asks.
+    /// True if a page or block is damaged. Every read and program checks this first.
     any: bool,
     pages: BTreeMap<Ppn, Scar>,
     half_erased: BTreeSet<BlockAddr>,

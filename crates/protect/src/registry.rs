@@ -84,7 +84,7 @@ pub const SCHEMES: &[SchemeEntry] = &[
     SchemeEntry {
         name: "code-zones",
         paper: "Chang and Chang, code striping, 2007",
-        summary: "zones read most get code on other dies, and a read takes data or code, whichever is there first",
+        summary: "read-hot zones have XOR code on other dies; a read completes from its data or from the code, whichever arrives first",
         options: code_zones::OPTIONS,
         variants: &[
             &[("decoder", "elimination"), ("offer", "all"), ("spare_blocks", "3"), ("offline_after", "50us")],
@@ -185,7 +185,7 @@ pub const ADDITIONS: &[AdditionEntry] = &[
     AdditionEntry {
         name: "code-zones",
         paper: "Chang and Chang, code striping, 2007",
-        summary: "over rows or block groups: zones read most get code, and a read takes data or code, whichever is there first",
+        summary: "over rows or block groups: read-hot zones have XOR code; a read completes from its data or from the code, whichever arrives first",
         options: code_zones::OPTIONS,
     },
 ];

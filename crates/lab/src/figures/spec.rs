@@ -20,7 +20,7 @@ pub(super) struct Spec {
     /// The expectation that was written down before the run.
     #[serde(default)]
     pub hypothesis: String,
-    /// Whether it held, and the best explanation where it did not.
+    /// The result of the run: the hypothesis held or failed, and the best explanation of a failure.
     #[serde(default)]
     pub outcome: String,
     /// The varied setting; without it the traces are varied, one beside the other.
