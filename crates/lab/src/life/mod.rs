@@ -141,7 +141,7 @@ pub struct Epoch {
     pub unreadable: f64,
     /// The same after the time without power of its class.
     pub unreadable_off: f64,
-    /// Logical pages that are lost for good with a die: the scheme cannot reconstruct them. Mean over the dies.
+    /// Logical pages that are lost permanently with a die: the scheme cannot reconstruct them. Mean over the dies.
     pub lost_with_die: f64,
     /// Uncorrectable errors by bits read, of what the host reads: after the scheme's redundancy. One for each lost logical page.
     pub uber: f64,
