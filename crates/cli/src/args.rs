@@ -532,6 +532,9 @@ pub struct TortureOptions {
     /// Run N scenarios, however long they take
     #[arg(long, value_name = "N", conflicts_with = "minutes")]
     pub scenarios: Option<u64>,
+    /// Start with this scenario, a multiple of 16: two parts of a campaign on two machines, or one that goes on
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, conflicts_with_all = ["scenario", "exhaustive", "into"])]
+    pub first: u64,
     /// Run one scenario, as a campaign would
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["minutes", "scenarios", "exhaustive"])]
     pub scenario: Option<u64>,

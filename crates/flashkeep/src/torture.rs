@@ -67,6 +67,7 @@ impl Torture {
         let scope = Scope::named(self.seed, &self.schemes, &self.faults, false)?;
         let with = Runner {
             threads: self.threads,
+            first: 0,
             scenarios: Some(self.scenarios),
             keep_going: self.keep_going,
             go_on: &|| true,

@@ -16,6 +16,8 @@ pub const KEPT_OF_A_KIND: usize = 100;
 pub struct Runner<'a> {
     /// Threads.
     pub threads: usize,
+    /// Number of the first scenario, a multiple of [`SCENARIOS_OF_A_DRIVE`].
+    pub first: u64,
     /// How many at most; `None`: as long as `go_on` says.
     pub scenarios: Option<u64>,
     /// Whether violations are counted instead of ending the campaign.
@@ -155,9 +157,9 @@ impl Summary {
 /// rule, and counts up to that.
 #[must_use]
 pub fn campaign(scope: &Scope, with: &Runner<'_>) -> Summary {
-    let (next, bad) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
+    let (next, bad) = (AtomicU64::new(with.first / SCENARIOS_OF_A_DRIVE), AtomicU64::new(u64::MAX));
     let done: Mutex<Vec<(u64, Tally)>> = Mutex::new(Vec::new());
-    let end = with.scenarios.unwrap_or(u64::MAX);
+    let end = with.scenarios.map_or(u64::MAX, |scenarios| with.first.saturating_add(scenarios));
     let work = || {
         loop {
             // Drives are taken in order: those before a bad one are all run to their end.

@@ -141,7 +141,7 @@ impl Campaign {
     pub fn part(&self, piece: usize) -> Part {
         // The outcome of a panic has the place in the code, and only the panic hook is told that.
         quiet_panics();
-        let with = Runner { threads: 1, scenarios: None, keep_going: true, go_on: &|| true, progress: &|| {} };
+        let with = Runner { threads: 1, first: 0, scenarios: None, keep_going: true, go_on: &|| true, progress: &|| {} };
         let (mut summary, range) = (Summary::none(&self.scope), self.range(piece));
         for drive in range.start / SCENARIOS_OF_A_DRIVE..range.end.div_ceil(SCENARIOS_OF_A_DRIVE) {
             let end = range.end.min((drive + 1) * SCENARIOS_OF_A_DRIVE);

@@ -15,7 +15,7 @@ fn scope(schemes: &[&str]) -> Scope {
 }
 
 fn run(scope: &Scope, scenarios: u64, threads: usize, keep_going: bool) -> Summary {
-    campaign(scope, &Runner { threads, scenarios: Some(scenarios), keep_going, go_on: &|| true, progress: &|| {} })
+    campaign(scope, &Runner { threads, first: 0, scenarios: Some(scenarios), keep_going, go_on: &|| true, progress: &|| {} })
 }
 
 /// Every scheme that keeps its promise, whatever befalls it within that.

@@ -17,9 +17,25 @@ fn pieces(seed: u64, scenarios: u64) -> Campaign {
 
 /// The campaign in one run.
 fn whole(seed: u64, scenarios: u64) -> Summary {
+    part_of(seed, 0, scenarios)
+}
+
+fn part_of(seed: u64, first: u64, scenarios: u64) -> Summary {
     flashkeep_torture::quiet_panics();
-    let with = Runner { threads: 2, scenarios: Some(scenarios), keep_going: true, go_on: &|| true, progress: &|| {} };
+    let with = Runner { threads: 2, first, scenarios: Some(scenarios), keep_going: true, go_on: &|| true, progress: &|| {} };
     campaign(&scope(seed), &with)
+}
+
+#[test]
+fn two_parts_of_a_campaign_have_the_scenarios_of_the_whole() {
+    let (whole, parts) = (whole(3, 320), [part_of(3, 0, 128), part_of(3, 128, 192)]);
+    for (index, (scheme, tally)) in whole.schemes.iter().enumerate() {
+        let found = |tally: &flashkeep_torture::Tally| (tally.scenarios, tally.cuts, tally.pages_checked, tally.violations);
+        let [one, other] = [found(&parts[0].schemes[index].1), found(&parts[1].schemes[index].1)];
+        assert_eq!(found(tally), (one.0 + other.0, one.1 + other.1, one.2 + other.2, one.3 + other.3), "{scheme}");
+    }
+    let violations: u64 = whole.schemes.iter().map(|(_, tally)| tally.violations).sum();
+    assert!(violations > 0, "the canary loses data in either part");
 }
 
 /// Tables as text.
