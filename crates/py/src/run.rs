@@ -89,7 +89,8 @@ pub fn own_gc(policy: Py<PyAny>, raised: &Raised) -> ftl::victim::OwnPolicy {
 }
 
 /// A policy of page ECC that asks callables.
-pub fn own_ecc((program, read, strongest): EccCallables, raised: &Raised) -> ecc::OwnPolicy {
+pub fn own_ecc(callables: EccCallables, raised: &Raised) -> ecc::OwnPolicy {
+    let (program, read, strongest) = callables;
     ecc::OwnPolicy::new(PageEcc::new(program, read, strongest, raised.clone()))
 }
 
@@ -115,7 +116,7 @@ pub fn run(
     let comparison = interruptible(py, |wanted| {
         let experiment = experiment_of(&name, text.as_deref(), own)?;
         let log = log.as_deref().map(RequestLog::new).transpose().map_err(|problem| bad_input(&problem))?;
-        let comparison = compared(&experiment, &raised, (threads, wanted), progress.as_ref(), log.as_ref())?;
+        let comparison = compared(&experiment, &raised, threads, wanted, progress.as_ref(), log.as_ref())?;
         raised.end()?;
         log.map_or(Ok(()), RequestLog::finish).map_err(|problem| bad_input(&problem))?;
         Ok(comparison)
@@ -129,7 +130,8 @@ pub fn run(
 fn compared(
     experiment: &Experiment,
     raised: &Raised,
-    (threads, wanted): (Option<usize>, &Wanted),
+    threads: Option<usize>,
+    wanted: &Wanted,
     progress: Option<&Py<PyAny>>,
     log: Option<&RequestLog>,
 ) -> PyResult<Comparison> {
