@@ -33,7 +33,7 @@ impl Run {
 
     /// Text that `flashkeep run` prints.
     fn text(&self) -> String {
-        self.0.to_table()
+        report::to_table(&self.0)
     }
 
     /// One row for each scheme; under several seeds, those of the first.
@@ -63,7 +63,7 @@ impl Run {
 
     /// Writes `index.html`, `results.json` and `experiment.toml`; returns the path of the first.
     fn report(&self, directory: PathBuf) -> PyResult<PathBuf> {
-        lab::write_report(&self.0, &directory).map_err(|problem| bad_input(&problem))
+        report::write_report(&self.0, &directory).map_err(|problem| bad_input(&problem))
     }
 }
 
@@ -175,6 +175,6 @@ impl Heard {
 /// The names of a list of the registries, such as schemes or drives.
 #[pyfunction]
 pub fn names(list: &str) -> PyResult<Vec<String>> {
-    let list = lab::list(list).map_err(|problem| bad_input(&problem))?;
+    let list = studies::list(list).map_err(|problem| bad_input(&problem))?;
     Ok((list.entries)().into_iter().map(|entry| entry.name).collect())
 }
