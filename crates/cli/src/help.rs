@@ -260,7 +260,7 @@ fn grouped(command: clap::Command) -> clap::Command {
 /// All commands with their options, whose help has the names of the registries.
 #[must_use]
 pub fn command() -> clap::Command {
-    let lists: Vec<&str> = lab::LISTS.iter().map(|list| list.name).collect();
+    let lists: Vec<&str> = studies::LISTS.iter().map(|list| list.name).collect();
     with_examples(with_short_help(with_signs(grouped(Cli::command()))))
         .mut_subcommand("compare", |c| DEFAULTS.into_iter().fold(with_names(c), with_default))
         .mut_subcommand("run", with_names)

@@ -6,12 +6,12 @@ use crate::{CHECK_FAILED, interrupt, pretty, print, progress, say, threads, type
 use clap::Args;
 use common::Problem;
 use experiment::Experiment;
-use lab::life::{CELSIUS, CLASSES, Class, LifeSettings, bytes_of, days_of, life_until, lives, micros_of};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Instant;
+use studies::life::{CELSIUS, CLASSES, Class, LifeSettings, bytes_of, days_of, life_until, lives, micros_of};
 
 /// Options of `life`.
 #[derive(Debug, Args)]
@@ -186,7 +186,7 @@ impl LifeOptions {
 /// Bad input.
 pub fn run(options: &LifeOptions) -> Result<ExitCode, Problem> {
     let (experiment, settings, output) = (options.experiment()?, options.settings()?, &options.output);
-    lab::report_directory(&output.report, output.force)?;
+    report::report_directory(&output.report, output.force)?;
     warn_of_canaries(experiment.schemes.iter().map(String::as_str));
     let bar = progress::Count::new("% of all rated P/E cycles");
     let reached = Mutex::new(vec![0.0; lives(&experiment, &settings)]);
@@ -204,7 +204,7 @@ pub fn run(options: &LifeOptions) -> Result<ExitCode, Problem> {
     bar.clear();
     let found = found?;
     let study = found.study(&format!("flashkeep {}", typed().join(" ")));
-    let index = lab::write_life(&found, &study, &output.report)?;
+    let index = studies::write_life(&found, &study, &output.report)?;
     if output.json || output.csv {
         print(&if output.json { pretty(&study.to_json()) } else { study.to_csv() });
         say(&format!("report: {}", index.display()));

@@ -3,8 +3,8 @@
 use crate::args::{PickOptions, fio_source, given};
 use clap::Args;
 use experiment::Overrides;
-use lab::life::{CELSIUS, LifeSettings, Rates, SIGMA};
 use std::ffi::OsString;
+use studies::life::{CELSIUS, LifeSettings, Rates, SIGMA};
 
 /// The workload and the drive.
 #[derive(Debug, Args)]

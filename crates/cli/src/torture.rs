@@ -142,7 +142,7 @@ fn kept(campaign: Campaign, into: &Path, options: &TortureOptions) -> Result<Exi
         done.store(now, Relaxed);
         bar.show(now, total);
     };
-    let crew = Crew { threads: threads(options.threads), turn, progress: &note, encode: lab::parquet_bytes };
+    let crew = Crew { threads: threads(options.threads), turn, progress: &note, encode: report::parquet_bytes };
     let kept = campaign.run_into(&directory, &crew);
     let seconds = elapsed().as_secs_f64();
     bar.clear();

@@ -6,17 +6,17 @@ use crate::frame::Frame;
 use crate::interrupt::interruptible;
 use experiment::Own;
 use lab::Bench;
-use lab::life::{LifeSettings, lives};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
+use studies::life::{LifeSettings, lives};
 
 /// Lives that have been simulated.
 #[pyclass(frozen, module = "flashkeep._native")]
 pub struct Life {
-    life: lab::life::Life,
-    study: lab::study::Study,
+    life: studies::life::Life,
+    study: report::study::Study,
 }
 
 #[pymethods]
@@ -51,7 +51,7 @@ impl Life {
 
     /// Writes the report; returns the path of its page.
     fn report(&self, directory: PathBuf) -> PyResult<PathBuf> {
-        lab::write_life(&self.life, &self.study, &directory).map_err(|problem| bad_input(&problem))
+        studies::write_life(&self.life, &self.study, &directory).map_err(|problem| bad_input(&problem))
     }
 }
 
@@ -87,7 +87,7 @@ pub fn life(
         };
         let threads = threads.or_else(|| std::thread::available_parallelism().ok().map(Into::into)).unwrap_or(1);
         let bench = Bench { threads, clock: &|| start.elapsed().as_secs_f64(), progress: &|_| wanted.check() };
-        let life = lab::life::life(&experiment, &settings, &bench, &hear).map_err(|problem| bad_input(&problem))?;
+        let life = studies::life::life(&experiment, &settings, &bench, &hear).map_err(|problem| bad_input(&problem))?;
         heard.into_inner().expect("nothing panicked").1?;
         let study = life.study("flashkeep.life(..)");
         Ok(Life { life, study })

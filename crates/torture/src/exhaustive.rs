@@ -90,14 +90,14 @@ pub fn cases(scope: &Scope, depth: u32) -> Vec<Case> {
 
 fn case(seed: u64, choice: &SchemeChoice, policy: &str, depth: u32) -> Option<Case> {
     let mut draws = Streams::new(seed).stream("torture/exhaustive");
-    let setup = SHAPES.iter().find_map(|&shape| setup(seed, choice, policy, shape))?;
+    let setup = SHAPES.iter().find_map(|&(dies, blocks, pages)| setup(seed, choice, policy, dies, blocks, pages))?;
     let per = setup.drive.geometry.sectors_per_slot();
-    let mut commands = |count| workload((setup.user_slots, per), count, PARTIAL_AT_MOST, &mut draws);
+    let mut commands = |count| workload(setup.user_slots, per, count, PARTIAL_AT_MOST, &mut draws);
     let (commands, more) = (commands(REQUESTS.0), commands(REQUESTS.1));
     Some(Case { setup, commands, more, depth })
 }
 
-fn setup(seed: u64, choice: &SchemeChoice, policy: &str, (dies, blocks, pages): (u32, u32, u32)) -> Option<Setup> {
+fn setup(seed: u64, choice: &SchemeChoice, policy: &str, dies: u32, blocks: u32, pages: u32) -> Option<Setup> {
     let (drive, gc) = (shaped(dies, 1, blocks, pages, 1), ssd::ftl::GcConfig::default());
     registry::build(choice, ssd::shape(&drive)).ok()?;
     let most = ssd::user_slots_max(&drive, choice, &gc).ok()?;

@@ -77,7 +77,7 @@ impl Lived {
         let geometry = &setup.drive.geometry;
         for stretch in &self.stretches {
             let since = session.now();
-            let mut next = || workload((setup.user_slots, geometry.sectors_per_slot()), AT_A_TIME, 0.1, &mut draws);
+            let mut next = || workload(setup.user_slots, geometry.sectors_per_slot(), AT_A_TIME, 0.1, &mut draws);
             let mut requests = std::iter::repeat_with(&mut next).flatten();
             session.live(&mut requests, stretch.pages, self.page_time, self.refresh);
             for _ in 0..stretch.worn {

@@ -181,8 +181,8 @@ impl Scenario {
 
 fn round(setup: &Setup, plan: &Plan, left: &mut u32, draws: &mut Stream) -> Round {
     let count = 10 + draws.below(40);
-    let pages = (setup.user_slots, setup.drive.geometry.sectors_per_slot());
-    let commands = workload(pages, count, PARTIAL_AT_MOST, draws);
+    let per = setup.drive.geometry.sectors_per_slot();
+    let commands = workload(setup.user_slots, per, count, PARTIAL_AT_MOST, draws);
     let events = 6 * count;
     let mut stops = Vec::new();
     if *left > 0 && draws.chance(0.6) {
@@ -223,7 +223,8 @@ pub(super) fn cut(plan: &Plan, draws: &mut Stream) -> Strike {
 /// Random requests; a tenth of the pages take half of them. Each page has this many sectors, and a share of the requests are of parts
 /// of pages.
 pub(super) fn workload(
-    (pages, sectors_per_page): (u32, u32),
+    pages: u32,
+    sectors_per_page: u32,
     count: u64,
     partial_at_most: f64,
     draws: &mut Stream,

@@ -118,7 +118,7 @@ pub(super) fn rounds(setup: &Setup, plan: &Plan, count: u64, draws: &mut Stream)
 fn round(setup: &Setup, plan: &Plan, left: &mut Left, draws: &mut Stream) -> Round {
     let count = plan.focus.requests(10 + draws.below(40), draws);
     let per = setup.drive.geometry.sectors_per_slot();
-    let commands = workload((setup.user_slots, per), count, plan.focus.partial_at_most(), draws);
+    let commands = workload(setup.user_slots, per, count, plan.focus.partial_at_most(), draws);
     let events = (6 * count).max(1);
     let mut stops = Vec::new();
     if plan.cuts && draws.chance(0.8) {

@@ -67,10 +67,10 @@ impl<P: FlashPayload> Groups<P> {
     /// ended. What a dead die held is rebuilt anyway. `suspects`: parities that may not last and whose sums may be gone.
     pub fn note_groups_without_parity(&mut self, core: &Core<P>, seen: &dyn PagesSeen, suspects: &BTreeSet<Ppn>) {
         let groups = 0..core.device.grid.blocks_per_die();
-        self.without_parity = groups.filter(|&group| self.lacks_parity(core, (seen, suspects), SuperblockId(group))).collect();
+        self.without_parity = groups.filter(|&group| self.lacks_parity(core, seen, suspects, SuperblockId(group))).collect();
     }
 
-    fn lacks_parity(&self, core: &Core<P>, (seen, suspects): (&dyn PagesSeen, &BTreeSet<Ppn>), group: SuperblockId) -> bool {
+    fn lacks_parity(&self, core: &Core<P>, seen: &dyn PagesSeen, suspects: &BTreeSet<Ppn>, group: SuperblockId) -> bool {
         let Some(info) = self.info[group.index()] else { return false };
         let (data, stripe) = (self.codes[info.code].0.data, self.stripe_of(group, &info));
         let mut rows = (0..core.device.grid.pages_per_block()).map(|page| row_of_group(&core.device.grid, group, page));

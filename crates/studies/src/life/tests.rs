@@ -1,0 +1,292 @@
+//! Lives against brute force, formulas and what must not change them.
+
+use super::*;
+use experiment::Fairness;
+use lab::Bench;
+
+/// A drive of 8 dies of 32 blocks of 96 pages that is rated for this many cycles, under random writes over all that the host may use.
+fn tiny(schemes: &str, endurance: u32, rest: &str) -> Experiment {
+    let text = format!(
+        "schemes = [{schemes}]\n{rest}\n[trace]\nsource = \"uniform\"\n[generate]\nrequests = 2000\nrange = \"100%\"\nread_fraction = 0.2\n\
+         [capacity]\nsize = \"drive\"\nover_provisioning = \"40% of raw\"\n\
+         [drive]\npreset = \"tlc\"\nendurance = {endurance}\ngeometry.pages_per_block = 96\ngeometry.blocks_per_plane = 32\n"
+    );
+    Experiment::parse("life.toml", &text).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn lived(experiment: &Experiment, settings: &LifeSettings) -> Life {
+    let bench = Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} };
+    life(experiment, settings, &bench, &|_, _, _| {}).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Wear alone: no error model ends a life, no run in time.
+fn wear_alone(leaps: bool) -> LifeSettings {
+    LifeSettings { epochs: 10, leaps, timed: 0, refresh_days: None, worn: (0.02, 4.0), ..LifeSettings::default() }
+}
+
+/// Every program of a life, against leaps over most of it: the same end by the same cause, and drive writes within the error that leaps
+/// state and 1 %. Catches cycles that are taken twice or not at all, thresholds that are drawn again, and a drive that leaps past its end.
+#[test]
+fn leaps_end_where_every_program_ends() {
+    let experiment = tiny("\"none\", \"ds-raid\"", 50, "errors.model = \"none\"");
+    let (all, leaps) = (lived(&experiment, &wear_alone(false)), lived(&experiment, &wear_alone(true)));
+    for (all, leaps) in all.schemes.iter().zip(&leaps.schemes) {
+        let (one, other) = (all.last(), leaps.last());
+        assert_eq!((all.end, leaps.end), (End::ReadOnly, End::ReadOnly), "{}", all.label);
+        assert_eq!(one.drive_writes_off, 0.0);
+        let (off, stated) = ((one.drive_writes - other.drive_writes).abs(), other.drive_writes_off + 0.01 * one.drive_writes);
+        assert!(off <= stated, "{}: {} and {}, stated {stated}", all.label, one.drive_writes, other.drive_writes);
+        assert!(other.drive_writes_off > 0.0 && other.drive_writes_off < 0.05 * one.drive_writes, "{}", all.label);
+        let share = |epoch: &Epoch| f64::from(epoch.worn_blocks) / f64::from(all.blocks);
+        assert!(share(one) > 0.05 && share(other) > 0.05, "spare was there to lose");
+    }
+}
+
+/// A drive that is written twice as fast has half of the years and the same drive writes, where nothing depends on time. Catches a calendar
+/// that is stretched twice.
+#[test]
+fn without_retention_the_pace_of_writes_changes_the_years_alone() {
+    let experiment = tiny("\"none\"", 20, "errors.model = \"none\"");
+    let at = |dwpd: f64| lived(&experiment, &LifeSettings { dwpd, ..wear_alone(true) }).schemes[0].last().clone();
+    let (slow, fast) = (at(1.0), at(2.0));
+    assert_eq!((slow.drive_writes, slow.worn_blocks), (fast.drive_writes, fast.worn_blocks));
+    assert!((slow.years / fast.years - 2.0).abs() < 1e-9);
+    assert!((slow.years * 365.0 - slow.drive_writes).abs() < 1e-6 * slow.drive_writes, "one drive write a day");
+}
+
+/// Older, hotter and more varied data are lost sooner; refresh costs writes by the law f / (a d) and keeps data young; reads are checked.
+#[test]
+fn retention_follows_age_heat_variation_and_refresh() {
+    let mut half = tiny("\"none\"", 2000, "");
+    half.generate.as_mut().expect("generated").range = "50%".parse().expect("a share");
+    let settings = LifeSettings {
+        years: Some(3.0),
+        timed: 1,
+        dwpd: 0.2,
+        class: Class { uber: 1.0, ..CLASSES[1] },
+        ..LifeSettings::default()
+    };
+    let last = |change: &dyn Fn(&mut LifeSettings)| {
+        let mut settings = settings.clone();
+        change(&mut settings);
+        lived(&half, &settings)
+    };
+    let usual = last(&|_| {});
+    let of = |life: &Life| life.schemes[0].last().clone();
+    let one = of(&usual);
+    let timed = one.timed.expect("the end is replayed in time");
+    assert!(usual.passed() && timed.read.count > 0 && timed.read.p99 > 0.0);
+    // Half of the capacity is never written: it is refreshed every 30 days, at 0.2 drive writes a day, but for what GC moves before.
+    let law = 0.5 / (30.0 * 0.2);
+    assert!(one.refreshed > 0.0 && one.refreshed <= law, "{} and {law}", one.refreshed);
+    assert!(one.data_days < 30.0, "{}", one.data_days);
+    let never = of(&last(&|settings| settings.refresh_days = None));
+    assert!(never.refreshed == 0.0 && never.data_days > 30.0 && never.uber > one.uber, "{never:?}");
+    let hotter = of(&last(&|settings| settings.celsius.0 = 55.0));
+    assert!(hotter.uber > one.uber && hotter.uber_off == hotter.uber_off.max(one.uber_off));
+    let varied = of(&last(&|settings| settings.sigma = (0.5, 0.3)));
+    assert!(varied.uber > 10.0 * one.uber, "{} and {}", varied.uber, one.uber);
+    assert!(one.uber_off > one.uber, "three months without power");
+}
+
+/// Data of uniform writes are young in a drive that leaps as in one of which every program is simulated. Catches a leap that ages what the
+/// last stretch happened not to write.
+#[test]
+fn leaps_keep_the_age_of_what_is_rewritten() {
+    let experiment = tiny("\"none\"", 200, "");
+    let at = |leaps: bool| {
+        let settings = LifeSettings { years: Some(0.5), ..wear_alone(leaps) };
+        lived(&experiment, &settings).schemes[0].last().clone()
+    };
+    let (all, leaps) = (at(false), at(true));
+    // Uniform writes leave e^-3 of the data unwritten in the three drive writes whose data keep their age; GC moves most of the rest.
+    assert!((leaps.data_days / all.data_days - 1.0).abs() < 0.2, "{} and {}", leaps.data_days, all.data_days);
+}
+
+/// Bad input names the setting.
+#[test]
+fn lives_refuse_what_they_decide_themselves() {
+    let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
+    let refused = |rest: &str, settings: &LifeSettings| {
+        let error = life(&tiny("\"none\"", 100, rest), settings, &bench, &|_, _, _| {}).expect_err("refused");
+        (error.field.clone(), error.message)
+    };
+    let usual = LifeSettings::default();
+    assert_eq!(refused("age.pe_cycles = 100", &usual).0, "age");
+    assert_eq!(refused("faults.dead_die = 1", &usual).0, "faults");
+    assert_eq!(refused("wear.static_threshold = 0", &usual).0, "wear.static_threshold");
+    assert_eq!(refused("", &LifeSettings { dwpd: 0.0, ..usual.clone() }).0, "--dwpd");
+    for epochs in [0, 1001] {
+        assert_eq!(refused("", &LifeSettings { epochs, ..usual.clone() }).0, "--epochs");
+    }
+    assert_eq!(refused("", &LifeSettings { timed: 1001, ..usual.clone() }).0, "--timed");
+    assert_eq!(refused("", &LifeSettings { class: Class { uber: 2.0, ..CLASSES[1] }, ..usual }).0, "--uber");
+}
+
+/// Refresh that is written, program by program, follows f / (a d): 80 % of the capacity is never written by the host and refreshed every 30
+/// days, 18 times in a year and a half, at 0.1 drive writes a day. Blocks are refreshed by their first page and found at one of 32 looks in that age, so
+/// that a tenth more or less is within what the law leaves out. Catches a refresh at the wrong age, twice or not at all.
+#[test]
+fn refresh_that_is_written_follows_its_law() {
+    let mut idle = tiny("\"none\"", 3000, "errors.model = \"none\"");
+    idle.generate.as_mut().expect("generated").range = "20%".parse().expect("a share");
+    let settings = LifeSettings { years: Some(1.5), dwpd: 0.1, leaps: false, timed: 0, ..LifeSettings::default() };
+    let last = lived(&idle, &settings).schemes[0].last().clone();
+    let (found, law) = (last.by_cause[Cause::Refresh as usize], 0.8 / (30.0 * 0.1));
+    assert!((found / law - 1.0).abs() < 0.1, "{found} and {law}");
+    assert_eq!(last.refreshed, found, "nothing is counted beside");
+    assert!(last.data_days < 30.0, "{}", last.data_days);
+}
+
+/// A hot drive, half of which is never rewritten, for a quarter of a year.
+fn hot() -> LifeSettings {
+    LifeSettings {
+        years: Some(0.25),
+        dwpd: 0.2,
+        epochs: 2,
+        timed: 0,
+        celsius: (55.0, 40.0),
+        class: Class { uber: 1.0, ..CLASSES[1] },
+        ..LifeSettings::default()
+    }
+}
+
+fn half_cold(schemes: &str) -> Experiment {
+    let mut experiment = tiny(schemes, 1500, "");
+    experiment.generate.as_mut().expect("generated").range = "50%".parse().expect("a share");
+    experiment
+}
+
+/// The first seed is the life alone, whatever the threads; others differ. Parameters of the tornado go the way that they have to.
+#[test]
+fn seeds_and_parameters_move_lives_as_they_have_to() {
+    let experiment = half_cold("\"none\"");
+    let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
+    let alone = life(&experiment, &hot(), &bench, &|_, _, _| {}).unwrap_or_else(|e| panic!("{e}"));
+    let all = lived(&Experiment { seeds: 3, ..experiment }, &LifeSettings { tornado: true, ..hot() });
+    assert_eq!(alone.schemes, all.schemes);
+    assert_eq!(all.all_seeds(), [1, 2, 3]);
+    assert_ne!(all.seeds[0].schemes, all.seeds[1].schemes);
+    for key in ["sigma", "activation_ev", "celsius", "refresh_days", "die_rate", "block_rate"] {
+        let [low, high] = all.swings.iter().find(|swing| swing.parameter.key == key).expect("it is varied").ends;
+        assert!(low.losses < high.losses, "{key}: {low:?} {high:?}");
+    }
+}
+
+/// A life that is stopped has the ages that it had, and no other. Catches an age of a stretch that was cut short.
+#[test]
+fn a_life_that_is_stopped_has_its_first_ages() {
+    let experiment = tiny("\"none\"", 50, "errors.model = \"none\"");
+    let whole = lived(&experiment, &wear_alone(true)).schemes.remove(0);
+    let asked = std::sync::atomic::AtomicU32::new(0);
+    let is_asked = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 40_000;
+    let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
+    let stopped = life_until(&experiment, &wear_alone(true), &bench, &|_, _, _| {}, &is_asked);
+    let stopped = stopped.unwrap_or_else(|e| panic!("{e}")).schemes.remove(0);
+    let ages = stopped.epochs.len();
+    assert_eq!(stopped.end, End::Stopped);
+    assert!(ages > 1 && ages < whole.epochs.len(), "{ages} of {}", whole.epochs.len());
+    assert_eq!(stopped.epochs[..], whole.epochs[..ages]);
+}
+
+/// Without bit errors and redundancy the rate of losses is the same all the life: they are that rate times the years. Catches years that count
+/// twice, or not at all, such as those of the first stretch.
+#[test]
+fn losses_of_a_constant_rate_are_the_rate_times_the_years() {
+    let settings = LifeSettings { years: Some(1.0), epochs: 5, ..wear_alone(true) };
+    let life = lived(&tiny("\"none\"", 3000, "errors.model = \"none\""), &settings);
+    let last = life.schemes[0].last();
+    let expected = last.hazard.all() * last.years;
+    // A die holds an eighth of the user's pages, and what is obsolete counts as none.
+    assert!((last.lost_with_die * 8.0 * 4096.0 - life.user_bytes as f64).abs() < 1.0, "{}", last.lost_with_die);
+    assert!(last.years >= 1.0 && expected > 0.1 && (last.losses / expected - 1.0).abs() < 1e-6, "{} and {expected}", last.losses);
+}
+
+/// A rate of zero means no such loss. A scrub takes nothing from `none`, which it cannot repair, and makes losses of redundancy rarer.
+#[test]
+fn rates_of_zero_and_scrubs_take_losses_away() {
+    let of = |change: &dyn Fn(&mut LifeSettings)| {
+        let mut settings = hot();
+        change(&mut settings);
+        let life = lived(&half_cold("\"none\", \"ds-raid\""), &settings);
+        [0, 1].map(|scheme| life.schemes[scheme].last().hazard)
+    };
+    let usual = of(&|_| {});
+    let [none, _] = of(&|settings| (settings.rates.dies, settings.rates.blocks) = (0.0, 0.0));
+    assert_eq!((none.dies, none.blocks, none.more_dies, none.bits), (0.0, 0.0, 0.0, usual[0].bits));
+    let looked = of(&|settings| settings.scrub_days = Some(1.0));
+    assert_eq!(looked[0].bits, usual[0].bits);
+    assert!(looked[1].bits < usual[1].bits && looked[1].dies < usual[1].dies, "{looked:?} {usual:?}");
+    let larger = of(&|settings| settings.represents = Some(3_840_000_000_000));
+    assert!(larger[0].bits > 1000.0 * usual[0].bits && larger[0].blocks == usual[0].blocks, "{larger:?}");
+}
+
+/// A longer age of refresh never makes losses rarer, nor refresh dearer. Catches ages that a leap sets back, and data that are all as old as each
+/// other after a refresh.
+#[test]
+fn a_longer_age_of_refresh_never_loses_less_and_never_writes_more() {
+    let of = |days: Option<f64>| {
+        let settings = LifeSettings { refresh_days: days, ..hot() };
+        lived(&half_cold("\"none\""), &settings).schemes[0].last().clone()
+    };
+    let ages = [Some(10.0), Some(25.0), Some(60.0), None].map(of);
+    for pair in ages.windows(2) {
+        assert!(pair[0].uber < pair[1].uber && pair[0].data_days < pair[1].data_days, "{pair:?}");
+        assert!(pair[0].refreshed > pair[1].refreshed, "{pair:?}");
+    }
+}
+
+/// At equal age and over-provisioning a second parity page never loses more, and the map writes it.
+#[test]
+fn more_parity_never_loses_more() {
+    let mut experiment = half_cold("\"mds-groups\", \"mds-groups:k=6:m=2\"");
+    experiment.capacity.fairness = Fairness::EqualOp;
+    let life = lived(&experiment, &hot());
+    let [one, two] = [0, 1].map(|scheme| life.schemes[scheme].last());
+    assert_eq!((one.survives, two.survives), (1, 2));
+    assert!(one.hazard.bits > two.hazard.bits && one.hazard.dies > two.hazard.dies, "{:?} {:?}", one.hazard, two.hazard);
+    assert!(
+        one.hazard.blocks > two.hazard.blocks && one.hazard.more_dies > two.hazard.more_dies,
+        "{:?} {:?}",
+        one.hazard,
+        two.hazard
+    );
+    assert!(one.by_cause[Cause::Parity as usize] < two.by_cause[Cause::Parity as usize]);
+}
+
+/// Bit errors are persistent, and runs in time are on forks: reading more changes no loss. Twice the drive has twice the errors, and the same
+/// write amplification.
+#[test]
+fn reads_change_no_loss_and_a_larger_drive_has_as_many_more() {
+    let of = |timed: u32, bytes: u64| {
+        let settings = LifeSettings { timed, represents: Some(bytes), ..hot() };
+        lived(&half_cold("\"none\""), &settings).schemes.remove(0).epochs
+    };
+    let (unread, read, twice) = (of(0, 1 << 40), of(4, 1 << 40), of(0, 1 << 41));
+    assert!(read.iter().any(|epoch| epoch.timed.is_some()));
+    let untimed: Vec<Epoch> = read.into_iter().map(|epoch| Epoch { timed: None, ..epoch }).collect();
+    assert_eq!(unread, untimed);
+    for (one, two) in unread.iter().zip(&twice) {
+        assert_eq!((one.waf, 2.0 * one.hazard.bits, 2.0 * one.lost_with_die), (two.waf, two.hazard.bits, two.lost_with_die));
+    }
+}
+
+/// More over-provisioning never makes the host write less until the end by wear.
+#[test]
+fn more_over_provisioning_lets_the_host_write_more() {
+    let writes = |share: &str| {
+        let mut experiment = tiny("\"none\"", 20, "errors.model = \"none\"");
+        experiment.capacity.over_provisioning = share.parse().expect("a share");
+        let life = lived(&experiment, &wear_alone(true));
+        life.schemes[0].last().drive_writes * life.user_bytes as f64
+    };
+    let (less, more) = (writes("30% of raw"), writes("50% of raw"));
+    assert!(less < more, "{less} and {more}");
+}
+
+/// Annex C of JESD218: 52 weeks at 30 C do to data what at least 105 weeks at 25 C do.
+#[test]
+fn weeks_without_power_are_those_of_annex_c() {
+    let weeks = 52.0 * ssd::nand::rber::acceleration(1.1, 30.0, 25.0);
+    assert!((weeks - 105.4).abs() < 0.1, "{weeks}");
+}
