@@ -1,6 +1,6 @@
 //! `flashkeep torture`.
 
-use crate::args::TortureOptions;
+use crate::options::TortureOptions;
 use crate::{CHECK_FAILED, interrupt, print, progress, say, threads, warn_of_canaries};
 use common::Problem;
 use std::hash::{BuildHasher, RandomState};
