@@ -1,7 +1,7 @@
 //! `flashkeep advise`.
 
-use crate::args::threads as threads_of;
 use crate::model::{BenchOptions, ModelOptions};
+use crate::options::threads as threads_of;
 use crate::{CHECK_FAILED, interrupt, note, pretty, print, progress, say, threads, typed};
 use clap::Args;
 use common::Problem;

@@ -1,6 +1,6 @@
 //! Crash points of a recording.
 
-use crate::args::{self, NewDrive};
+use crate::options::{self, NewDrive};
 use crate::progress::Count;
 use crate::serve::problem;
 use crate::{CHECK_FAILED, NO_CONCLUSION, interrupt, print, say, threads};
@@ -94,7 +94,7 @@ pub struct CrashOptions {
     #[arg(long, alias = "anew")]
     pub restart: bool,
     /// Threads that check images [default: all cores]
-    #[arg(short = 'j', long, value_name = "N", value_parser = args::threads)]
+    #[arg(short = 'j', long, value_name = "N", value_parser = options::threads)]
     pub threads: Option<NonZeroUsize>,
     /// Test on the simulated drive of this directory instead of the strict drive
     #[arg(help_heading = SIMULATED, long = "dir", value_name = "DIR")]

@@ -1,6 +1,6 @@
 //! `flashkeep inspect`.
 
-use crate::args::InspectOptions;
+use crate::options::InspectOptions;
 use crate::{pretty, print, progress, say};
 use common::Problem;
 use experiment::Experiment;

@@ -16,16 +16,18 @@ mod life;
 mod manual;
 mod model;
 mod names;
+mod options;
 mod progress;
 mod serve;
 mod study;
 mod sweep;
 mod torture;
 
-use args::{Cli, Command, Options};
+use args::{Cli, Command};
 use common::Problem;
 use experiment::Experiment;
 use lab::Comparison;
+use options::Options;
 use std::ffi::OsString;
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -59,7 +61,7 @@ fn typed() -> &'static [String] {
 pub fn command_line(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     TYPED.get_or_init(|| words.iter().map(common::path_text).collect());
-    let cli = match args::parse(words) {
+    let cli = match help::parse(words) {
         Ok(cli) => cli,
         Err(said) => {
             // Help goes to standard output, what is wrong to standard error.
@@ -96,7 +98,7 @@ fn note(text: &str) {
 fn run(cli: Cli) -> Result<ExitCode, Problem> {
     match cli.command {
         Command::Compare { trace, trace_option, fio, options } => {
-            let source = trace.or(trace_option).or_else(|| args::fio_source(&fio));
+            let source = trace.or(trace_option).or_else(|| options::fio_source(&fio));
             let file = source.as_deref().map(Path::new).filter(|path| path.extension().is_some_and(|ending| ending == "toml"));
             let experiment = match file {
                 Some(file) => Experiment::load(file, &options.overrides(None))?,

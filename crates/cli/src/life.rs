@@ -1,7 +1,7 @@
 //! `flashkeep life`.
 
-use crate::args::threads as threads_of;
 use crate::model::{BenchOptions, ModelOptions};
+use crate::options::threads as threads_of;
 use crate::{CHECK_FAILED, interrupt, pretty, print, progress, say, threads, typed, warn_of_canaries};
 use clap::Args;
 use common::Problem;

@@ -1,6 +1,6 @@
 //! The workload and the drive of lives and advice, and what both assume of drives: options that both have.
 
-use crate::args::{PickOptions, fio_source, given};
+use crate::options::{PickOptions, fio_source, given};
 use clap::Args;
 use experiment::Overrides;
 use std::ffi::OsString;

@@ -5,11 +5,14 @@
 //! alike, and of the other combinations there are as many as [`COMBINATIONS`]. Where an event
 //! changes nothing that a cut would interrupt, commands all end, or are all not begun.
 
-use crate::drive::{age, mountable, shaped};
-use crate::focus::PARTIAL_AT_MOST;
+use crate::drive::{age, mountable};
+use crate::plan::PARTIAL_AT_MOST;
 use crate::promise::{Befalls, Losses, Promise, promise};
-use crate::run::{Violation, cut, guarded, rest, verify};
-use crate::scenario::{Fates, Round, Scenario, Stop, Strike, When, die_of, is_ended, is_not_begun, workload};
+use crate::rule::Violation;
+use crate::run::{cut, guarded, rest, verify};
+use crate::scenario::{Fates, Round, Scenario, Stop, Strike, When, die_of, is_ended, is_not_begun};
+use crate::shape::shaped;
+use crate::workload::workload;
 use crate::{FaultKind, Scope, text};
 use common::in_parallel;
 use common::table::{Row, aligned, grouped};

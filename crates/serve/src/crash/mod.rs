@@ -23,7 +23,7 @@ pub use shrink::{Shrunk, Smaller};
 pub use strict::Loss;
 
 use crate::directory::ServeError;
-use crate::recording::{Recording, Step};
+use crate::steps::{Recording, Step};
 use checks::Checks;
 use image::Digest;
 use instant::{Plan, Tries};

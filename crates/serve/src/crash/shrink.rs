@@ -9,7 +9,7 @@ use super::image::differences;
 use super::state::State;
 use super::{Crash, Failure, Instant, Tried};
 use crate::directory::ServeError;
-use crate::recording::{Recording, Step};
+use crate::steps::{Recording, Step};
 use ssd::disk::DiskRequest;
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,12 +1,48 @@
-//! Places where defects were found: each has a share of the drives, on which what led to the defect comes together far more often
-//! than by chance.
+//! Plans of drives: the faults that their scenarios may have, and places where defects were found. Each of these has a share of the
+//! drives, on which what led to the defect comes together far more often than by chance.
 
-use crate::drive::{Plan, pick};
+use crate::shape::pick;
 use crate::{FaultKind, Scope};
 use ssd::protect::SchemeChoice;
 use ssd::protect::registry::SchemeEntry;
 use ssd::{PayloadKind, Setup};
 use vocab::Stream;
+
+/// Faults that the scenarios of a drive may have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// Whether the power goes.
+    pub cuts: bool,
+    /// Kinds of losses.
+    pub losses: Vec<FaultKind>,
+    /// Losses at most, at a time.
+    pub at_most: u32,
+    /// Further losses, each when the drive has got over those before.
+    pub renewals: u32,
+    /// Whether losses do not wait until a drive has recovered.
+    pub hasty: bool,
+    /// Whether cuts take PLP memory.
+    pub memory: bool,
+    /// Whether the clock jumps at cuts.
+    pub clock: bool,
+    /// Whether the flash gives wrong data and reports success.
+    pub silent: bool,
+    /// Whether blocks wear out, where faults are drawn together.
+    pub wear_out: bool,
+    /// Whether reads fail, where faults are drawn together.
+    pub uncorrectable: bool,
+    /// Whether pages may be reported lost; none may ever be read wrong.
+    pub may_lose: bool,
+    /// Focus of the drive.
+    pub focus: Focus,
+}
+
+impl Plan {
+    /// Whether the drive is to find room for what it loses.
+    pub fn loses_room(&self) -> bool {
+        self.at_most + self.renewals > 0 || self.wear_out && self.cuts
+    }
+}
 
 /// Focus of a drive: the fault or the feature for which it is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
