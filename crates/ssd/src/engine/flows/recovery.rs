@@ -340,7 +340,7 @@ mod tests {
 
     /// Page 0 was found, with contents of rank 7.
     fn one_page_found() -> PagesFound {
-        PagesFound::new(vec![Some(Newest { update: 7, sequence: 7, slot: None })], |_| false)
+        PagesFound::new(vec![Some(Newest { sequence: 7, ..Newest::nowhere(7) })], |_| false)
     }
 
     /// A drive that has written page 0, and where that lies.

@@ -496,7 +496,7 @@ mod tests {
     use vocab::{Cause, Fua, HostCommand, HostOp, Lba, SimTime};
 
     fn copy(update: u64, slot: u32) -> Newest {
-        Newest { update, sequence: 0, slot: Some(Slot(slot)) }
+        Newest::copy(update, 0, Slot(slot))
     }
 
     /// Slot 1 is a suspect. Fails if a copy of the same contents, or an older one, may be erased while all that counts is a page
@@ -515,7 +515,7 @@ mod tests {
     /// left to write to, or lets go of the first, which is what was durable when the write was answered.
     #[test]
     fn a_copy_is_one_too_many_beside_one_that_lasts_or_an_earlier_one() {
-        let at = |sequence, update| Newest { update, sequence, slot: Some(Slot(sequence as u32)) };
+        let at = |sequence, update| Newest::copy(update, sequence, Slot(sequence as u32));
         let all = [at(3, 7), at(5, 7), at(4, 6)];
         let too_many = |copy, lasting| is_one_too_many(&copy, lasting, all.iter());
         assert!(!too_many(at(3, 7), None), "the first of its contents");
@@ -523,7 +523,7 @@ mod tests {
         assert!(!too_many(at(4, 6), None), "the others are of other contents");
         assert!(!too_many(at(3, 7), Some(at(2, 6))), "what lasts is older");
         assert!(too_many(at(3, 7), Some(at(9, 7))) && too_many(at(4, 6), Some(at(9, 7))), "a copy lasts");
-        assert!(!too_many(at(3, 7), Some(Newest { update: 7, sequence: 0, slot: None })), "it is known to be lost");
+        assert!(!too_many(at(3, 7), Some(Newest::nowhere(7))), "it is known to be lost");
     }
 
     /// Two dies died, and a stripe has a page on each. Catches pages that are lost permanently and that memory does not know of: the

@@ -5,6 +5,7 @@
 
 use crate::core::Core;
 use crate::core::flash::FlashPayload;
+use crate::core::newest::Newest;
 use crate::rules::SafetyRule;
 use crate::write::found::{Found, Lost, Newests, PagesSeen, data_in, unreadable};
 use crate::write::groups::{CodewordKey, GroupRemains, Groups, row_of_group};
@@ -13,9 +14,6 @@ use nand::{FlashArray, Member, PageRole};
 use protect::Strip;
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, DieId, Grid, Ppn, SuperblockId};
-
-/// Of equal copies the one whose codeword survives more losses is taken; more losses than this many count as many.
-const LOSSES_RANKED: u64 = 15;
 
 /// Knowledge of a mount about the pages of block groups.
 #[derive(Clone, Copy)]
@@ -154,12 +152,9 @@ impl<P: FlashPayload> Groups<P> {
             let missing: BTreeSet<Ppn> = parities.iter().flat_map(of_parity).filter(|&ppn| !is_there(ppn)).collect();
             let in_flash = parities.len().saturating_sub(missing.len());
             let is_held = self.held.contains_key(&(row, codeword));
-            let survives = if is_held { LOSSES_RANKED } else { (in_flash as u64).min(LOSSES_RANKED) };
+            let survives = if is_held { u32::MAX } else { in_flash as u32 };
             for ppn in strips().filter_map(readable) {
-                data_in(core, ppn).for_each(|(lpn, mut found)| {
-                    found.sequence |= (LOSSES_RANKED - survives) << 60;
-                    choice.offer(lpn, found);
-                });
+                data_in(core, ppn).for_each(|(lpn, found)| choice.offer(lpn, Newest { survives, ..found }));
             }
         }
     }

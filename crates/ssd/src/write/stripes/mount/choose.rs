@@ -36,14 +36,14 @@ impl<P: FlashPayload> Chooser<'_, P> {
             let Some(lpn) = self.stripes.lpn_of(self.core, stripe, strip).filter(|_| version > 0) else { continue };
             let at = copies.with(strip, version);
             let (slot, age) = at.map_or((None, 0), |copy| (Some(self.slot(copy)), copy.age));
-            pages[lpn.index()] = Some(Newest { update: version, sequence: u64::MAX - age, slot });
+            pages[lpn.index()] = Some(Newest { sequence: u64::MAX - age, slot, ..Newest::nowhere(version) });
             if slot.is_none() && !is_whole {
                 lost.push((lpn, version));
             }
         }
         let newer_lost = self.lost_since(stripe, &part);
         for &(strip, lpn, update) in &newer_lost {
-            pages[lpn.index()] = Some(Newest { update, sequence: 0, slot: None });
+            pages[lpn.index()] = Some(Newest::nowhere(update));
             lost.push((lpn, update));
             part[strip as usize] = 0;
         }
@@ -93,7 +93,7 @@ impl<P: FlashPayload> Chooser<'_, P> {
         let none = vec![0; self.stripes.data_strips() as usize];
         let lost: Vec<(Lpn, u64)> = self.lost_since(stripe, &none).into_iter().map(|(_, lpn, update)| (lpn, update)).collect();
         for &(lpn, update) in &lost {
-            pages[lpn.index()] = Some(Newest { update, sequence: 0, slot: None });
+            pages[lpn.index()] = Some(Newest::nowhere(update));
         }
         StripeFound { lost, ..StripeFound::default() }
     }
