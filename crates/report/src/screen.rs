@@ -97,7 +97,7 @@ impl<'a> Screen<'a> {
 
     /// A figure of the runs of a scheme, where every run has it.
     fn values(&self, scheme: usize, of: &impl Fn(&Run<'_>) -> Option<f64>) -> Option<Vec<f64>> {
-        self.runs[scheme].iter().map(|run| of(run)).collect()
+        self.runs[scheme].iter().map(of).collect()
     }
 
     /// The figures of a block; `samples` are those of its percentiles.
