@@ -124,9 +124,6 @@ fn comments_and_tests_do_not_count() {
     assert_eq!(named(source), BTreeSet::from(["core".to_owned(), "write".to_owned()]));
 }
 
-/// Crates that still have circles of rooms, each with the rooms that are in one. A number here may only fall.
-const CIRCLES: [(&str, usize); 2] = [("device", 7), ("ftl", 6)];
-
 /// The paths that a group such as `{a, b::{c, d}}` lists, `prefix` being in front of each.
 fn paths(group: &str, prefix: &str, found: &mut Vec<String>) {
     let (mut depth, mut start, mut parts) = (0, 0, Vec::new());
@@ -223,9 +220,8 @@ fn rooms_of_a_crate_import_each_other_in_no_circle() {
             continue;
         }
         let found = in_circles(&rooms(&folder.join("src")));
-        let known = CIRCLES.iter().find(|(of, _)| *of == name).map_or(0, |(_, rooms)| *rooms);
-        if found.len() != known {
-            wrong.push(format!("{name}: {} rooms are in circles, {known} were known: {found:?}", found.len()));
+        if !found.is_empty() {
+            wrong.push(format!("{name}: rooms in a circle: {found:?}"));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

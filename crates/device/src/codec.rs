@@ -1,7 +1,7 @@
 //! The real codec behind page ECC, for pages that carry their bytes.
 
-use crate::ecc::WordRead;
 use crate::ldpc::LdpcCodec;
+use crate::ldpc::WordRead;
 use coding::bch::BchFamily;
 use coding::crc32c;
 use coding::ldpc::Stage;

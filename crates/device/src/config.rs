@@ -219,3 +219,14 @@ impl Default for Errors {
         }
     }
 }
+
+/// Settings of page ECC that no drive can be built with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct EccError(String);
+
+impl EccError {
+    pub(crate) fn new(text: String) -> Self {
+        Self(text)
+    }
+}

@@ -11,10 +11,11 @@
 //! that an erase waits: what is decoded is still the page's contents to everybody else.
 
 use crate::codec::Codec;
-use crate::config::{CodecTiming, Ecc, Errors};
+use crate::config::{CodecTiming, Ecc, EccError, Errors};
 use crate::ladder::Ladder;
+use crate::ldpc::WordRead;
 use crate::slab::CommandId;
-use ecc::ldpc::{ITERATIONS_MAX, LdpcCurves, Stage};
+use ecc::ldpc::{ITERATIONS_MAX, LdpcCurves};
 use ecc::{CellModel, CodeKind, Codeword, EccPolicy, EccShape, Layout, OOB_WORD};
 use nand::rber::{RberModel, Stages, Stress, TlcSet};
 use nand::{CellSettings, Cells, ReadOutcome};
@@ -46,28 +47,6 @@ pub struct Decoding {
     pub outcome: ReadOutcome,
     /// When the decoder is done.
     pub until: SimTime,
-}
-
-/// How a codeword is coded and read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WordRead {
-    /// Capability of its code.
-    pub t: Capability,
-    /// Raw bit error rate of its cells.
-    pub rber: f64,
-    /// How finely they are sensed.
-    pub stage: Stage,
-}
-
-/// Settings of page ECC that no drive can be built with.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct EccError(String);
-
-impl EccError {
-    pub(crate) fn new(text: String) -> Self {
-        Self(text)
-    }
 }
 
 /// Which pages the engine is told to write again.
@@ -111,9 +90,9 @@ pub fn partial_bits(ecc: &Ecc, errors: &Errors, geometry: &Geometry) -> Result<O
 fn find_codeword(ecc: &Ecc) -> Result<Codeword, EccError> {
     let kind = match ecc.own {
         Some(_) => CodeKind::Bch,
-        None => ecc::find(&ecc.policy).map_err(|e| EccError(e.to_string()))?.kind,
+        None => ecc::find(&ecc.policy).map_err(|e| EccError::new(e.to_string()))?.kind,
     };
-    let codeword = Codeword::find(&ecc.codeword).map_err(|e| EccError(format!("ecc.codeword: {e}")))?;
+    let codeword = Codeword::find(&ecc.codeword).map_err(|e| EccError::new(format!("ecc.codeword: {e}")))?;
     Ok(Codeword { kind, ..codeword })
 }
 
@@ -123,7 +102,7 @@ fn build_policy(setup: &EccSetup<'_>, codeword: Codeword, model: RberModel) -> R
     }
     let choice = SchemeChoice { name: setup.ecc.policy.clone(), options: setup.ecc.options.clone() };
     let (pages_per_block, cells) = (setup.geometry.pages_per_block, Arc::new(Nominal(model)));
-    ecc::build(&choice, &EccShape { codeword, pages_per_block, cells }).map_err(|e| EccError(e.to_string()))
+    ecc::build(&choice, &EccShape { codeword, pages_per_block, cells }).map_err(|e| EccError::new(e.to_string()))
 }
 
 /// ECC of one drive.
@@ -160,13 +139,13 @@ pub struct PageEcc {
 }
 
 fn cell_settings(errors: &Errors) -> Result<CellSettings, EccError> {
-    let model = nand::rber::find(&errors.model).map_err(|e| EccError(format!("errors.model: {e}")))?.model;
+    let model = nand::rber::find(&errors.model).map_err(|e| EccError::new(format!("errors.model: {e}")))?.model;
     let model = in_stages(model, errors)?;
     let check = |name: &str, value: f64, valid: std::ops::RangeInclusive<f64>| {
         if valid.contains(&value) {
             return Ok(value);
         }
-        Err(EccError(format!("errors.{name}: found {value}, valid are {} to {}", valid.start(), valid.end())))
+        Err(EccError::new(format!("errors.{name}: found {value}, valid are {} to {}", valid.start(), valid.end())))
     };
     Ok(CellSettings {
         model,
@@ -191,7 +170,7 @@ fn in_stages(model: RberModel, errors: &Errors) -> Result<RberModel, EccError> {
     let Errors { stage_1_hours: first_hours, stage_6_hours: last_hours, .. } = *errors;
     if !(first_hours > 0.0 && first_hours < last_hours && last_hours <= 1e6) {
         let found = format!("errors.stage_1_hours, errors.stage_6_hours: found {first_hours} and {last_hours}");
-        return Err(EccError(format!("{found}, valid are above 0, the second above the first, up to 1000000")));
+        return Err(EccError::new(format!("{found}, valid are above 0, the second above the first, up to 1000000")));
     }
     Ok(match model {
         RberModel::TlcSet(_) => RberModel::TlcSet(TlcSet { stages: Stages { first_hours, last_hours } }),
@@ -224,7 +203,7 @@ impl PageEcc {
             return Ok(None);
         }
         let layout = Layout::new(codeword, geometry, policy.strongest())
-            .map_err(|e| EccError(format!("ecc {}: {e}", setup.ecc.policy)))?;
+            .map_err(|e| EccError::new(format!("ecc {}: {e}", setup.ecc.policy)))?;
         let dies = geometry.dies();
         Ok(Some(Box::new(Self {
             codec: Codec::new(codeword, policy.strongest()),

@@ -1,9 +1,19 @@
 //! The real LDPC codec behind page ECC, for pages that carry their bytes.
 
-use crate::ecc::WordRead;
 use coding::ldpc::{Channel, Code, Limits, Stage, Workspace};
 use std::collections::BTreeMap;
-use vocab::Stream;
+use vocab::{Capability, Stream};
+
+/// How a codeword is coded and read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WordRead {
+    /// Capability of its code.
+    pub t: Capability,
+    /// Raw bit error rate of its cells.
+    pub rber: f64,
+    /// How finely they are sensed.
+    pub stage: Stage,
+}
 
 /// Thresholds of soft reads are those that are best within so small a part of a doubling of the raw bit error rate.
 const STEPS: f64 = 4.0;

@@ -7,7 +7,7 @@
 //! Totals of the whole run are not counted again: a bin has the difference of its ends. Busy dies and latencies, which
 //! totals do not have, are taken from facts as they come.
 
-use crate::facts::{Fact, Folds, RequestKind, Step};
+use crate::facts::{Fact, RequestKind, Step};
 use vocab::{Cause, DieId, Nanos, SimTime};
 
 /// Bins at most; even, so that all of them have a partner when they are merged.
@@ -173,6 +173,14 @@ impl Counts {
     }
 }
 
+/// Totals of a run up to an instant.
+pub(crate) struct SoFar {
+    /// How often what happened.
+    pub counts: Counts,
+    /// Times of arrivals and of answers, summed.
+    pub times: [u128; 2],
+}
+
 /// Events of one bin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bin {
@@ -250,30 +258,21 @@ impl Series {
         now >= self.end
     }
 
-    fn close_until(&mut self, now: SimTime, gauges: Gauges, folds: &Folds) {
+    pub(crate) fn close_until(&mut self, now: SimTime, gauges: Gauges, so_far: &SoFar) {
         while self.is_over(now) {
-            self.close(gauges, folds);
+            self.close(gauges, so_far);
             if self.bins.len() == BINS_MAX {
                 self.merge_pairs();
             }
         }
     }
 
-    fn close(&mut self, gauges: Gauges, folds: &Folds) {
-        let so_far = Counts {
-            arrived: folds.arrived,
-            pages: folds.pages,
-            answered: folds.requests,
-            reads: folds.reads,
-            programs: folds.programs,
-            erases: folds.erases,
-            ladder: folds.ladder.ended,
-        };
-        let counts = so_far.with(&self.before, |after, before| after - before);
-        self.before = so_far;
+    pub(crate) fn close(&mut self, gauges: Gauges, so_far: &SoFar) {
+        let counts = so_far.counts.with(&self.before, |after, before| after - before);
+        self.before.clone_from(&so_far.counts);
         let [reads, writes] = &mut self.open_latencies;
         let latencies = [reads.close(), writes.close()];
-        let outstanding_ns = self.outstanding_ns(&counts, [folds.arrival_times, folds.answer_times]);
+        let outstanding_ns = self.outstanding_ns(&counts, so_far.times);
         let flows = self.open_flows.iter_mut().map(|[reads, writes]| [reads.close(), writes.close()]).collect();
         self.bins.push(Bin { counts, latencies, outstanding_ns, gauges, flows });
         self.busy.extend_from_slice(&self.open_busy);
@@ -309,6 +308,21 @@ impl Series {
         }
         self.bins.truncate(pairs);
         self.busy.truncate(pairs * dies);
+    }
+
+    /// Ends it, and a bin with it.
+    pub(crate) fn end(&mut self, now: SimTime, gauges: Gauges, so_far: &SoFar) {
+        self.close_until(now, gauges, so_far);
+        self.close(gauges, so_far);
+        let rest = self.start.since(now);
+        if let Some(last) = self.bins.last_mut() {
+            last.outstanding_ns -= u128::from(self.outstanding) * u128::from(rest.0);
+        }
+    }
+
+    /// End of the open bin.
+    pub(crate) fn end_of_bin(&self) -> SimTime {
+        self.end
     }
 
     /// Makes the bins of a finished run at least so wide, by merging them.
@@ -397,49 +411,6 @@ impl Series {
         if let Some(latencies) = self.open_latencies.get_mut(kind as usize) {
             latencies.record(latency.0);
         }
-    }
-}
-
-impl Folds {
-    /// Whether the open bin of the series is over: then it wants to be closed, before anything that happens now is
-    /// recorded.
-    #[inline]
-    #[must_use]
-    pub fn is_bin_over(&self, now: SimTime) -> bool {
-        now >= self.bin_end
-    }
-
-    /// Closes all bins of the series that are over. Nothing has happened since the last event: gauges are those of all.
-    pub fn close_bins(&mut self, now: SimTime, gauges: Gauges) {
-        if let Some(mut series) = self.series.take() {
-            series.close_until(now, gauges, self);
-            self.bin_end = series.end;
-            self.series = Some(series);
-        }
-    }
-
-    /// Records a series from now on; none without one.
-    pub fn record_series(&mut self, series: Option<Box<Series>>) {
-        self.bin_end = series.as_ref().map_or(SimTime(u64::MAX), |series| series.end);
-        self.series = series;
-    }
-
-    /// The series, which is recorded no more.
-    pub fn take_series(&mut self) -> Option<Box<Series>> {
-        self.bin_end = SimTime(u64::MAX);
-        self.series.take()
-    }
-
-    /// Ends the series, and a bin with it.
-    pub fn end_series(&mut self, now: SimTime, gauges: Gauges) -> Option<Box<Series>> {
-        let mut series = self.take_series()?;
-        series.close_until(now, gauges, self);
-        series.close(gauges, self);
-        let rest = series.start.since(now);
-        if let Some(last) = series.bins.last_mut() {
-            last.outstanding_ns -= u128::from(series.outstanding) * u128::from(rest.0);
-        }
-        Some(series)
     }
 }
 

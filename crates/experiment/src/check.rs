@@ -38,6 +38,9 @@ fn policy_names() -> Vec<&'static str> {
 }
 
 /// Checks a whole experiment; the first problem found is returned.
+///
+/// # Errors
+/// Names the setting, its value and the valid ones.
 pub fn experiment(experiment: &Experiment) -> Result<(), Problem> {
     if experiment.seed > i64::MAX as u64 {
         return Err(Problem::new("seed", format!("found {}, the largest is {}", experiment.seed, i64::MAX)));

@@ -79,6 +79,10 @@ impl<'a> Fields<'a> {
         Problem::new(name, format!("found `{found}`, wanted {wanted}")).at(self.file.place(span))
     }
 
+    /// A number within these bounds.
+    ///
+    /// # Errors
+    /// The number is missing, or out of bounds.
     pub fn number(&self, name: &str, (least, most): (u64, u64)) -> Result<u64, Problem> {
         let field = self.get(name).ok_or_else(|| self.missing(name))?;
         let number = whole(&field.value).filter(|number| (least..=most).contains(number));
@@ -86,6 +90,9 @@ impl<'a> Fields<'a> {
     }
 
     /// A number, or what the program has where the file says nothing.
+    ///
+    /// # Errors
+    /// The number is out of bounds.
     pub fn number_or(&self, name: &'static str, bounds: (u64, u64), default: u64) -> Result<u64, Problem> {
         if self.fields.contains_key(name) {
             return self.number(name, bounds);
@@ -94,6 +101,10 @@ impl<'a> Fields<'a> {
         Ok(default)
     }
 
+    /// A share, or what the program has where the file says nothing.
+    ///
+    /// # Errors
+    /// The share is not from 0 to less than 1.
     pub fn share_or(&self, name: &'static str, default: f64) -> Result<f64, Problem> {
         let Some(field) = self.get(name) else {
             self.defaults.borrow_mut().insert(name, default.to_string());
@@ -103,6 +114,10 @@ impl<'a> Fields<'a> {
         share.ok_or_else(|| self.bad(name, "a share from 0 to less than 1"))
     }
 
+    /// A flag, or what the program has where the file says nothing.
+    ///
+    /// # Errors
+    /// The word is neither true nor false.
     pub fn flag(&self, name: &str, default: bool) -> Result<bool, Problem> {
         match self.get(name).map(|field| field.value.to_ascii_lowercase()) {
             None => Ok(default),
@@ -113,6 +128,9 @@ impl<'a> Fields<'a> {
     }
 
     /// One of several words, in capitals, and what each stands for.
+    ///
+    /// # Errors
+    /// The word is none of the known ones.
     pub fn choice<T: Copy>(&self, name: &str, known: &[(&str, T)]) -> Result<Option<T>, Problem> {
         let Some(field) = self.get(name) else { return Ok(None) };
         let word = field.value.to_ascii_uppercase();
@@ -153,6 +171,10 @@ pub(crate) struct Writing<'a> {
 }
 
 impl Writing<'_> {
+    /// Sets a field of a drive by text in TOML.
+    ///
+    /// # Errors
+    /// Names the field, its value and the valid ones.
     pub fn set(&mut self, from: &Fields<'_>, name: &str, path: &str, toml: &str) -> Result<(), Problem> {
         let span = from.fields.get(name).map_or_else(|| from.span.clone(), |field| field.span.clone());
         self.document.set_from(self.file, &span, path, toml)

@@ -12,6 +12,9 @@ use common::{Problem, path_of, path_text};
 use std::path::Path;
 
 /// The document of an experiment file.
+///
+/// # Errors
+/// The file cannot be read, or is no TOML.
 pub fn read(path: &Path) -> Result<Document, Problem> {
     let name = path.display().to_string();
     let hint = match path.extension().and_then(std::ffi::OsStr::to_str) {

@@ -175,6 +175,9 @@ fn check_source(source: &str) -> Result<(), Problem> {
 }
 
 /// The tape of an experiment.
+///
+/// # Errors
+/// A trace that cannot be read; names the line.
 pub fn tape(experiment: &Experiment) -> Result<Tape, Problem> {
     let spec = &experiment.trace;
     if let Some(kind) = generator(&spec.source) {

@@ -1,6 +1,5 @@
 //! Settings of the map.
 
-use crate::FtlError;
 use crate::victim::OwnPolicy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +10,16 @@ const BLOCKS_MAX: u32 = vocab::Geometry::BLOCKS_PER_PLANE_MAX;
 
 /// Most moves of a collector under way: times 65,536 dies, they fit 32 bits.
 const MOVES_MAX: u32 = 4096;
+
+/// A setting that the map refuses.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{setting}: {reason}")]
+pub struct FtlError {
+    /// Name of the setting.
+    pub setting: &'static str,
+    /// Its value and the valid ones.
+    pub reason: String,
+}
 
 /// Garbage collection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,6 +5,7 @@
 //! erased. It keeps one of two kinds of log (decision D4): region logs, one or several for each
 //! die, or a single group log, whose superblocks span all dies.
 
+mod cache;
 mod config;
 mod groups;
 mod log;
@@ -14,11 +15,13 @@ mod renew;
 mod retire;
 mod rows;
 mod slc;
+mod space;
+mod unit;
 pub mod victim;
 
-pub use config::{GcConfig, Isolation, StreamConfig, WearConfig};
-pub use groups::{GroupSpace, RowSpace, slots_of};
-pub use log::{LogKind, Segments, Stream, Unit, UnitId, UnitState};
-pub use map::{Ftl, FtlError, FtlSetup, Place, Published};
+pub use cache::{SlcBlocks, SlcSpace};
+pub use config::{FtlError, GcConfig, Isolation, StreamConfig, WearConfig};
+pub use map::{Ftl, FtlSetup, Place, Published};
 pub use rows::{RowPlace, Rows};
-pub use slc::{SlcBlocks, SlcSpace};
+pub use space::{GroupSpace, RowSpace, slots_of};
+pub use unit::{LogKind, Segments, Stream, Unit, UnitId, UnitState};

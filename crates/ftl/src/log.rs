@@ -1,100 +1,11 @@
 //! Logs: units are opened, written to the end, closed, collected and erased.
 
-use crate::slc::{Cache, SLC};
+use crate::cache::{Cache, SLC, SlcBlocks, SlcSpace};
+use crate::config::{GcConfig, WearConfig};
+use crate::space::RowSpace;
+use crate::unit::{LogKind, Segments, Stream, Unit, UnitId, UnitState};
 use crate::victim::{Candidates, VictimPolicy};
-use crate::{GcConfig, RowSpace, SlcSpace, WearConfig};
 use vocab::{Grid, StreamId};
-
-/// A unit of GC over the whole drive: a block of a region log, or a superblock.
-pub type UnitId = u32;
-
-/// Where a unit is in its life.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UnitState {
-    /// Erased.
-    #[default]
-    Free,
-    /// Being written.
-    Open,
-    /// Full.
-    Closed,
-    /// Being collected, then erased.
-    Condemned,
-    /// Found by a mount, holding nothing that is needed: it is erased before it is written.
-    Dirty,
-    /// Never used again.
-    Bad,
-}
-
-/// State of a unit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unit {
-    /// Slots that hold the current version of a logical page (or current parity).
-    pub valid: u32,
-    /// Superseded slots whose successors are not durable yet: the unit must not be erased.
-    pub pins: u32,
-    /// P/E cycles (of a superblock: of its blocks).
-    pub pe: u32,
-    /// Where it is in its life.
-    pub state: UnitState,
-    /// The log's clock when the unit was closed.
-    pub closed_at: u64,
-    /// Slots that can hold data; 0: as many as a unit of the log usually has.
-    pub slots: u32,
-    /// Number of the code it was written with, under a scheme that has several.
-    pub code: u8,
-    /// Whether it is written in SLC mode.
-    pub slc: bool,
-}
-
-/// Kind of log that the drive keeps (decision D4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogKind {
-    /// A region log on each die, or several ([`Segments`]); a unit is a block.
-    Regions,
-    /// One group log over all dies; a unit is a superblock.
-    Group,
-}
-
-/// Size of region logs that are smaller than a die. Blocks of a die beyond its last segment are not used.
-/// Host and collector write to the same write pointer, because a segment has few spare blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segments {
-    /// Segments of a die.
-    pub per_die: u32,
-    /// Blocks of a segment.
-    pub blocks: u32,
-}
-
-/// Who writes to a log. The collector may have a write pointer of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
-    /// The host, and parity of what it writes.
-    Host,
-    /// Parity that must be written before GC can go on: it shares the host's write pointer
-    /// and may use the reserve that the host may not.
-    Commit,
-    /// Garbage collection and whatever else moves pages.
-    Gc,
-    /// The host, in one of its streams. Stream 0, and all of them where streams are not isolated, write as [`Stream::Host`].
-    HostIn(StreamId),
-    /// As [`Stream::Gc`], for pages of one of the host's streams, which has a write pointer of its own where isolation is persistent.
-    GcOf(StreamId),
-}
-
-impl Stream {
-    /// Whether it is the host that writes.
-    #[inline]
-    pub(crate) fn is_host(self) -> bool {
-        matches!(self, Stream::Host | Stream::HostIn(_))
-    }
-
-    /// Whether it is GC that writes.
-    #[inline]
-    pub(crate) fn is_gc(self) -> bool {
-        matches!(self, Stream::Gc | Stream::GcOf(_))
-    }
-}
 
 /// Write pointers of a log: of the host and of GC, those of the host's further streams, those of GC, and of the host
 /// in SLC mode.
@@ -603,5 +514,84 @@ impl Log {
         } else {
             self.free.insert(0, unit);
         }
+    }
+}
+
+/// The SLC cache.
+impl Log {
+    /// Whether the host has a page in SLC mode to write to, or could open a unit for that.
+    fn has_slc_room(&self, shape: &LogShape) -> bool {
+        let Some(slc) = &shape.slc else { return false };
+        let may_open = match slc.blocks {
+            SlcBlocks::Kept(_) => !self.cache.free.is_empty(),
+            SlcBlocks::Any(most) => self.cache.in_use < most && self.free_units() > shape.gc.free_blocks + shape.reserve,
+        };
+        self.write_pointers[SLC].unit.is_some() || may_open && !self.cache.is_off
+    }
+
+    /// Whether the host writes in SLC mode: it does from the opening of a unit to its end.
+    #[inline]
+    pub fn writes_slc(&self) -> bool {
+        self.write_pointers[SLC].unit.is_some()
+    }
+
+    /// Whether the cache alone decides if the stream has room. Most drives have no cache.
+    #[cold]
+    pub fn room_by_slc(&self, stream: Stream, shape: &LogShape) -> Option<bool> {
+        let slc = shape.slc.as_ref().filter(|_| !stream.is_gc())?;
+        if self.has_slc_room(shape) {
+            return Some(true);
+        }
+        let waits = stream.is_host() && slc.waits && self.cache.in_use > 0 && !self.cache.is_off;
+        waits.then_some(false)
+    }
+
+    /// Where the host writes next in SLC mode; opens a unit where none is open. `None`: past the cache, or nowhere.
+    pub fn slc_position(&mut self, units: &mut [Unit], shape: &LogShape) -> Option<WritePointer> {
+        if !self.has_slc_room(shape) {
+            return None;
+        }
+        if self.write_pointers[SLC].unit.is_none() {
+            let unit = if shape.kept_for_slc() > 0 { self.take_kept(units) } else { self.take_free(units, shape) }?;
+            let state = &mut units[(unit - self.first) as usize];
+            (state.state, state.slc) = (UnitState::Open, true);
+            self.cache.in_use += 1;
+            self.write_pointers[SLC] = WritePointer { unit: Some(unit), next: 0 };
+        }
+        Some(self.write_pointers[SLC])
+    }
+
+    /// The least worn of the units that are used for nothing else.
+    fn take_kept(&mut self, units: &[Unit]) -> Option<UnitId> {
+        let free = &mut self.cache.free;
+        let least = (0..free.len()).rev().min_by_key(|&i| units[(free[i] - self.first) as usize].pe)?;
+        Some(free.remove(least))
+    }
+
+    /// Whether the cache is full and is to be folded for that.
+    #[inline]
+    pub fn must_fold(&self, shape: &LogShape) -> bool {
+        let Some(slc) = &shape.slc else { return false };
+        (slc.folds_when_full || slc.waits) && self.cache.in_use > 0 && !self.cache.is_off && !self.has_slc_room(shape)
+    }
+
+    /// The full unit in SLC mode that was closed first; one of which nothing is needed before all others.
+    pub fn next_to_fold(&self, units: &[Unit]) -> Option<usize> {
+        let full = units.iter().enumerate().filter(|(_, unit)| unit.slc && unit.state == UnitState::Closed);
+        full.min_by_key(|(_, unit)| (unit.valid > 0, unit.closed_at)).map(|(index, _)| index)
+    }
+
+    /// Condemns the next unit to fold, where the collector has room for all that is valid in it beside the units that are kept
+    /// free: folding needs space, where GC gains some.
+    pub fn condemn_slc(&self, units: &mut [Unit], shape: &LogShape) -> Option<UnitId> {
+        let index = self.next_to_fold(units)?;
+        let write_pointer = &self.write_pointers[self.write_pointer_of(Stream::Gc, shape)];
+        let open = if write_pointer.unit.is_some() { shape.positions - write_pointer.next } else { 0 };
+        let spare = self.free_units().saturating_sub(shape.collectors + shape.reserve);
+        if units[index].valid.div_ceil(shape.granule) > open + spare * shape.positions {
+            return None;
+        }
+        units[index].state = UnitState::Condemned;
+        Some(self.first + index as u32)
     }
 }

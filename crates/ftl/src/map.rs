@@ -1,8 +1,12 @@
 //! The map itself: the place of each logical page and stripe parity, validity of slots, free space.
 
-use crate::log::{Log, LogShape, Segments};
+use crate::cache::SlcSpace;
+use crate::config::{FtlError, GcConfig, WearConfig};
+use crate::log::{Log, LogShape};
+use crate::rows::Rows;
+use crate::space::{GroupSpace, RowSpace};
+use crate::unit::{LogKind, Segments, Stream, Unit, UnitId, UnitState};
 use crate::victim::{self, VictimPolicy};
-use crate::{GcConfig, GroupSpace, LogKind, RowSpace, Rows, SlcSpace, Stream, Unit, UnitId, UnitState, WearConfig};
 use std::ops::Range;
 use vocab::{BlockAddr, DieId, Grid, Lpn, Ppn, Slot, StreamId, Streams, StripSet, StripeId, SuperblockId, Table};
 
@@ -33,16 +37,6 @@ fn place(word: u32) -> Place {
 pub struct Published {
     /// The unit of the old version, pinned until [`Ftl::release`]; `None` where there was none.
     pub pinned: Option<UnitId>,
-}
-
-/// A setting that the map refuses.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{setting}: {reason}")]
-pub struct FtlError {
-    /// Name of the setting.
-    pub setting: &'static str,
-    /// Its value and the valid ones.
-    pub reason: String,
 }
 
 /// Size and settings of a map.

@@ -1,6 +1,7 @@
 //! The map after a mount: no unit is open, and none is known to be erased.
 
-use crate::{Ftl, UnitId, UnitState};
+use crate::map::Ftl;
+use crate::unit::{UnitId, UnitState};
 
 impl Ftl {
     /// Breaks a safety rule for tests that are to notice: old versions may be erased before the new

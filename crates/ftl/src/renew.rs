@@ -1,7 +1,8 @@
 //! A new die in the place of a dead one.
 
 use crate::log::Log;
-use crate::{Ftl, LogKind, Unit, UnitId, UnitState};
+use crate::map::Ftl;
+use crate::unit::{LogKind, Unit, UnitId, UnitState};
 use vocab::{BlockAddr, DieId};
 
 impl Ftl {

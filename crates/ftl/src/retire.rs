@@ -1,6 +1,7 @@
 //! Units that are closed early, collected on request, or never used again.
 
-use crate::{Ftl, LogKind, UnitId, UnitState};
+use crate::map::Ftl;
+use crate::unit::{LogKind, UnitId, UnitState};
 use vocab::{DieId, SuperblockId};
 
 impl Ftl {

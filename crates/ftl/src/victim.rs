@@ -1,6 +1,6 @@
 //! Which unit garbage collection takes next. Each policy is a struct and an entry of [`POLICIES`].
 
-use crate::{Unit, UnitState};
+use crate::unit::{Unit, UnitState};
 use std::sync::Arc;
 use vocab::Stream;
 

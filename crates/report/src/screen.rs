@@ -8,20 +8,17 @@ use experiment::Arrival;
 use lab::Comparison;
 use lab::Outcome;
 use lab::SchemeVerdict;
+use lab::figure::{self, Block, Run};
 use lab::show_runs;
-use ssd::{Latency, Pace};
+use serde_json::Value;
+use ssd::Pace;
 use vocab::Bytes;
 
 /// Samples that lie beyond a percentile at least, if it is to be shown.
 const BEYOND: f64 = 50.0;
 
-/// A percentile: its words, the share of samples beyond it, and its value.
-type Percentile = (&'static str, f64, fn(&Latency) -> f64);
-
-/// A kind of requests: its word, and their latencies.
-type Kind = (&'static str, fn(&Outcome) -> &Latency);
-
-const PERCENTILES: [Percentile; 3] = [("p99", 0.01, |r| r.p99), ("p99.9", 0.001, |r| r.p999), ("p99.99", 0.0001, |r| r.p9999)];
+/// Samples of a kind of requests in a run.
+type Kind = fn(&Run<'_>) -> u64;
 
 /// A row of the first screen; without cells it is a heading.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,7 +71,8 @@ impl From<Row> for ScreenRow {
 /// Rows under their headings.
 struct Screen<'a> {
     comparison: &'a Comparison,
-    runs: Vec<Vec<&'a Outcome>>,
+    /// The runs of each scheme, one a seed.
+    runs: Vec<Vec<Run<'a>>>,
     /// Place of the scheme that ratios are relative to.
     baseline: Option<usize>,
     rows: Vec<ScreenRow>,
@@ -82,7 +80,7 @@ struct Screen<'a> {
 
 impl<'a> Screen<'a> {
     fn new(comparison: &'a Comparison) -> Self {
-        let runs = comparison.runs_by_scheme();
+        let runs = Run::all(comparison);
         let baseline = comparison.verdict.baseline.as_ref();
         let baseline = comparison.outcomes.iter().position(|outcome| baseline == Some(&outcome.label));
         Self { comparison, runs, baseline, rows: Vec::new() }
@@ -98,22 +96,34 @@ impl<'a> Screen<'a> {
     }
 
     /// A figure of the runs of a scheme, where every run has it.
-    fn values(&self, scheme: usize, of: &impl Fn(&Outcome) -> Option<f64>) -> Option<Vec<f64>> {
-        self.runs[scheme].iter().map(|run| of(run)).collect()
+    fn values(&self, scheme: usize, of: &impl Fn(&Run<'_>) -> Option<f64>) -> Option<Vec<f64>> {
+        self.runs[scheme].iter().map(of).collect()
     }
 
-    /// A figure, with its ratio to that of the baseline.
-    fn figure(&mut self, label: &str, quantity: Quantity, of: impl Fn(&Outcome) -> Option<f64>) {
-        self.judged(label, quantity, |_| true, of);
+    /// The figures of a block; `samples` are those of its percentiles.
+    fn block(&mut self, block: Block, samples: u64) {
+        for figure in figure::all() {
+            let Some(on) = figure.screen.filter(|on| on.block == block) else { continue };
+            if on.beyond.is_none_or(|beyond| samples as f64 * beyond >= BEYOND) {
+                let value = |run: &Run<'_>| figure.shown(run);
+                let quantity = figure.quantity(&self.runs.iter().flatten().next().map_or(Value::Null, value));
+                self.judged(on.label, quantity, |_| true, |run| value(run).as_f64());
+            }
+        }
     }
 
-    /// The same of a figure that is marked where nothing may be concluded from it.
+    /// The label of a figure that has a row of its own.
+    fn label(key: &str) -> &'static str {
+        figure::named(key).screen.map_or("", |on| on.label)
+    }
+
+    /// A figure with its ratio to that of the baseline, marked where nothing may be concluded from it.
     fn judged(
         &mut self,
         label: &str,
         quantity: Quantity,
         may_judge: impl Fn(&SchemeVerdict) -> bool,
-        of: impl Fn(&Outcome) -> Option<f64>,
+        of: impl Fn(&Run<'_>) -> Option<f64>,
     ) {
         let mean = |values: &Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
         let base = self.baseline.and_then(|baseline| self.values(baseline, &of)).as_ref().map(mean);
@@ -151,16 +161,14 @@ impl<'a> Screen<'a> {
 
     fn latency(&mut self) {
         self.heading("latency");
-        let kinds: [Kind; 2] = [("read ", |o| &o.result.host.read_latency_us), ("write", |o| &o.result.host.write_latency_us)];
-        for (kind, of) in kinds {
-            let least = self.runs.iter().flatten().map(|run| of(run).count).min().unwrap_or(0);
-            if least == 0 {
-                continue;
-            }
-            self.figure(&format!("{kind} mean"), Quantity::Micros, |o| Some(of(o).mean));
-            let shown = PERCENTILES.into_iter().filter(|(_, beyond, _)| least as f64 * beyond >= BEYOND);
-            for (words, _, value) in shown {
-                self.figure(&format!("{kind} {words}"), Quantity::Micros, |o| Some(value(of(o))));
+        let kinds: [(Block, Kind); 2] = [
+            (Block::ReadLatency, |run| run.host.read_latency_us.count),
+            (Block::WriteLatency, |run| run.host.write_latency_us.count),
+        ];
+        for (block, samples) in kinds {
+            let least = self.runs.iter().flatten().map(samples).min().unwrap_or(0);
+            if least > 0 {
+                self.block(block, least);
             }
         }
     }
@@ -168,10 +176,8 @@ impl<'a> Screen<'a> {
     /// Throughput follows the drive where requests wait for answers; else it is the workload's own.
     fn throughput(&mut self) {
         if matches!(self.comparison.clock.pace, Pace::Closed { .. }) {
-            let slot = self.comparison.experiment.drive.geometry.slot_size.0;
             self.heading("throughput");
-            self.figure("requests/s", Quantity::Plain, |o| o.throughput(slot).0);
-            self.figure("MB/s", Quantity::Plain, |o| o.throughput(slot).1);
+            self.block(Block::Throughput, 0);
         }
     }
 
@@ -179,23 +185,27 @@ impl<'a> Screen<'a> {
         let bears = |one: &SchemeVerdict| !one.costs.unborne;
         self.heading("cost");
         if self.comparison.verdict.schemes.iter().all(bears) {
-            self.figure("write amplification", Quantity::Plain, |o| o.result.flash.waf);
-            let endurance: Vec<Option<f64>> = self.comparison.verdict.schemes.iter().map(|one| one.costs.dwpd).collect();
-            let labels: Vec<&str> = self.comparison.outcomes.iter().map(|o| o.label.as_str()).collect();
-            let dwpd = |o: &Outcome| {
-                let at = labels.iter().position(|label| *label == o.label)?;
-                endurance[at]
-            };
-            self.figure("DWPD over 5 years", Quantity::Plain, dwpd);
+            self.block(Block::Amplification, 0);
+            self.life();
         } else {
-            self.words("write amplification", |one| {
+            self.words(Self::label("waf"), |one| {
                 one.costs.waf.map_or("-".into(), |waf| format!("{} !", Quantity::Plain.show(waf)))
             });
         }
-        self.figure("die utilisation", Quantity::Share, |o| Some(o.result.flash.die_utilisation));
-        self.judged("flash power, mW", Quantity::Plain, bears, |o| {
-            Some(1e3 * o.energy_j() / o.result.flash.rested_s).filter(|power| power.is_finite())
+        self.block(Block::Load, 0);
+        self.judged("flash power, mW", Quantity::Plain, bears, |run| {
+            Some(1e3 * run.outcome?.energy_j() / run.flash.rested_s).filter(|power| power.is_finite())
         });
+    }
+
+    /// Drive writes per day, as the verdict has them.
+    fn life(&mut self) {
+        let comparison = self.comparison;
+        let dwpd = |run: &Run<'_>| {
+            let at = comparison.outcomes.iter().position(|outcome| run.outcome.is_some_and(|of| of.label == outcome.label))?;
+            comparison.verdict.schemes.get(at)?.costs.dwpd
+        };
+        self.judged(Self::label("dwpd"), Quantity::Plain, |_| true, dwpd);
     }
 
     /// The rows as text.
@@ -212,7 +222,7 @@ impl<'a> Screen<'a> {
     }
 
     fn waits(&mut self) {
-        let rows = crate::waits::slowest_reads(&self.runs);
+        let rows = crate::waits::slowest_reads(&self.comparison.runs_by_scheme());
         if !rows.is_empty() {
             self.heading("slowest 1 % of reads wait for");
             self.rows.extend(rows.into_iter().map(ScreenRow::from));
@@ -281,7 +291,7 @@ fn tables(comparison: &Comparison, explain: bool, width: usize) -> String {
     let wide = aligned_within(&filled(false), usize::MAX);
     let fits = wide.lines().all(|line| line.chars().count() <= width);
     let table = if fits { wide } else { aligned_within(&filled(true), width) };
-    let waits = explain.then(|| format!("\n{}", aligned_within(&crate::waits::rows(&screen.runs), width)));
+    let waits = explain.then(|| format!("\n{}", aligned_within(&crate::waits::rows(&comparison.runs_by_scheme()), width)));
     table + &waits.unwrap_or_default()
 }
 

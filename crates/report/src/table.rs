@@ -13,17 +13,15 @@ use ssd::{AroundResult, SlcResult};
 struct Cell(Quantity, Option<f64>);
 
 impl Cell {
-    /// A value of results in a unit.
-    fn of(value: &Value, unit: &str) -> Self {
-        let quantity = match unit {
-            "us" => Quantity::Micros,
-            "s" => Quantity::Seconds,
-            "share" => Quantity::Share,
-            "J" => Quantity::Joules,
-            _ if value.is_u64() => Quantity::Count,
-            _ => Quantity::Plain,
-        };
-        Cell(quantity, value.as_f64())
+    /// The value of a figure.
+    fn of(figure: &Figure, run: &Run<'_>) -> Self {
+        let value = figure.shown(run);
+        Cell(figure.quantity(&value), value.as_f64())
+    }
+
+    /// The value of a part of a figure: a number without a unit of its own.
+    fn of_part(value: &Value) -> Self {
+        Cell(if value.is_u64() { Quantity::Count } else { Quantity::Plain }, value.as_f64())
     }
 }
 
@@ -99,16 +97,16 @@ impl Rows<'_> {
     fn figure(&mut self, figure: &Figure, labels: Labels) {
         let part = |run: &Run<'_>, name: &str| figure.shown(run).get(name).cloned();
         match labels {
-            Labels::One(label) => self.each(label, |run| Cell::of(&figure.shown(run), figure.unit)),
+            Labels::One(label) => self.each(label, |run| Cell::of(figure, run)),
             Labels::Named(parts) => {
-                parts.iter().for_each(|(name, label)| self.each(label, |run| Cell::of(&json!(part(run, name)), "")))
+                parts.iter().for_each(|(name, label)| self.each(label, |run| Cell::of_part(&json!(part(run, name)))))
             }
             Labels::Each(before) => {
                 let (stem, names) = inside(figure.key).expect("it has parts");
                 for name in names {
                     if self.any(|run| part(run, name).and_then(|value| value.as_f64()).is_some_and(|number| number != 0.0)) {
                         let value = |run: &Run<'_>| part(run, name).unwrap_or_else(|| nothing(figure.key, stem));
-                        self.each(&format!("{before}{name}"), |run| Cell::of(&value(run), ""));
+                        self.each(&format!("{before}{name}"), |run| Cell::of_part(&value(run)));
                     }
                 }
             }

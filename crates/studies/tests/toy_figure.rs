@@ -4,18 +4,20 @@ use common::parts::{Directory, SWEEP};
 use common::{Columns, Values};
 use experiment::Experiment;
 use flashkeep_studies::sweep::{Grid, Sweeper, sweep};
-use lab::figure::{Figure, Group, Kind, Section, figure};
+use lab::figure::{Block, Figure, Group, Kind, Section, figure};
 use lab::{Bench, Comparison, compare};
-use report::{to_table, write_report};
+use report::{to_screen, to_table, write_report};
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const TOYS: &[Figure] = &[figure("toy_pages", "pages", "pages of a toy", |run| json!(run.host.write_pages + 1_000_000))
+    .screen(Block::Load, "toy pages")
     .terminal(Section::Checks, "pages of the toy")
     .report(Group::Data, Kind::Fact, "pages of the toy", "pages")];
 
-const SETTINGS: &str = "[trace]\nsource = \"uniform\"\n[generate]\nrequests = 200\nrange = \"8MiB\"\nread_fraction = 0.5\n";
+const SETTINGS: &str = "[trace]\nsource = \"uniform\"\n[generate]\nrequests = 200\nrange = \"4MiB\"\nread_fraction = 0.5\n\
+                        [drive]\npreset = \"mlc-2014\"\ngeometry.pages_per_block = 32\n";
 
 fn comparison(seeds: u32) -> Comparison {
     let text = format!("schemes = [\"none\", \"raid5\"]\nseeds = {seeds}\n{SETTINGS}");
@@ -53,10 +55,17 @@ fn a_toy_figure_is_in_every_output() {
     assert!(intervals.iter().any(|one| one["column"] == "toy_pages"), "means over seeds");
     let line = to_table(alone).lines().find(|line| line.starts_with("pages of the toy")).map(str::to_owned);
     assert!(line.is_some_and(|line| line.contains(&common::table::grouped(first))), "the terminal");
+    let screen = to_screen(alone, false, None);
+    let line = screen.lines().find(|line| line.trim_start().starts_with("toy pages")).map(str::to_owned);
+    assert!(line.is_some_and(|line| line.contains(&common::table::grouped(first))), "the first screen: {screen}");
     let directory = scratch("toy-report");
     write_report(alone, &directory).unwrap_or_else(|e| panic!("{e}"));
     let page = fs::read_to_string(directory.join("index.html")).expect("the report");
-    assert!(page.contains("data-metric=\"pages of the toy\"") && page.contains(&format!("data-value=\"{first}\"")));
+    assert!(
+        page.contains("data-metric=\"pages of the toy\"")
+            && page.contains("<th>toy pages</th>")
+            && page.contains(&format!("data-value=\"{first}\""))
+    );
     assert!(lab::figure::page().ends_with("| `toy_pages` | pages | pages of a toy |\n"), "the page on results");
     a_sweep_has_it(first);
 }

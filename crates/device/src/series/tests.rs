@@ -1,6 +1,7 @@
 //! The series against bins made by hand of the same facts.
 
 use super::*;
+use crate::folds::Folds;
 use vocab::{Bytes, ChannelId, Streams};
 
 const DIES: usize = 3;

@@ -1,7 +1,7 @@
 //! Figures of checks and failures, of load and history, of the simulator, and of the verdict.
 
 use super::Kind::{Alarm, Cost, Fact};
-use super::{Figure, Group, Section, figure, measured_share};
+use super::{Block, Figure, Group, Section, figure, measured_share};
 use crate::verdict::SchemeVerdict;
 use serde_json::json;
 
@@ -111,6 +111,7 @@ pub(super) const FIGURES: &[Figure] = &[
         "of `rested_s` in which a die is busy, mean over dies",
         |r| json!(r.flash.die_utilisation),
     )
+        .screen(Block::Load, "die utilisation")
         .terminal(Section::Utilisation, "die utilisation")
         .report(Group::Load, Cost, "die utilisation", "").ranked(3),
     figure(
@@ -256,6 +257,7 @@ pub(super) const FIGURES: &[Figure] = &[
         |r| json!(r.verdict.map(|v| v.survives.power_cuts.words())),
     ),
     figure("requests_per_s", "1/s", "`requests` over `simulated_s`", |r| json!(r.verdict.map(|v| v.costs.requests_per_s)))
+        .screen(Block::Throughput, "requests/s")
         .terminal(Section::Throughput, "requests/s")
         .report(Group::Throughput, Fact, "requests", "1/s"),
     figure(
@@ -264,6 +266,7 @@ pub(super) const FIGURES: &[Figure] = &[
         "logical pages read and written by the host over `simulated_s`, in 10^6 bytes",
         |r| json!(r.verdict.map(|v| v.costs.mb_per_s)),
     )
+        .screen(Block::Throughput, "MB/s")
         .terminal(Section::Throughput, "MB/s")
         .report(Group::Throughput, Fact, "data", "MB/s"),
     figure(
@@ -289,7 +292,8 @@ pub(super) const FIGURES: &[Figure] = &[
         "1/day",
         "`tbw_tb` over the user capacity and five years of 365 days: drive writes per day (JESD218)",
         |r| json!(r.verdict.map(|v| v.costs.dwpd)),
-    ),
+    )
+        .screen(Block::Life, "DWPD over 5 years"),
     figure(
         "not_comparable",
         "text",

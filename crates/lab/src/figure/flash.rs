@@ -1,7 +1,7 @@
 //! Figures of what flash did: operations, wear, energy, page ECC, reads around busy dies.
 
 use super::Kind::{Alarm, Cost, Fact};
-use super::{Figure, Group, Section, deviation, figure, mean, part, shown_alone};
+use super::{Block, Figure, Group, Section, deviation, figure, mean, part, shown_alone};
 use crate::bearing;
 use serde_json::{Value, json};
 
@@ -98,6 +98,7 @@ pub(super) const FIGURES: &[Figure] = &[
         "logical pages programmed in all over logical pages written by the host, less `buffered_pages`; null without any",
         |r| json!(r.flash.waf),
     )
+        .screen(Block::Amplification, "write amplification")
         .terminal(Section::Amplification, "write amplification")
         .report(Group::Work, Cost, "write amplification (WAF)", ""),
     figure(

@@ -1,7 +1,7 @@
 //! Figures of what the host asked and was answered.
 
 use super::Kind::{Cost, Fact};
-use super::{Figure, Group, Section, figure, shown_alone};
+use super::{Block, Figure, Group, Section, figure, shown_alone};
 use crate::bearing;
 use crate::figure::mib;
 use experiment::over_provisioning::of_user;
@@ -87,6 +87,7 @@ pub(super) const FIGURES: &[Figure] = &[
     shown_alone("read_answers", |r| json!(r.host.read_latency_us.count)).report(Group::ReadLatency, Fact, "requests", ""),
     figure("read_latency_us_mean", "us", "latency of reads: mean", |r| json!(r.host.read_latency_us.mean))
         .measured(|r| r.host.read_latency_us.count > 0)
+        .screen(Block::ReadLatency, "read  mean")
         .terminal(Section::ReadLatency, "  mean")
         .report(Group::ReadLatency, Cost, "mean", "us"),
     figure("read_latency_us_p50", "us", "median", |r| json!(r.host.read_latency_us.p50))
@@ -95,14 +96,17 @@ pub(super) const FIGURES: &[Figure] = &[
         .report(Group::ReadLatency, Cost, "median", "us"),
     figure("read_latency_us_p99", "us", "99th percentile", |r| json!(r.host.read_latency_us.p99))
         .measured(|r| r.host.read_latency_us.count > 0)
+        .screen_beyond(Block::ReadLatency, "read  p99", 0.01)
         .terminal(Section::ReadLatency, "  p99")
         .report(Group::ReadLatency, Cost, "p99", "us"),
     figure("read_latency_us_p999", "us", "99.9th percentile", |r| json!(r.host.read_latency_us.p999))
         .measured(|r| r.host.read_latency_us.count > 0)
+        .screen_beyond(Block::ReadLatency, "read  p99.9", 0.001)
         .terminal(Section::ReadLatency, "  p99.9")
         .report(Group::ReadLatency, Cost, "p99.9", "us"),
     figure("read_latency_us_p9999", "us", "99.99th percentile", |r| json!(r.host.read_latency_us.p9999))
         .measured(|r| r.host.read_latency_us.count > 0)
+        .screen_beyond(Block::ReadLatency, "read  p99.99", 0.0001)
         .terminal(Section::ReadLatency, "  p99.99")
         .report(Group::ReadLatency, Cost, "p99.99", "us"),
     figure("read_latency_us_max", "us", "maximum", |r| json!(r.host.read_latency_us.max))
@@ -111,6 +115,7 @@ pub(super) const FIGURES: &[Figure] = &[
     shown_alone("write_answers", |r| json!(r.host.write_latency_us.count)).report(Group::WriteLatency, Fact, "requests", ""),
     figure("write_latency_us_mean", "us", "latency of writes: mean", |r| json!(r.host.write_latency_us.mean))
         .measured(|r| r.host.write_latency_us.count > 0)
+        .screen(Block::WriteLatency, "write mean")
         .terminal(Section::WriteLatency, "  mean")
         .report(Group::WriteLatency, Cost, "mean", "us"),
     figure("write_latency_us_p50", "us", "median", |r| json!(r.host.write_latency_us.p50))
@@ -119,14 +124,17 @@ pub(super) const FIGURES: &[Figure] = &[
         .report(Group::WriteLatency, Cost, "median", "us"),
     figure("write_latency_us_p99", "us", "99th percentile", |r| json!(r.host.write_latency_us.p99))
         .measured(|r| r.host.write_latency_us.count > 0)
+        .screen_beyond(Block::WriteLatency, "write p99", 0.01)
         .terminal(Section::WriteLatency, "  p99")
         .report(Group::WriteLatency, Cost, "p99", "us"),
     figure("write_latency_us_p999", "us", "99.9th percentile", |r| json!(r.host.write_latency_us.p999))
         .measured(|r| r.host.write_latency_us.count > 0)
+        .screen_beyond(Block::WriteLatency, "write p99.9", 0.001)
         .terminal(Section::WriteLatency, "  p99.9")
         .report(Group::WriteLatency, Cost, "p99.9", "us"),
     figure("write_latency_us_p9999", "us", "99.99th percentile", |r| json!(r.host.write_latency_us.p9999))
         .measured(|r| r.host.write_latency_us.count > 0)
+        .screen_beyond(Block::WriteLatency, "write p99.99", 0.0001)
         .terminal(Section::WriteLatency, "  p99.99")
         .report(Group::WriteLatency, Cost, "p99.99", "us"),
     figure("write_latency_us_max", "us", "maximum", |r| json!(r.host.write_latency_us.max))

@@ -13,6 +13,7 @@ pub use parts::{column, inside, nothing};
 pub use run::Run;
 pub use run::RunSpeed;
 
+use common::Quantity;
 use run::{deviation, mean, measured_share};
 use serde_json::Value;
 use std::sync::OnceLock;
@@ -30,6 +31,8 @@ pub struct Figure {
     pub of: fn(&Run<'_>) -> Value,
     place: Place,
     is_measured: Option<fn(&Run<'_>) -> bool>,
+    /// Where the first screen shows it.
+    pub screen: Option<OnScreen>,
     /// Where `--full` shows it.
     pub terminal: Option<OnTerminal>,
     /// Where the report shows it.
@@ -49,6 +52,34 @@ enum Place {
     Flows,
     /// In tables alone.
     Tables,
+}
+
+/// Blocks of the first screen, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// Latency of reads.
+    ReadLatency,
+    /// Latency of writes.
+    WriteLatency,
+    /// Requests and bytes per second, where the drive decides how many these are.
+    Throughput,
+    /// Writes of flash over those of the host.
+    Amplification,
+    /// Life of the flash: its figures are those of the verdict, over all seeds.
+    Life,
+    /// Load of the dies.
+    Load,
+}
+
+/// Row of a figure on the first screen.
+#[derive(Clone, Copy)]
+pub struct OnScreen {
+    /// Its block.
+    pub block: Block,
+    /// Its label.
+    pub label: &'static str,
+    /// Share of samples beyond it, of a percentile: with too few of them it is not shown.
+    pub beyond: Option<f64>,
 }
 
 /// Blocks of the terminal's table, in their order.
@@ -224,7 +255,7 @@ pub struct ReportPart {
 #[must_use]
 pub const fn figure(key: &'static str, unit: &'static str, meaning: &'static str, of: fn(&Run<'_>) -> Value) -> Figure {
     let place = Place::Everywhere;
-    Figure { key, unit, meaning, of, place, is_measured: None, terminal: None, report: None, parts: &[] }
+    Figure { key, unit, meaning, of, place, is_measured: None, screen: None, terminal: None, report: None, parts: &[] }
 }
 
 /// A figure of tables alone.
@@ -261,6 +292,19 @@ impl Figure {
     /// Tables show nothing where this says no.
     const fn measured(mut self, is_measured: fn(&Run<'_>) -> bool) -> Self {
         self.is_measured = Some(is_measured);
+        self
+    }
+
+    /// Shown by the first screen in a row of this label.
+    #[must_use]
+    pub const fn screen(mut self, block: Block, label: &'static str) -> Self {
+        self.screen = Some(OnScreen { block, label, beyond: None });
+        self
+    }
+
+    /// The same of a percentile that this share of samples are beyond.
+    const fn screen_beyond(mut self, block: Block, label: &'static str, beyond: f64) -> Self {
+        self.screen = Some(OnScreen { block, label, beyond: Some(beyond) });
         self
     }
 
@@ -328,6 +372,19 @@ impl Figure {
     #[must_use]
     pub fn is_column(&self) -> bool {
         self.place == Place::Everywhere
+    }
+
+    /// Quantity of one of its values, by its unit.
+    #[must_use]
+    pub fn quantity(&self, value: &Value) -> Quantity {
+        match self.unit {
+            "us" => Quantity::Micros,
+            "s" => Quantity::Seconds,
+            "share" => Quantity::Share,
+            "J" => Quantity::Joules,
+            _ if value.is_u64() => Quantity::Count,
+            _ => Quantity::Plain,
+        }
     }
 
     /// Its value in tables; null where there was nothing to measure.

@@ -12,7 +12,8 @@ use crate::core::flash::FlashPayload;
 use crate::core::jobs::{Asker, PageWrite};
 use crate::engine::Engine;
 use crate::write::ahead::Wanted;
-use device::facts::{Folds, RequestKind};
+use device::facts::RequestKind;
+use device::folds::Folds;
 use ftl::Ftl;
 use vocab::{HostCommand, HostOp, Lpn, SimTime, Stream, Streams};
 

@@ -6,7 +6,8 @@ use crate::boot::precondition::{HearHistory, HistoryProgress};
 use crate::config::Pace;
 use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
-use device::facts::{Folds, RequestKind};
+use device::facts::RequestKind;
+use device::folds::Folds;
 use vocab::{HostCommand, HostOp, SECTOR_BYTES};
 
 /// How much of a workload is replayed before it is measured.

@@ -16,7 +16,7 @@ use crate::engine::Engine;
 use crate::result::RunResult;
 use crate::session::{Asked, Inner, Prepared, Session, inside, kill};
 use crate::write::stripes::partial::PartialParity;
-use device::facts::Folds;
+use device::folds::Folds;
 use ftl::Place;
 use nand::{FlashArray, OobTag, PageRole};
 use protect::code_zones::CodeGroupId;

@@ -12,8 +12,9 @@ use crate::result::{
     WarmUpResult, WearResult,
 };
 use crate::session::{Prepared, pe_cycles};
-use device::facts::{Folds, LadderFolds, RequestKind, SlcFolds, Step, StreamWork};
+use device::facts::{RequestKind, Step, StreamWork};
 use device::flows::FlowFolds;
+use device::folds::{Folds, LadderFolds, SlcFolds};
 use device::waits::Wait;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;

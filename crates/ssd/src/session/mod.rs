@@ -24,7 +24,7 @@ use crate::session::figures::Clocks;
 use crate::write::Way;
 use device::contents::{PageBuf, Tag};
 use device::ecc::PageEcc;
-use device::facts::Folds;
+use device::folds::Folds;
 use nand::{Faulty, FlashArray, InMemory, MemoryArray};
 use vocab::{BlockAddr, DieId, HostCommand, Nanos, SimTime, Streams};
 
