@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
 /// The columns of the tables.
-const HEADS: [&str; 7] = ["condition", "measured", "by whom", "ours", "error", "is", "missing"];
+const HEADS: [&str; 7] = ["condition", "measured", "by whom", "simulated", "error", "is", "missing"];
 
 /// How many rows there are, and how many of them are within their aim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Count {
     pub predicted_within: usize,
 }
 
-/// A measurement beside ours.
+/// A measurement beside the simulated value.
 struct Row<'a> {
     condition: String,
     stated: &'a Published,
@@ -74,7 +74,7 @@ fn rows_of(figure: &FigureResult) -> Vec<Row<'_>> {
     figure.drawings.iter().flat_map(rows).collect()
 }
 
-/// How many measurements there are, and how many of ours are near enough.
+/// The number of measurements, and of those whose simulated values are near enough.
 #[must_use]
 pub fn count(papers: &[PaperResult]) -> Count {
     let mut count = Count::default();
@@ -134,7 +134,7 @@ fn ends(values: impl Iterator<Item = f64>) -> Option<RangeInclusive<f64>> {
     ends.map(|(least, most)| least..=most)
 }
 
-/// Ours as a line and what was measured as diamonds, on logarithmic axes; nothing where there is no number to draw.
+/// Simulated values as a line and measured ones as diamonds, on logarithmic axes; nothing where there is no number to draw.
 fn picture(drawing: &Drawing) -> Option<String> {
     let measured: Vec<(f64, f64)> = drawing.published.iter().filter_map(|stated| drawing.place(stated).zip(stated.y)).collect();
     let ours = &drawing.curves.first()?.points;
@@ -152,7 +152,7 @@ fn picture(drawing: &Drawing) -> Option<String> {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"system-ui, sans-serif\" \
          font-size=\"12\" fill=\"#24292f\">\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
     );
-    let title = format!("{} ({}) over {}: ours as line, measured as diamonds", drawing.title, drawing.y, drawing.x);
+    let title = format!("{} ({}) over {}: simulated as line, measured as diamonds", drawing.title, drawing.y, drawing.x);
     out.push_str(&text(width / 2.0, 28.0, "middle", &escape(&title)));
     for x in drawing.places() {
         let (right, _) = at((x, *upward.start()));
