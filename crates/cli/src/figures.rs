@@ -101,7 +101,7 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
         let path = wanted.out.join("reproduction.md");
         let fail = |e: std::io::Error| Problem::new("--out", format!("{} cannot be written: {e}", path.display()));
         std::fs::write(&path, figures::reproduction(&results)).map_err(fail)?;
-        print(&format!("published beside ours: {}\n", path.display()));
+        print(&format!("published and simulated values: {}\n", path.display()));
     }
     let measured = figures::validation(&results);
     if !measured.is_empty() && wanted.only.is_none() && wanted.points.is_none() {
@@ -110,7 +110,7 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, Problem> {
             let path = wanted.out.join(name);
             let fail = |e: std::io::Error| Problem::new("--out", format!("{} cannot be written: {e}", path.display()));
             std::fs::write(&path, text).map_err(fail)?;
-            print(&format!("measured beside ours: {}\n", path.display()));
+            print(&format!("measured and simulated values: {}\n", path.display()));
         }
     }
     Ok(if results.iter().all(PaperResult::agrees) { ExitCode::SUCCESS } else { ExitCode::from(CHECK_FAILED) })

@@ -96,7 +96,7 @@ const DEFAULTS: [(&str, &str, &str); 10] = [
 ];
 
 /// Appends a default to the help of an option, long and short.
-fn with_default(command: clap::Command, (option, _, default): (&'static str, &'static str, &'static str)) -> clap::Command {
+fn with_default(command: clap::Command, option: &'static str, default: &'static str) -> clap::Command {
     command.mut_arg(option, |a| {
         let both = [a.get_help(), a.get_long_help()].map(|help| help.map(|help| format!("{help} [default: {default}]")));
         let [short, long] = both;
@@ -263,7 +263,10 @@ fn grouped(command: clap::Command) -> clap::Command {
 pub fn command() -> clap::Command {
     let lists: Vec<&str> = studies::LISTS.iter().map(|list| list.name).collect();
     with_examples(with_short_help(with_signs(grouped(Cli::command()))))
-        .mut_subcommand("compare", |c| DEFAULTS.into_iter().fold(with_names(c), with_default))
+        .mut_subcommand("compare", |c| {
+            let add = |command, (option, _, default)| with_default(command, option, default);
+            DEFAULTS.into_iter().fold(with_names(c), add)
+        })
         .mut_subcommand("run", with_names)
         .mut_subcommand("torture", |c| {
             c.mut_arg("scheme", |a| a.help(format!("Schemes, separated by commas: {}", names("schemes"))))

@@ -129,7 +129,7 @@ struct OutputOptions {
     #[arg(long)]
     force: bool,
     /// Print every age instead of the first screen
-    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    #[arg(short = 'v', long, conflicts_with_all = ["json", "csv"])]
     full: bool,
     /// Print logs of the drive at some ages: SMART, Endurance Group and OCP C0h
     #[arg(long, conflicts_with_all = ["json", "csv", "full"])]

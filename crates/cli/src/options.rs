@@ -170,7 +170,7 @@ pub struct Options {
     #[arg(long)]
     pub force: bool,
     /// Print all tables and notes instead of the first screen
-    #[arg(long, conflicts_with = "json")]
+    #[arg(short = 'v', long, conflicts_with = "json")]
     pub full: bool,
     /// Add a latency breakdown to the first screen
     #[arg(long, conflicts_with_all = ["json", "full"])]

@@ -408,7 +408,7 @@ fn figures_are_printed_written_and_compared_with_the_golden_rows() {
     let kept = flashkeep(&here, &["figures", "--kept", "--out", "kept"]);
     assert_eq!((code(&kept), stdout(&kept).contains("nothing was run")), (0, true), "{}", stderr(&kept));
     assert_eq!(std::fs::read_to_string(here.join("kept/paper/one.csv")).expect("written"), csv);
-    assert!(here.join("kept/reproduction.md").exists(), "published beside ours, of all papers");
+    assert!(here.join("kept/reproduction.md").exists(), "published and simulated values, of all papers");
     std::fs::write(here.join("experiments/paper/one.csv"), csv.replace(",a,", ",c,")).expect("written");
     let differs = flashkeep(&here, &["figures", "paper", "--out", "again"]);
     assert_eq!(code(&differs), 1);

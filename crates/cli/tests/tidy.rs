@@ -181,6 +181,60 @@ fn functions(source: &str) -> Vec<(String, usize, usize)> {
     found
 }
 
+/// The parts of a list between `separator`s that no bracket holds.
+fn parts(list: &str, separator: u8) -> Vec<&str> {
+    let (mut depth, mut begin, mut found) = (0, 0, Vec::new());
+    for (at, byte) in list.bytes().enumerate() {
+        match byte {
+            _ if byte == separator && depth == 0 => {
+                found.push(&list[begin..at]);
+                begin = at + 1;
+            }
+            b'(' | b'[' | b'{' | b'<' => depth += 1,
+            b'>' if matches!(list[..at].bytes().next_back(), Some(b'-' | b'=')) => {}
+            b')' | b']' | b'}' | b'>' => depth -= 1,
+            _ => {}
+        }
+    }
+    found.push(&list[begin..]);
+    found.retain(|part| !part.trim().is_empty());
+    found
+}
+
+/// True of a pattern or a type that is a tuple of two and more, or a reference to one.
+fn is_tuple(text: &str) -> bool {
+    let lifetime = |text: &str| text.strip_prefix('\'').map_or(0, |name| 1 + name.find(' ').unwrap_or(0));
+    let text = text.trim().trim_start_matches('&');
+    let text = text[lifetime(text)..].trim_start().trim_start_matches("mut ");
+    text.starts_with('(') && parts(&text[1..closed(text.as_bytes(), 0) - 1], b',').len() > 1
+}
+
+/// Lines and names of the functions that have a tuple as a parameter, once for each.
+fn tuple_parameters(source: &str) -> Vec<(usize, String)> {
+    let code = code_of(source);
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("fn ").filter(|(at, _)| !code[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_')) {
+        let signature = &code[at + 3..];
+        let name: String = signature.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        // Behind the parameters of types.
+        let list = match signature[name.len()..].starts_with('<') {
+            true => parts(&signature[name.len()..], b'(').first().map_or(0, |types| name.len() + types.len()),
+            false => name.len(),
+        };
+        if name.is_empty() || !signature[list..].starts_with('(') {
+            continue;
+        }
+        let list = &signature[list + 1..closed(signature.as_bytes(), list) - 1];
+        for parameter in parts(list, b',') {
+            let of_type = parameter.split_once(": ").map_or("", |(_, of_type)| of_type);
+            if is_tuple(parameter) || is_tuple(of_type) {
+                found.push((line_of(&code, at), name.clone()));
+            }
+        }
+    }
+    found
+}
+
 /// Lines of `matches!` whose answer nobody looks at.
 fn idle_matches(source: &str) -> Vec<usize> {
     let code = code_of(source);
@@ -242,6 +296,18 @@ fn every_function_fits_a_screen() {
                 found.push(format!("{}:{line}: fn {name} has {lines} lines, at most {FUNCTION_LINES}", file.name));
             }
         }
+    }
+    assert_none(found);
+}
+
+#[test]
+fn no_parameter_is_a_tuple() {
+    let mut found = Vec::new();
+    for file in sources() {
+        let wrong = tuple_parameters(&file.text).into_iter();
+        found.extend(wrong.map(|(line, name)| {
+            format!("{}:{line}: fn {name} has a tuple as parameter: give it parameters or a type with names", file.name)
+        }));
     }
     assert_none(found);
 }
@@ -375,6 +441,14 @@ fn functions_are_measured_past_literals_comments_and_signatures() {
     let source = "fn a(x: [u8; 2]) -> char {\n    // }\n    let s = \"}{\\\"\"; /* } /* } */ */\n    '{'\n}\n\
                   trait T { fn b(&self); }\nfn c<'a>(x: &'a str) { r#\"}\"\"#; }\n";
     assert_eq!(functions(source), [("a".into(), 1, 5), ("c".into(), 7, 1)]);
+}
+
+#[test]
+fn tuples_are_seen_among_parameters_and_not_elsewhere() {
+    let source = "fn a((x, y): (u8, u8)) {}\nfn b<T: Into<(u8, u8)>>(t: T, at: &'a mut (u8, T), z: ()) -> (u8, u8) { |(a, b)| 0 }\n\
+                  fn c(&self, f: &(dyn Fn(u8, u8) -> u8 + Sync), all: &[(u8, u8)], one: Option<(u8, u8)>) {}\n\
+                  // fn d(x: (u8, u8))\nfn e(\n    x: u8,\n    y: (\n        u8,\n        u8,\n    ),\n) {}\n";
+    assert_eq!(tuple_parameters(source), [(1, "a".into()), (2, "b".into()), (5, "e".into())]);
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn seeds(experiment: &Experiment) -> Result<(), Problem> {
 /// Least time between two flushes of page profiles: in less no page is programmed.
 const FLUSH_MIN: Nanos = Nanos(100_000);
 
-fn within<T: PartialOrd + Display>(field: impl Into<String>, found: T, (least, most): (T, T)) -> Result<(), Problem> {
+fn within<T: PartialOrd + Display>(field: impl Into<String>, found: T, least: T, most: T) -> Result<(), Problem> {
     if least <= found && found <= most {
         return Ok(());
     }
@@ -84,10 +84,10 @@ fn within<T: PartialOrd + Display>(field: impl Into<String>, found: T, (least, m
 /// Times whose bounds are no plain range.
 fn times(experiment: &Experiment) -> Result<(), Problem> {
     for (name, time) in [("trace.since", experiment.trace.since), ("trace.until", experiment.trace.until)] {
-        within(name, time.unwrap_or_default(), (Nanos(0), trace::SPAN_LIMIT))?;
+        within(name, time.unwrap_or_default(), Nanos(0), trace::SPAN_LIMIT)?;
     }
     if experiment.ecc.flush > Nanos(0) {
-        within("ecc.flush", experiment.ecc.flush, (FLUSH_MIN, Nanos::SETTING_MAX))?;
+        within("ecc.flush", experiment.ecc.flush, FLUSH_MIN, Nanos::SETTING_MAX)?;
     }
     Ok(())
 }
@@ -95,14 +95,13 @@ fn times(experiment: &Experiment) -> Result<(), Problem> {
 /// A page moves within the time of any other operation.
 fn transfer(drive: &DriveSpec) -> Result<(), Problem> {
     match drive.timing.transfer {
-        Transfer::PerPage(time) => within("drive.timing.transfer.per-page", time, (Nanos(0), Nanos::OPERATION_MAX)),
+        Transfer::PerPage(time) => within("drive.timing.transfer.per-page", time, Nanos(0), Nanos::OPERATION_MAX),
         Transfer::MtPerS(rate) | Transfer::DataMtPerS(rate) => {
             let page = drive.geometry.program_size();
             // Bytes of a page in a second, as a rate, rounded up.
             let least = page.0.div_ceil(1_000_000).max(1);
-            let valid = (least, u64::from(u32::MAX));
             let name = if matches!(drive.timing.transfer, Transfer::MtPerS(_)) { "mt-per-s" } else { "data-mt-per-s" };
-            within(format!("drive.timing.transfer.{name}"), u64::from(rate.0), valid)
+            within(format!("drive.timing.transfer.{name}"), u64::from(rate.0), least, u64::from(u32::MAX))
                 .map_err(|problem| Problem { message: format!("{} for pages of {page}", problem.message), ..problem })
         }
     }
@@ -177,9 +176,9 @@ fn drive(experiment: &Experiment) -> Result<(), Problem> {
 fn slc(drive: &DriveSpec) -> Result<(), Problem> {
     let slc = &drive.slc;
     if slc.is_on() {
-        within("drive.slc.blocks", slc.blocks, (1, drive.geometry.blocks_per_die() - 1))?;
+        within("drive.slc.blocks", slc.blocks, 1, drive.geometry.blocks_per_die() - 1)?;
         let most = drive.endurance.0.saturating_mul(u32::from(MOST_CYCLES_A_CYCLE) + 1) - 1;
-        within("drive.slc.endurance", slc.endurance.0, (drive.endurance.0, most))?;
+        within("drive.slc.endurance", slc.endurance.0, drive.endurance.0, most)?;
     }
     Ok(())
 }
@@ -219,7 +218,7 @@ fn over_provisioning(experiment: &Experiment) -> Result<(), Problem> {
     let asked = experiment.capacity.over_provisioning;
     match asked {
         OverProvisioning::OfUser(share) => {
-            within("capacity.over_provisioning", share, (0.0, OverProvisioning::OfRaw(MOST_OF_RAW).of_user().round()))
+            within("capacity.over_provisioning", share, 0.0, OverProvisioning::OfRaw(MOST_OF_RAW).of_user().round())
         }
         OverProvisioning::OfRaw(share) if !(0.0..=MOST_OF_RAW).contains(&share) => {
             let message = format!("found {asked}, valid is 0% to {} % of raw", MOST_OF_RAW * 100.0);

@@ -5,7 +5,7 @@ use common::Problem;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// Stands in what is said of parameters that the program itself does not know.
 pub(crate) const UNKNOWN: &str = " does not know, and neither do we: ";
@@ -83,19 +83,19 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// The number is missing, or out of bounds.
-    pub fn number(&self, name: &str, (least, most): (u64, u64)) -> Result<u64, Problem> {
+    pub fn number(&self, name: &str, valid: RangeInclusive<u64>) -> Result<u64, Problem> {
         let field = self.get(name).ok_or_else(|| self.missing(name))?;
-        let number = whole(&field.value).filter(|number| (least..=most).contains(number));
-        number.ok_or_else(|| self.bad(name, &format!("a whole number from {least} to {most}")))
+        let number = whole(&field.value).filter(|number| valid.contains(number));
+        number.ok_or_else(|| self.bad(name, &format!("a whole number from {} to {}", valid.start(), valid.end())))
     }
 
     /// A number, or what the program has where the file says nothing.
     ///
     /// # Errors
     /// The number is out of bounds.
-    pub fn number_or(&self, name: &'static str, bounds: (u64, u64), default: u64) -> Result<u64, Problem> {
+    pub fn number_or(&self, name: &'static str, valid: RangeInclusive<u64>, default: u64) -> Result<u64, Problem> {
         if self.fields.contains_key(name) {
-            return self.number(name, bounds);
+            return self.number(name, valid);
         }
         self.defaults.borrow_mut().insert(name, default.to_string());
         Ok(default)

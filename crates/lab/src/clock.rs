@@ -112,7 +112,8 @@ pub fn needs_demand(arrival: Arrival, duration_s: f64) -> bool {
 #[must_use]
 pub fn clock(
     arrival: Arrival,
-    (duration_s, own_depth): (f64, Option<u32>),
+    duration_s: f64,
+    own_depth: Option<u32>,
     none: Option<Demand>,
     schemes: &[(String, Demand)],
 ) -> Clock {
@@ -265,7 +266,7 @@ mod tests {
 
     fn factor(arrival: Arrival, none: f64, worst: f64) -> f64 {
         let schemes = [("raid5".to_string(), demand(worst)), ("none".to_string(), demand(none))];
-        clock(arrival, (10.0, None), Some(demand(none)), &schemes).factor
+        clock(arrival, 10.0, None, Some(demand(none)), &schemes).factor
     }
 
     /// Fails if a load is reached for another scheme than the busiest, or a clock is not hastened for it.
@@ -275,7 +276,7 @@ mod tests {
         assert_eq!(factor(Arrival::Load(0.3), 1.0, 3.0), 1.0);
         assert_eq!(factor(Arrival::Load(0.6), 1.0, 3.0), 0.5);
         assert_eq!(factor(Arrival::Load(0.1), 1.0, 3.0), 3.0);
-        assert_eq!(clock(Arrival::Load(0.3), (10.0, None), None, &[]).factor, 1.0);
+        assert_eq!(clock(Arrival::Load(0.3), 10.0, None, None, &[]).factor, 1.0);
     }
 
     /// A drive whose busy share is not quite inverse to the clock's factor, as with a write buffer that merges more the slower it drains.
@@ -318,7 +319,7 @@ mod tests {
         for (channels, decoders) in [(30, 0), (1, 30)] {
             let [channels, decoders] = [channels, decoders].map(|seconds| Nanos(seconds * 1_000_000_000));
             let busy = Demand { dies: Nanos(8_000_000_000), channels, decoders, of_dies: 8, of_channels: 2 };
-            assert_eq!(clock(Arrival::HalfBusy, (10.0, None), Some(busy), &[]).factor, 3.0);
+            assert_eq!(clock(Arrival::HalfBusy, 10.0, None, Some(busy), &[]).factor, 3.0);
         }
     }
 
@@ -339,8 +340,8 @@ mod tests {
 
     #[test]
     fn a_workload_without_times_is_replayed_in_a_closed_loop() {
-        assert_eq!(clock(Arrival::Auto, (0.0, None), None, &[]).pace, Pace::Closed { depth: 32 });
-        assert_eq!(clock(Arrival::Auto, (0.0, Some(5)), None, &[]).pace, Pace::Closed { depth: 5 });
-        assert_eq!(clock(Arrival::Closed(7), (0.0, Some(5)), None, &[]).pace, Pace::Closed { depth: 7 });
+        assert_eq!(clock(Arrival::Auto, 0.0, None, None, &[]).pace, Pace::Closed { depth: 32 });
+        assert_eq!(clock(Arrival::Auto, 0.0, Some(5), None, &[]).pace, Pace::Closed { depth: 5 });
+        assert_eq!(clock(Arrival::Closed(7), 0.0, Some(5), None, &[]).pace, Pace::Closed { depth: 7 });
     }
 }

@@ -109,7 +109,7 @@ pub fn compare_on(
     let (outcomes, series): (Vec<Outcome>, Vec<_>) = ran.next().expect("there is a first repetition").1.into_iter().unzip();
     let first = Experiment { seeds: 1, ..experiment.clone() };
     let one = |experiment: Experiment, trace: TraceFacts, outcomes: Vec<Outcome>| {
-        let mut cautions = cautions(&experiment, &workload, (&trace, plan.user_slots), &clock, &outcomes);
+        let mut cautions = cautions(&experiment, &workload, &trace, plan.user_slots, &clock, &outcomes);
         cautions.extend(flows::ends_apart(&workload, &outcomes));
         Comparison {
             fairness: fairness(&experiment, &plan, &clock, &outcomes),
@@ -315,7 +315,7 @@ impl Runs<'_> {
         };
         let demands: Vec<_> = prepared.iter().filter_map(|p| Some((p.label.clone(), p.demand?))).collect();
         let arrival = self.experiment.trace.arrival;
-        let one = clock(arrival, (self.workload.duration_s(), self.workload.depth()), none, &demands);
+        let one = clock(arrival, self.workload.duration_s(), self.workload.depth(), none, &demands);
         let one = match arrival {
             Arrival::Load(share) => self.at_load(prepared, one, share)?,
             _ => one,
@@ -401,7 +401,7 @@ impl Runs<'_> {
             Observe::Nothing | Observe::Waits { log: None } => self.replay(index, &mut session, clock, None)?,
             Observe::Waits { log: Some(log) } => {
                 let names = self.workload.flows().iter().map(|flow| flow.name.clone()).collect();
-                let mut part = log.part((self.experiment.seed, index), &prepared.label, names)?;
+                let mut part = log.part(self.experiment.seed, index, &prepared.label, names)?;
                 let mut hear = |answered: &[AnsweredRequest]| part.hear(answered);
                 let result = self.replay(index, &mut session, clock, Some(&mut hear))?;
                 part.close()?;

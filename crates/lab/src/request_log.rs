@@ -65,7 +65,7 @@ impl RequestLog {
     }
 
     /// The part of a run: the scheme at `index` of an experiment with this seed.
-    pub(crate) fn part(&self, (seed, index): (u64, usize), scheme: &str, flows: Vec<String>) -> Result<Part<'_>, Problem> {
+    pub(crate) fn part(&self, seed: u64, index: usize, scheme: &str, flows: Vec<String>) -> Result<Part<'_>, Problem> {
         let mut name = self.path.clone().into_os_string();
         name.push(format!(".{seed}-{index}.part"));
         let path = PathBuf::from(name);
@@ -151,7 +151,7 @@ impl Part<'_> {
     fn write_group(&mut self) {
         let rows = std::mem::take(&mut self.rows);
         if let Some(writer) = self.writer.as_mut().filter(|_| !rows.is_empty() && self.failed.is_none()) {
-            self.failed = group(writer, (&self.scheme, &self.flows), self.place.0, &rows).err();
+            self.failed = group(writer, &self.scheme, &self.flows, self.place.0, &rows).err();
         }
         self.rows = rows;
         self.rows.clear();
@@ -205,7 +205,8 @@ fn new_file(file: File, has_flows: bool) -> Result<SerializedFileWriter<File>, P
 /// Writes rows as a row group.
 fn group(
     file: &mut SerializedFileWriter<File>,
-    (scheme, flows): (&str, &[String]),
+    scheme: &str,
+    flows: &[String],
     seed: u64,
     rows: &[AnsweredRequest],
 ) -> Result<(), ParquetError> {

@@ -18,7 +18,7 @@ fn written(test: &str, files: &[(&str, &str)]) -> PathBuf {
 }
 
 /// A small device: 2 channels of 2 chips of 2 dies, 64 MiB.
-fn device(change: (&str, &str)) -> String {
+fn device(changed: &str, to: &str) -> String {
     let parameters = [
         ("Enabled_Preconditioning", "false"),
         ("Memory_Type", "FLASH"),
@@ -54,7 +54,7 @@ fn device(change: (&str, &str)) -> String {
     ];
     let lines = |all: &[(&str, &str)]| {
         let line = |(name, value): &(&str, &str)| {
-            let value = if *name == change.0 { change.1 } else { value };
+            let value = if *name == changed { to } else { value };
             format!("      <{name}>{value}</{name}>\n")
         };
         all.iter().map(line).collect::<String>()
@@ -67,7 +67,7 @@ fn device(change: (&str, &str)) -> String {
     )
 }
 
-fn flow(change: (&str, &str)) -> String {
+fn flow(changed: &str, to: &str) -> String {
     let parameters = [
         ("Priority_Class", "HIGH"),
         ("Channel_IDs", "0,1"),
@@ -90,8 +90,7 @@ fn flow(change: (&str, &str)) -> String {
         ("Stop_Time", "0"),
         ("Total_Requests_To_Generate", "2000"),
     ];
-    let line =
-        |(name, value): &(&str, &str)| format!("      <{name}>{}</{name}>\n", if *name == change.0 { change.1 } else { value });
+    let line = |(name, value): &(&str, &str)| format!("      <{name}>{}</{name}>\n", if *name == changed { to } else { value });
     let lines: String = parameters.iter().map(line).collect();
     format!("    <IO_Flow_Parameter_Set_Synthetic>\n{lines}    </IO_Flow_Parameter_Set_Synthetic>\n")
 }
@@ -116,7 +115,7 @@ fn experiment(here: &Path, drive: &str, trace: &str) -> Result<Experiment, Strin
 
 #[test]
 fn a_device_of_mqsim_is_a_drive_with_what_such_a_device_has() {
-    let here = written("device", &[("ssd.xml", &device(("", "")))]);
+    let here = written("device", &[("ssd.xml", &device("", ""))]);
     let read = experiment(&here, "ssd.xml", "uniform").unwrap_or_else(|e| panic!("{e}"));
     let geometry = read.drive.geometry;
     assert_eq!((geometry.channels, geometry.dies_per_channel, geometry.planes), (2, 4, 2));
@@ -137,8 +136,8 @@ fn a_device_of_mqsim_is_a_drive_with_what_such_a_device_has() {
 
 #[test]
 fn flows_of_mqsim_are_played_on_it() {
-    let flows = [flow(("", "")), flow(("Read_Percentage", "0"))];
-    let here = written("flows", &[("ssd.xml", &device(("", ""))), ("load.xml", &scenario(&flows))]);
+    let flows = [flow("", ""), flow("Read_Percentage", "0")];
+    let here = written("flows", &[("ssd.xml", &device("", "")), ("load.xml", &scenario(&flows))]);
     let read = experiment(&here, "ssd.xml", "load.xml").unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(read.trace.format, "mqsim");
     let compared = compare(&read, &Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} }).unwrap_or_else(|e| panic!("{e}"));
@@ -155,7 +154,7 @@ fn flows_of_mqsim_are_played_on_it() {
 #[test]
 fn flows_with_a_bandwidth_come_as_often_as_that_says() {
     // 8 KiB at 81.92 MB/s: 10,000 requests a second; the sum of 2000 gaps of a Poisson process has a deviation of 2.2 %.
-    let here = written("timed", &[("load.xml", &scenario(&[flow(("Synthetic_Generator_Type", "BANDWIDTH"))]))]);
+    let here = written("timed", &[("load.xml", &scenario(&[flow("Synthetic_Generator_Type", "BANDWIDTH")]))]);
     let read = experiment(&here, "mlc-2014", "load.xml").unwrap_or_else(|e| panic!("{e}"));
     let workload = Workload::open(&read, &|_| {}).unwrap_or_else(|e| panic!("{e}"));
     assert!((workload.duration_s() / 0.2 - 1.0).abs() < 4.5 * 0.0224, "{}", workload.duration_s());
@@ -329,16 +328,16 @@ fn jobs_on_a_device_and_command_lines_mean_the_drive() {
 
 #[test]
 fn what_cannot_be_is_refused_at_its_place() {
-    for (change, said) in DEVICES {
-        let here = written("wrong", &[("ssd.xml", &device(change))]);
+    for ((name, value), said) in DEVICES {
+        let here = written("wrong", &[("ssd.xml", &device(name, value))]);
         let problem = experiment(&here, "ssd.xml", "uniform").expect_err(said);
-        assert!(problem.contains(said), "{change:?} lacks {said}: {problem}");
+        assert!(problem.contains(said), "{name}={value} lacks {said}: {problem}");
     }
     for (text, said) in [
-        (scenario(&[flow(("Address_Distribution", "ZIPF"))]), "load.xml:13:29: Address_Distribution: unknown value `ZIPF`"),
-        (scenario(&[flow(("Total_Requests_To_Generate", "0"))]), "Total_Requests_To_Generate: found `0`, wanted 1 at least"),
+        (scenario(&[flow("Address_Distribution", "ZIPF")]), "load.xml:13:29: Address_Distribution: unknown value `ZIPF`"),
+        (scenario(&[flow("Total_Requests_To_Generate", "0")]), "Total_Requests_To_Generate: found `0`, wanted 1 at least"),
         (scenario(&[]), "the scenario has no flow"),
-        (scenario(&[flow(("", ""))]).replace("</IO_Scenario>", ""), "load.xml:"),
+        (scenario(&[flow("", "")]).replace("</IO_Scenario>", ""), "load.xml:"),
     ] {
         let here = written("wrong", &[("load.xml", &text)]);
         let read = experiment(&here, "mlc-2014", "load.xml").unwrap_or_else(|e| panic!("{e}"));

@@ -98,7 +98,7 @@ pub fn picture(comparison: &Comparison) -> Option<String> {
             let top = top + HEAD + (NAME + PANEL.1 + GAP) * flow as f64;
             let _ = writeln!(svg, "<text x=\"{left}\" y=\"{}\">{}</text>", top + 12.0, means(&outcome.flows[flow]));
             let is_first = number % ABREAST == 0;
-            svg.push_str(&panel((left, top + NAME), is_first, scale, series, flow));
+            svg.push_str(&panel(left, top + NAME, is_first, scale, series, flow));
         }
     }
     svg.push_str(&legend(height, all, outcomes[0].flows.len(), end_s));
@@ -128,7 +128,7 @@ fn means(flow: &FlowOutcome) -> String {
 }
 
 /// One flow under one scheme.
-fn panel((left, top): (f64, f64), is_first: bool, scale: &Scale, series: &SeriesResult, flow: usize) -> String {
+fn panel(left: f64, top: f64, is_first: bool, scale: &Scale, series: &SeriesResult, flow: usize) -> String {
     let mut svg = String::new();
     for decade in scale.low..=scale.high {
         let us = 10f64.powi(decade);

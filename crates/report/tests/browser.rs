@@ -20,7 +20,7 @@ fn browser() -> Option<OsString> {
 }
 
 /// A report of these schemes on a drive with the script of the test in it.
-fn report(name: &str, (drive, requests, schemes): (&str, u32, &str), more: &str) -> PathBuf {
+fn report(name: &str, drive: &str, requests: u32, schemes: &str, more: &str) -> PathBuf {
     let settings = SMALL.replace(r#"["none", "raid5", "ds-raid"]"#, schemes).replace("mlc-2014", drive);
     let settings = settings.replace("requests = 3000", &format!("requests = {requests}"));
     let settings = format!("{settings}\n{more}");
@@ -78,8 +78,8 @@ fn the_report_works_in_a_browser() {
         ("apart", ("mlc-2014", 3000, all), dead, &widths[..2]),
         ("seeds", ("mlc-2014", 3000, seeds), "", &widths[..1]),
     ];
-    for (name, on, more, widths) in pages {
-        let page = report(name, on, more);
+    for (name, (drive, requests, schemes), more, widths) in pages {
+        let page = report(name, drive, requests, schemes, more);
         for &width in widths {
             let found = look(&browser, &page, width);
             assert_eq!(found["wrong"], serde_json::json!([]), "{name} schemes at {width} pixels");

@@ -220,13 +220,21 @@ fn windows_events_and_biosnoop() {
     assert_eq!(rows(&records), [(0, 0, HostOp::Write(Fua::Yes), 16, 8)]);
 }
 
-/// A record of blktrace, in the byte order of this test.
-fn blk_record(
-    (cpu, number): (u32, u32),
-    (time, sector, bytes): (u64, u64, u32),
-    (category, action): (u32, u32),
-    extra: &[u8],
-) -> Vec<u8> {
+/// A record of blktrace.
+struct BlkRecord {
+    cpu: u32,
+    number: u32,
+    time: u64,
+    sector: u64,
+    bytes: u32,
+    /// Categories of the event, as bits.
+    category: u32,
+    action: u32,
+}
+
+/// A record of blktrace with data behind it, in the byte order of this test.
+fn blk_record(of: &BlkRecord, extra: &[u8]) -> Vec<u8> {
+    let BlkRecord { cpu, number, time, sector, bytes, category, action } = *of;
     let mut record = Vec::new();
     record.extend(0x6561_7407u32.to_le_bytes());
     record.extend(number.to_le_bytes());
@@ -247,15 +255,68 @@ fn blk_record(
 fn blk_files() -> [Vec<u8>; 2] {
     const ISSUE: u32 = 1 << 6;
     let one = [
-        blk_record((0, 1), (1_000_000_000, 2048, 4096), (1 | 1 << 4, 1), &[]),
-        blk_record((0, 2), (1_000_100_000, 2048, 4096), (1 | ISSUE, 7), &[]),
-        blk_record((0, 3), (1_000_300_000, 4096, 8192), (2 | 1 << 3 | 1 << 15 | ISSUE, 7), b"extra"),
-        blk_record((0, 4), (1_000_500_000, 0, 0), (1 << 2 | ISSUE, 7), &[]),
+        blk_record(
+            &BlkRecord { cpu: 0, number: 1, time: 1_000_000_000, sector: 2048, bytes: 4096, category: 1 | 1 << 4, action: 1 },
+            &[],
+        ),
+        blk_record(
+            &BlkRecord { cpu: 0, number: 2, time: 1_000_100_000, sector: 2048, bytes: 4096, category: 1 | ISSUE, action: 7 },
+            &[],
+        ),
+        blk_record(
+            &BlkRecord {
+                cpu: 0,
+                number: 3,
+                time: 1_000_300_000,
+                sector: 4096,
+                bytes: 8192,
+                category: 2 | 1 << 3 | 1 << 15 | ISSUE,
+                action: 7,
+            },
+            b"extra",
+        ),
+        blk_record(
+            &BlkRecord { cpu: 0, number: 4, time: 1_000_500_000, sector: 0, bytes: 0, category: 1 << 2 | ISSUE, action: 7 },
+            &[],
+        ),
     ];
     let two = [
-        blk_record((1, 1), (1_000_200_000, 8, 512), (2 | 1 << 12 | ISSUE, 7), &[]),
-        blk_record((1, 2), (1_000_400_000, 64, 1 << 20), (2 | 1 << 13 | ISSUE, 7), &[]),
-        blk_record((1, 3), (1_000_450_000, 64, 1 << 20), (2 | 1 << 13 | 1 << 7, 8), &[]),
+        blk_record(
+            &BlkRecord {
+                cpu: 1,
+                number: 1,
+                time: 1_000_200_000,
+                sector: 8,
+                bytes: 512,
+                category: 2 | 1 << 12 | ISSUE,
+                action: 7,
+            },
+            &[],
+        ),
+        blk_record(
+            &BlkRecord {
+                cpu: 1,
+                number: 2,
+                time: 1_000_400_000,
+                sector: 64,
+                bytes: 1 << 20,
+                category: 2 | 1 << 13 | ISSUE,
+                action: 7,
+            },
+            &[],
+        ),
+        blk_record(
+            &BlkRecord {
+                cpu: 1,
+                number: 3,
+                time: 1_000_450_000,
+                sector: 64,
+                bytes: 1 << 20,
+                category: 2 | 1 << 13 | 1 << 7,
+                action: 8,
+            },
+            &[],
+        ),
     ];
     [one.concat(), two.concat()]
 }

@@ -50,8 +50,8 @@ pub fn survey(judges: &[Judge], workers: usize, notes: &Path) -> Vec<Reach> {
         let program = judge.program.digest.to_string();
         if text_if_there(&note).split(' ').nth(1) != Some(&program) {
             let _ = fs::remove_file(&cover);
-            let variable = ("FLASHKEEP_MUTANT_COVER", cover.to_str().expect("a path in words"));
-            let (end, seconds) = judge.run(variable, Duration::from_secs(1800));
+            let path = cover.to_str().expect("a path in words");
+            let (end, seconds) = judge.run("FLASHKEEP_MUTANT_COVER", path, Duration::from_secs(1800));
             if end != End::Passed {
                 return println!("left out, as it fails with nothing broken: {}", judge.name);
             }
@@ -101,7 +101,7 @@ pub fn judge(mutant: usize, krate: &str, reaches: &[Reach], turn: Turn) -> Verdi
             continue;
         }
         let limit = Duration::from_secs_f64(10.0 * judge.seconds + 5.0);
-        let (end, took) = judge.run(("FLASHKEEP_MUTANT", &number), limit);
+        let (end, took) = judge.run("FLASHKEEP_MUTANT", &number, limit);
         seconds += took;
         if end != End::Passed {
             return Verdict { noticed: Some((judge.kind, judge.name.clone(), end)), asked: before + 1, seconds };

@@ -79,11 +79,11 @@ pub enum End {
 }
 
 impl Judge {
-    /// Runs it with a variable set, for at most `limit`.
-    pub fn run(&self, variable: (&str, &str), limit: Duration) -> (End, f64) {
+    /// Runs it with a `variable` of this `value` set, for at most `limit`.
+    pub fn run(&self, variable: &str, value: &str, limit: Duration) -> (End, f64) {
         #[expect(clippy::disallowed_methods, reason = "how long judges take is what is measured")]
         let start = Instant::now();
-        let mut child = limited(&self.program).args(&self.arguments).env(variable.0, variable.1).spawn().expect("a judge runs");
+        let mut child = limited(&self.program).args(&self.arguments).env(variable, value).spawn().expect("a judge runs");
         let end = loop {
             if let Some(status) = child.try_wait().expect("a child") {
                 break ended(status);

@@ -5,6 +5,7 @@ use crate::document::{Document, Foreign};
 use crate::over_provisioning::OverProvisioning;
 use crate::parameters::{Fields, Writing};
 use common::Problem;
+use std::ops::RangeInclusive;
 
 /// Power of a die at work, in nanojoules a nanosecond: MQSim has no energy, so 3.3 V and 25 mA as in the preset `mlc-mqsim`.
 const WATT: f64 = 0.0825;
@@ -38,10 +39,10 @@ const LATENCIES: &[&str] = &[
 ];
 
 /// Longest operation, in nanoseconds; the bounds of a drive say so again.
-const TIME: (u64, u64) = (0, 1_000_000_000);
+const TIME: RangeInclusive<u64> = 0..=1_000_000_000;
 
 /// Bounds of a whole number of the shape; the bounds of a drive are tighter.
-const COUNT: (u64, u64) = (1, 1 << 24);
+const COUNT: RangeInclusive<u64> = 1..=1 << 24;
 
 /// The drive of a device file: its fields, and under `usual` what such a device has besides; and as notes what of the file has
 /// no counterpart.
@@ -98,15 +99,15 @@ fn about(writing: &mut Writing<'_>, device: &Fields<'_>) -> Result<(), Problem> 
 fn geometry<'a>(writing: &mut Writing<'_>, device: &Fields<'a>, flash: &Fields<'a>) -> Result<(), Problem> {
     let channels = device.number_or("Flash_Channel_Count", COUNT, 8)?;
     let dies = device.number_or("Chip_No_Per_Channel", COUNT, 4)? * flash.number_or("Die_No_Per_Chip", COUNT, 2)?;
-    let page = flash.number_or("Page_Capacity", (512, 1 << 30), 8192)?;
-    let spare = flash.number_or("Page_Metadat_Capacity", (0, 1 << 30), 1872)?;
+    let page = flash.number_or("Page_Capacity", 512..=1 << 30, 8192)?;
+    let spare = flash.number_or("Page_Metadat_Capacity", 0..=1 << 30, 1872)?;
     let whole = [
         (device, "Flash_Channel_Count", "geometry.channels", channels),
         (device, "Chip_No_Per_Channel", "geometry.dies_per_channel", dies),
         (flash, "Plane_No_Per_Die", "geometry.planes", flash.number_or("Plane_No_Per_Die", COUNT, 2)?),
         (flash, "Block_No_Per_Plane", "geometry.blocks_per_plane", flash.number_or("Block_No_Per_Plane", COUNT, 2048)?),
         (flash, "Page_No_Per_Block", "geometry.pages_per_block", flash.number_or("Page_No_Per_Block", COUNT, 256)?),
-        (flash, "Block_PE_Cycles_Limit", "endurance", flash.number_or("Block_PE_Cycles_Limit", (1, 1 << 32), 10_000)?),
+        (flash, "Block_PE_Cycles_Limit", "endurance", flash.number_or("Block_PE_Cycles_Limit", 1..=1 << 32, 10_000)?),
     ];
     for (from, name, path, value) in whole {
         writing.set(from, name, path, &value.to_string())?;
@@ -148,7 +149,7 @@ fn timing(writing: &mut Writing<'_>, device: &Fields<'_>, flash: &Fields<'_>) ->
     writing.set(flash, "Block_Erase_Latency", "timing.erase", &format!("\"{erase}ns\""))?;
     writing.set(device, "", "timing.command", "\"0us\"")?;
     let rate =
-        device.number_or("Channel_Transfer_Rate", (1, 100_000), 300)? * device.number_or("Flash_Channel_Width", (1, 64), 1)?;
+        device.number_or("Channel_Transfer_Rate", 1..=100_000, 300)? * device.number_or("Flash_Channel_Width", 1..=64, 1)?;
     writing.set(device, "Channel_Transfer_Rate", "timing.transfer", &format!("{{ data-mt-per-s = {rate} }}"))?;
     suspension(writing, flash)?;
     let energy = |time: u64| format!("\"{}nJ\"", (time as f64 * WATT).round());
@@ -179,7 +180,7 @@ fn usual(writing: &mut Writing<'_>, device: &Fields<'_>) -> Result<(), Problem> 
     )?;
     let caches = [("SIMPLE", true), ("ADVANCED", true), ("TURNED_OFF", false)];
     if device.choice("Caching_Mechanism", &caches)?.unwrap_or(true) {
-        let bytes = device.number_or("Data_Cache_Capacity", (1, 1 << 40), 512 << 20)?;
+        let bytes = device.number_or("Data_Cache_Capacity", 1..=1 << 40, 512 << 20)?;
         writing.set(device, "Caching_Mechanism", "usual.buffer.kind", "\"plp\"")?;
         writing.set(device, "Data_Cache_Capacity", "usual.buffer.size", &format!("\"{bytes}B\""))?;
     }
@@ -189,7 +190,7 @@ fn usual(writing: &mut Writing<'_>, device: &Fields<'_>) -> Result<(), Problem> 
     let is_dynamic = device.flag("Dynamic_Wearleveling_Enabled", true)?;
     writing.set(device, "Dynamic_Wearleveling_Enabled", "usual.wear.dynamic", &is_dynamic.to_string())?;
     let is_static = device.flag("Static_Wearleveling_Enabled", true)?;
-    let threshold = device.number_or("Static_Wearleveling_Threshold", (0, 1 << 31), 100)?;
+    let threshold = device.number_or("Static_Wearleveling_Threshold", 0..=1 << 31, 100)?;
     let threshold = if is_static { threshold } else { 0 };
     writing.set(device, "Static_Wearleveling_Threshold", "usual.wear.static_threshold", &threshold.to_string())?;
     if !device.flag("Enabled_Preconditioning", true)? {

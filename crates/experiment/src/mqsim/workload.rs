@@ -8,6 +8,7 @@ use crate::source::trace_problem;
 use common::{Problem, path_of};
 use roxmltree::Node;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use trace::TraceSource;
 use trace::flows::{Amount, Flow, Flows, Manner, Pacing, Place, Rate, Requests, Sizes, Synthetic, Zone};
@@ -169,19 +170,19 @@ fn shares(experiment: &Experiment, spots: &[Vec<Spot>], notes: &mut Vec<String>)
 }
 
 fn synthetic(fields: &Fields<'_>, share: u64, notes: &mut Vec<String>) -> Result<Requests, Problem> {
-    const PERCENT: (u64, u64) = (0, 100);
+    const PERCENT: RangeInclusive<u64> = 0..=100;
     let reads = fields.number("Read_Percentage", PERCENT)? as f64 / 100.0;
-    let working_set = fields.number("Working_Set_Percentage", (1, 100))?;
+    let working_set = fields.number("Working_Set_Percentage", 1..=100)?;
     let length = share / 100 * working_set / SECTOR_BYTES * SECTOR_BYTES;
-    let mean = fields.number("Average_Request_Size", (1, trace::REQUEST_LIMIT.0 / SECTOR_BYTES))? * SECTOR_BYTES;
-    let deviation = fields.number_or("Variance_Request_Size", (0, 1 << 21), 0)? * SECTOR_BYTES;
+    let mean = fields.number("Average_Request_Size", 1..=trace::REQUEST_LIMIT.0 / SECTOR_BYTES)? * SECTOR_BYTES;
+    let deviation = fields.number_or("Variance_Request_Size", 0..=1 << 21, 0)? * SECTOR_BYTES;
     let is_normal = fields.choice("Request_Size_Distribution", &[("FIXED", false), ("NORMAL", true)])?.unwrap_or(false);
     let sizes = match is_normal {
         true => Sizes::Normal { mean: mean as f64, deviation: deviation as f64 },
         false => Sizes::Weighted(vec![(mean, 1.0)]),
     };
     let unit = match fields.flag("Generated_Aligned_Addresses", false)? {
-        true => fields.number("Address_Alignment_Unit", (1, 1 << 21))? * SECTOR_BYTES,
+        true => fields.number("Address_Alignment_Unit", 1..=1 << 21)? * SECTOR_BYTES,
         false => SECTOR_BYTES,
     };
     let hot = fields.number_or("Percentage_of_Hot_Region", PERCENT, 0)? as f64 / 100.0;
@@ -213,15 +214,15 @@ fn synthetic(fields: &Fields<'_>, share: u64, notes: &mut Vec<String>) -> Result
         flush_every: Vec::new(),
         fua: false,
         manner: Manner::default(),
-        seed: Some(fields.number_or("Seed", (0, u64::from(u32::MAX)), 0)?),
+        seed: Some(fields.number_or("Seed", 0..=u64::from(u32::MAX), 0)?),
     })))
 }
 
 fn pace(fields: &Fields<'_>, mean: u64, notes: &mut Vec<String>) -> Result<(Pacing, Amount), Problem> {
     // Of a flow that goes by its queue MQSim itself does not use it; `Intensity` is what older files called it.
     let _ = (fields.get("Bandwidth"), fields.get("Intensity"), fields.get("Average_No_of_Reqs_in_Queue"));
-    let stop = fields.number_or("Stop_Time", (0, trace::SPAN_LIMIT.0), 0)?;
-    let total = fields.number_or("Total_Requests_To_Generate", (0, 1_000_000_000_000), 0)?;
+    let stop = fields.number_or("Stop_Time", 0..=trace::SPAN_LIMIT.0, 0)?;
+    let total = fields.number_or("Total_Requests_To_Generate", 0..=1_000_000_000_000, 0)?;
     let is_timed = fields
         .choice("Synthetic_Generator_Type", &[("QUEUE_DEPTH", false), ("BANDWIDTH", true)])?
         .ok_or_else(|| fields.missing("Synthetic_Generator_Type"))?;
@@ -229,7 +230,7 @@ fn pace(fields: &Fields<'_>, mean: u64, notes: &mut Vec<String>) -> Result<(Paci
         return Err(fields.bad("Total_Requests_To_Generate", "1 at least, or a Stop_Time"));
     }
     if is_timed {
-        let bandwidth = fields.number("Bandwidth", (SECTOR_BYTES, 1 << 50))?;
+        let bandwidth = fields.number("Bandwidth", SECTOR_BYTES..=1 << 50)?;
         let rate = Rate { per_request: mean as f64 * 1e9 / bandwidth as f64, per_byte: 0.0, poisson: true };
         let amount = match stop {
             0 => Amount { requests: Some(total), ..Amount::default() },
@@ -237,7 +238,7 @@ fn pace(fields: &Fields<'_>, mean: u64, notes: &mut Vec<String>) -> Result<(Paci
         };
         return Ok((Pacing::All(rate), amount));
     }
-    let depth = fields.number("Average_No_of_Reqs_in_Queue", (1, 65_536))? as u32;
+    let depth = fields.number("Average_No_of_Reqs_in_Queue", 1..=65_536)? as u32;
     if stop == 0 {
         return Ok((Pacing::Queue(depth), Amount { requests: Some(total), ..Amount::default() }));
     }
@@ -256,8 +257,8 @@ fn recorded(fields: &Fields<'_>, name: &str) -> Result<Requests, Problem> {
         [("NANOSECOND", "disksim-ns-sectors"), ("MICROSECOND", "disksim-us-sectors"), ("PICOSECOND", "disksim-ps-sectors")];
     let format = fields.choice("Time_Unit", &formats)?.unwrap_or("disksim-ns-sectors");
     let source = TraceSource::path(path).with_format(format).map_err(|error| trace_problem(&error))?;
-    let percent = fields.number_or("Percentage_To_Be_Executed", (1, 100), 100)?;
-    let times = fields.number_or("Relay_Count", (1, 1 << 32), 1)?;
+    let percent = fields.number_or("Percentage_To_Be_Executed", 1..=100, 100)?;
+    let times = fields.number_or("Relay_Count", 1..=1 << 32, 1)?;
     let requests = match percent {
         100 => u64::MAX,
         percent => {

@@ -43,7 +43,7 @@ pub(super) fn drive(file: &Foreign, text: &str) -> Result<(Document, Vec<String>
     let raw = geometry(&mut writing, &fields)?;
     timing(&mut writing, &fields)?;
     usual(&mut writing, &fields, raw)?;
-    let rated = fields.number_or("pe_cycles_rated", (0, 1 << 32), 0)?;
+    let rated = fields.number_or("pe_cycles_rated", 0..=1 << 32, 0)?;
     if rated == 0 {
         notes.push("endurance is 3000 P/E cycles, since the device has no rating".to_owned());
     }
@@ -146,7 +146,7 @@ fn refuse(device: &Fields<'_>) -> Result<(), Problem> {
         let message = "without one FEMU has no flash; `femu_mode=1` is a drive that maps its pages itself";
         return Err(device.missing("femu_mode").and(message));
     }
-    device.number("femu_mode", (1, 1)).map_err(|problem| problem.and("a drive that maps its pages itself is femu_mode=1"))?;
+    device.number("femu_mode", 1..=1).map_err(|problem| problem.and("a drive that maps its pages itself is femu_mode=1"))?;
     device.choice("mapping", &[("PAGE", ()), ("DFTL", ())])?;
     // Its times are in tables of FEMU's own.
     device.choice("nand_cell_type", &[("0", ())]).map_err(|problem| {
@@ -169,7 +169,7 @@ fn geometry(writing: &mut Writing<'_>, device: &Fields<'_>) -> Result<u64, Probl
     for (name, path, value) in shape {
         writing.set(device, name, path, &value.to_string())?;
     }
-    let is_ganged = shape[2].2 > 1 && device.number_or("mp_program", (0, 1), 0)? == 1;
+    let is_ganged = shape[2].2 > 1 && device.number_or("mp_program", 0..=1, 0)? == 1;
     let plane_use = if is_ganged { "\"ganged\"" } else { "\"single\"" };
     writing.set(device, "mp_program", "geometry.plane_use", plane_use)?;
     for (path, bytes) in [("geometry.page_size", page), ("geometry.slot_size", page), ("geometry.oob_size", page / OOB_PARTS)] {
@@ -200,11 +200,11 @@ fn timing(writing: &mut Writing<'_>, device: &Fields<'_>) -> Result<(), Problem>
             ("blk_er_lat", "energy.erase", energy(erase, WATT)),
         ],
     )?;
-    if device.number_or("pe_suspend", (0, 1), 0)? == 1 {
+    if device.number_or("pe_suspend", 0..=1, 0)? == 1 {
         writing.set(device, "tsusp_ns", "timing.suspend", &time(device.number_or("tsusp_ns", TIME, 0)?))?;
     }
     let firmware = device.number_or("fw_cpu_ns", TIME, 0)?;
-    let link = device.number_or("pcie_bandwidth_mbps", (0, 1_000_000), 0)?;
+    let link = device.number_or("pcie_bandwidth_mbps", 0..=1_000_000, 0)?;
     set_all(
         writing,
         device,
@@ -221,11 +221,11 @@ fn timing(writing: &mut Writing<'_>, device: &Fields<'_>) -> Result<(), Problem>
 
 /// The rest of the drive besides its flash: settings of the experiment, where that says nothing else.
 fn usual(writing: &mut Writing<'_>, device: &Fields<'_>, raw: u64) -> Result<(), Problem> {
-    let beyond = device.number_or("op_pcent", (0, 10_000), 0)? as f64 / 100.0;
+    let beyond = device.number_or("op_pcent", 0..=10_000, 0)? as f64 / 100.0;
     let (from, over) = if beyond > 0.0 {
         ("op_pcent", OverProvisioning::OfUser(beyond))
     } else {
-        let megabytes = device.number_or("devsz_mb", (1, 1 << 32), 1024)?;
+        let megabytes = device.number_or("devsz_mb", 1..=1 << 32, 1024)?;
         ("devsz_mb", OverProvisioning::OfRaw(1.0 - (megabytes << 20) as f64 / raw as f64))
     };
     if over.of_raw() <= 0.0 {
@@ -234,10 +234,10 @@ fn usual(writing: &mut Writing<'_>, device: &Fields<'_>, raw: u64) -> Result<(),
     writing.set(device, "", "usual.capacity.size", "\"drive\"")?;
     writing.set(device, from, "usual.capacity.over_provisioning", &over.to_toml())?;
     let page = device.number_or("secsz", COUNT, 512)? * device.number_or("secs_per_pg", COUNT, 8)?;
-    match device.number_or("buffer_size", (0, 1 << 30), 0)? * page {
+    match device.number_or("buffer_size", 0..=1 << 30, 0)? * page {
         0 => writing.set(device, "buffer_size", "usual.buffer.kind", "\"off\"")?,
         bytes => {
-            let kind = if device.number_or("vwc", (0, 1), 0)? == 1 { "\"volatile\"" } else { "\"plp\"" };
+            let kind = if device.number_or("vwc", 0..=1, 0)? == 1 { "\"volatile\"" } else { "\"plp\"" };
             writing.set(device, "vwc", "usual.buffer.kind", kind)?;
             writing.set(device, "buffer_size", "usual.buffer.size", &size(bytes))?;
         }

@@ -12,15 +12,16 @@ mod simplessd;
 use crate::document::{Document, Foreign};
 use crate::parameters::{Fields, Writing};
 use common::Problem;
+use std::ops::RangeInclusive;
 
 /// Power of a die at work, in watts, where a simulator has none: 3.3 V and 25 mA, as SimpleSSD has it.
 const WATT: f64 = 0.0825;
 
 /// Bounds of a whole number of the shape; those of a drive are tighter.
-const COUNT: (u64, u64) = (1, 1 << 24);
+const COUNT: RangeInclusive<u64> = 1..=1 << 24;
 
 /// Longest operation, in nanoseconds; the bounds of a drive say so again.
-const TIME: (u64, u64) = (0, 1_000_000_000);
+const TIME: RangeInclusive<u64> = 0..=1_000_000_000;
 
 /// Parts that a drive's out-of-band area is of a page, where a simulator has none.
 const OOB_PARTS: u64 = 16;

@@ -118,7 +118,7 @@ fn found<'a>(macros: &Macros<'a>) -> Result<Vec<(&'a str, Field<'a>)>, Problem> 
 /// Pages of the map in one page of a plane, in one program of a die.
 fn pages(fields: &Fields<'_>) -> Result<(u64, u64), Problem> {
     let multiple = |name: &'static str, default, of: u64| -> Result<u64, Problem> {
-        let bytes = fields.number_or(name, (PAGE, 1 << 30), default)?;
+        let bytes = fields.number_or(name, PAGE..=1 << 30, default)?;
         if bytes.is_multiple_of(of) { Ok(bytes / PAGE) } else { Err(fields.bad(name, &format!("a multiple of {of} bytes"))) }
     };
     let page = multiple("FLASH_PAGE_SIZE", 32 << 10, PAGE)?;
@@ -132,7 +132,7 @@ fn geometry(writing: &mut Writing<'_>, fields: &Fields<'_>, notes: &mut Vec<Stri
     let (_, program) = pages(fields)?;
     // Pages of a plane.
     let all = FLASH / PAGE / (channels * dies * planes).min(FLASH / PAGE);
-    let block = fields.number_or("BLK_SIZE", (0, 1 << 40), 0)? / PAGE;
+    let block = fields.number_or("BLK_SIZE", 0..=1 << 40, 0)? / PAGE;
     let (from, blocks, block) = if block == 0 {
         let blocks = fields.number_or("BLKS_PER_PLN", COUNT, 8192)?;
         let blocks = blocks.min((all / program / PROGRAMS_MIN).max(1));
@@ -188,7 +188,7 @@ fn timing(writing: &mut Writing<'_>, fields: &Fields<'_>) -> Result<(), Problem>
     let kinds: Vec<Kind> = kinds.iter().map(kind).collect::<Result<_, Problem>>()?;
     set_pages(writing, fields, &kinds, bits == 1)?;
     let erase = fields.number_or("NAND_ERASE_LATENCY", TIME, 0)?;
-    let rate = fields.number_or("NAND_CHANNEL_BANDWIDTH", (1, 100_000), 800)?;
+    let rate = fields.number_or("NAND_CHANNEL_BANDWIDTH", 1..=100_000, 800)?;
     let share = of_program / program;
     set_all(
         writing,
@@ -206,7 +206,7 @@ fn timing(writing: &mut Writing<'_>, fields: &Fields<'_>) -> Result<(), Problem>
             ("FW_4KB_READ_LATENCY", "controller.read", time(fields.number_or("FW_4KB_READ_LATENCY", TIME, 0)?)),
             ("FW_WBUF_LATENCY0", "controller.write", time(fields.number_or("FW_WBUF_LATENCY0", TIME, 0)?)),
             ("FW_WBUF_LATENCY1", "controller.per_4k", time(0)),
-            ("PCIE_BANDWIDTH", "controller.link_mb_per_s", fields.number_or("PCIE_BANDWIDTH", (0, 1_000_000), 0)?.to_string()),
+            ("PCIE_BANDWIDTH", "controller.link_mb_per_s", fields.number_or("PCIE_BANDWIDTH", 0..=1_000_000, 0)?.to_string()),
         ],
     )
 }
@@ -224,11 +224,11 @@ fn usual(writing: &mut Writing<'_>, fields: &Fields<'_>) -> Result<(), Problem> 
             &OverProvisioning::OfUser(beyond).to_toml(),
         )?;
     }
-    let buffer = match fields.number_or("GLOBAL_WB_SIZE", (0, 1 << 40), 0)? {
-        0 => ("ZONE_WB_SIZE", fields.number_or("ZONE_WB_SIZE", (0, 1 << 40), 0)?),
+    let buffer = match fields.number_or("GLOBAL_WB_SIZE", 0..=1 << 40, 0)? {
+        0 => ("ZONE_WB_SIZE", fields.number_or("ZONE_WB_SIZE", 0..=1 << 40, 0)?),
         bytes => ("GLOBAL_WB_SIZE", bytes),
     };
-    let is_early = fields.number_or("WRITE_EARLY_COMPLETION", (0, 1), 1)? == 1;
+    let is_early = fields.number_or("WRITE_EARLY_COMPLETION", 0..=1, 1)? == 1;
     let kind = if is_early && buffer.1 > 0 { "\"plp\"" } else { "\"off\"" };
     writing.set(fields, "WRITE_EARLY_COMPLETION", "usual.buffer.kind", kind)?;
     if is_early && buffer.1 > 0 {

@@ -6,6 +6,7 @@ use crate::over_provisioning::OverProvisioning;
 use crate::parameters::{Field, Fields, Writing, whole};
 use common::{Problem, printable};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 const PROGRAM: &str = "SimpleSSD";
 
@@ -28,7 +29,7 @@ const NVME: &str = "PCIEGeneration PCIELane AXIBusWidth AXIClock FIFOTransferUni
     UseCopyOnWriteDisk";
 
 /// Longest operation, in picoseconds.
-const PICOS: (u64, u64) = (0, 1_000_000_000_000);
+const PICOS: RangeInclusive<u64> = 0..=1_000_000_000_000;
 
 /// Cycles of command and address before a read or program.
 const COMMAND_CYCLES: f64 = 7.0;
@@ -106,7 +107,7 @@ fn without_comment(line: &str) -> &str {
 
 fn geometry(writing: &mut Writing<'_>, pal: &Fields<'_>, ftl: &Fields<'_>) -> Result<(), Problem> {
     let dies = pal.number_or("Package", COUNT, 4)? * pal.number_or("Die", COUNT, 2)?;
-    let page = pal.number_or("PageSize", (512, 1 << 30), 16_384)?;
+    let page = pal.number_or("PageSize", 512..=1 << 30, 16_384)?;
     let is_ganged = flag(pal, "EnableMultiPlaneOperation", true)?;
     let planes = pal.number_or("Plane", COUNT, 1)?;
     let plane_use = if is_ganged && planes > 1 { "\"ganged\"" } else { "\"single\"" };
@@ -125,7 +126,7 @@ fn geometry(writing: &mut Writing<'_>, pal: &Fields<'_>, ftl: &Fields<'_>) -> Re
             ("PageSize", "geometry.oob_size", size(page / OOB_PARTS)),
         ],
     )?;
-    let endurance = ftl.number_or("EraseThreshold", (1, 1 << 32), 100_000)?;
+    let endurance = ftl.number_or("EraseThreshold", 1..=1 << 32, 100_000)?;
     writing.set(ftl, "EraseThreshold", "endurance", &endurance.to_string())
 }
 
@@ -142,12 +143,12 @@ fn timing(writing: &mut Writing<'_>, pal: &Fields<'_>) -> Result<(), Problem> {
     let kinds: Vec<Kind> = kinds.iter().map(kind).collect::<Result<_, Problem>>()?;
     set_pages(writing, pal, &kinds, true)?;
     let erase = nanos("Erase", 3_500_000_000)?;
-    let (speed, width) = (pal.number_or("DMASpeed", (1, 100_000), 400)?, pal.number_or("DMAWidth", (8, 64), 8)?);
+    let (speed, width) = (pal.number_or("DMASpeed", 1..=100_000, 400)?, pal.number_or("DMAWidth", 8..=64, 8)?);
     // One byte of width moves a byte with each transfer.
     let rate = speed as f64 * MEGA * (width / 8) as f64;
     let milliwatts = |name: &'static str| -> Result<f64, Problem> {
-        let volts = pal.number_or("Voltage", (0, 100_000), 3300)? as f64 / 1000.0;
-        Ok(volts * pal.number_or(name, (0, 10_000_000), 25_000)? as f64 / 1e6)
+        let volts = pal.number_or("Voltage", 0..=100_000, 3300)? as f64 / 1000.0;
+        Ok(volts * pal.number_or(name, 0..=10_000_000, 25_000)? as f64 / 1e6)
     };
     set_all(
         writing,
@@ -173,11 +174,11 @@ fn usual(writing: &mut Writing<'_>, ftl: &Fields<'_>, icl: &Fields<'_>) -> Resul
     let policy = ftl.choice("EvictPolicy", &policies)?.unwrap_or("greedy");
     writing.set(ftl, "EvictPolicy", "usual.gc.policy", &format!("\"{policy}\""))?;
     if policy == "d-choices" {
-        let choices = ftl.number_or("DChoiceParam", (1, 65_536), 3)?;
+        let choices = ftl.number_or("DChoiceParam", 1..=65_536, 3)?;
         writing.set(ftl, "DChoiceParam", "usual.gc.choices", &choices.to_string())?;
     }
     if flag(icl, "EnableWriteCache", true)? {
-        let bytes = icl.number_or("CacheSize", (1, 1 << 40), 32 << 20)?;
+        let bytes = icl.number_or("CacheSize", 1..=1 << 40, 32 << 20)?;
         writing.set(icl, "EnableWriteCache", "usual.buffer.kind", "\"plp\"")?;
         writing.set(icl, "CacheSize", "usual.buffer.size", &size(bytes))?;
     }
@@ -196,7 +197,7 @@ fn link(writing: &mut Writing<'_>, nvme: &Fields<'_>) -> Result<(), Problem> {
     // MB/s of a lane: 2.5 and 5 GT/s with 8 bits in 10, 8 GT/s with 128 in 130.
     let generations = [("0", 250.0), ("1", 500.0), ("2", 8000.0 / 8.0 * 128.0 / 130.0)];
     let lane = nvme.choice("PCIEGeneration", &generations)?.unwrap_or(generations[2].1);
-    let lanes = nvme.number_or("PCIELane", (1, 32), 4)?;
+    let lanes = nvme.number_or("PCIELane", 1..=32, 4)?;
     writing.set(nvme, "PCIELane", "controller.link_mb_per_s", &(lane * lanes as f64).round().to_string())
 }
 

@@ -176,7 +176,8 @@ fn warmed(outcomes: &[Outcome]) -> Option<String> {
 pub(super) fn cautions(
     experiment: &Experiment,
     workload: &Workload,
-    (facts, user_slots): (&TraceFacts, u32),
+    facts: &TraceFacts,
+    user_slots: u32,
     clock: &Clock,
     outcomes: &[Outcome],
 ) -> Vec<Caution> {

@@ -44,7 +44,7 @@ pub(crate) fn over(seeds: &Seeds) -> Verdict {
     let comparable: Vec<usize> = (0..count).filter(|&scheme| schemes[scheme].is_comparable()).collect();
     for &scheme in &comparable {
         let ratios: Vec<Option<Ratio>> =
-            MEASURES.iter().map(|measure| paired(seeds, &schemes, (scheme, base_at?), measure)?.ratio).collect();
+            MEASURES.iter().map(|measure| paired(seeds, &schemes, scheme, base_at?, measure)?.ratio).collect();
         schemes[scheme].ratios = ratios.iter().map(|ratio| Some(ratio.as_ref()?.ratio)).collect();
         let is_borne = |at: usize| !schemes[at].costs.unborne;
         let mut others = comparable.iter().filter(|&&other| other != scheme && is_borne(other) && is_borne(scheme));
@@ -58,7 +58,7 @@ pub(crate) fn over(seeds: &Seeds) -> Verdict {
     }
     let place = |one: &SchemeVerdict| schemes.iter().position(|scheme| scheme.scheme == one.scheme);
     let is_shown = |one: &SchemeVerdict, other: &SchemeVerdict, measure: &Measure| {
-        let paired = place(one).zip(place(other)).and_then(|pair| paired(seeds, &schemes, pair, measure));
+        let paired = place(one).zip(place(other)).and_then(|(one, other)| paired(seeds, &schemes, one, other, measure));
         paired.is_some_and(|paired| shown(measure, &paired) == Shown::Better)
     };
     let mut answer = words::answer(&schemes, base.as_deref(), &is_shown, Seeded::Often);
@@ -69,7 +69,7 @@ pub(crate) fn over(seeds: &Seeds) -> Verdict {
 }
 
 /// A cost of two schemes seed by seed, where something may be concluded from it.
-fn paired(seeds: &Seeds, schemes: &[SchemeVerdict], (one, other): (usize, usize), measure: &Measure) -> Option<Paired> {
+fn paired(seeds: &Seeds, schemes: &[SchemeVerdict], one: usize, other: usize, measure: &Measure) -> Option<Paired> {
     let may_judge = |at: usize| measure.may_judge(&schemes[at].costs);
     (may_judge(one) && may_judge(other)).then(|| seeds.paired(one, other, measure.key))?
 }
@@ -150,7 +150,7 @@ fn against(seeds: &Seeds, schemes: &[SchemeVerdict], one: usize, other: usize) -
     let (name, others) = (format!("`{}`", schemes[one].scheme), format!("`{}`", schemes[other].scheme));
     for (key, noun) in TOLD {
         let (_, measure) = measure(key);
-        let Some(paired) = paired(seeds, schemes, (one, other), measure) else { continue };
+        let Some(paired) = paired(seeds, schemes, one, other, measure) else { continue };
         let Some(ratio) = paired.ratio else { continue };
         match shown(measure, &paired) {
             Shown::Equal => {}

@@ -158,7 +158,7 @@ fn a_scheme_survives_what_it_promises_in_slc_mode() {
 
 /// Four dies whose buses cost nothing, each with six blocks of eight pages in SLC mode as a cache.
 fn without_buses(fold: SlcFold, full: SlcFull) -> Session {
-    let mut model = cached(drive(4, 40, 16, 1), SlcMode::Static, fold, full);
+    let mut model = cached(drive(4, 40, 16, 1), Variant(SlcMode::Static, fold, full));
     (model.timing.command, model.timing.transfer, model.slc.blocks) = (Nanos(0), ssd::nand::Transfer::PerPage(Nanos(0)), 6);
     Session::new(&setup_of(&SchemeChoice::named("none"), model, 0.9)).unwrap_or_else(|error| panic!("{error}"))
 }

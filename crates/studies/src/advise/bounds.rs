@@ -239,7 +239,7 @@ impl<'a> Formulas<'a> {
             let (mean, min) = self.code(experiment, |code| code.odds(least, hours))?;
             values.set(need, mean * min.powi(all_fail as i32 - 1) * above_mean.powi(all_fail as i32) / bits);
         }
-        self.reads(experiment, (&choice, &protection), &traffic, &mut values);
+        self.reads(experiment, &choice, &protection, &traffic, &mut values);
         Ok(Bound {
             raw_by_user: raw / user,
             waf,
@@ -285,7 +285,8 @@ impl<'a> Formulas<'a> {
     fn reads(
         &self,
         experiment: &Experiment,
-        (choice, protection): (&SchemeChoice, &Protection),
+        choice: &SchemeChoice,
+        protection: &Protection,
         traffic: &Traffic,
         values: &mut Values,
     ) {
@@ -311,7 +312,8 @@ impl<'a> Formulas<'a> {
         &self,
         experiment: &Experiment,
         bound: &Bound,
-        (waf, cold): (f64, f64),
+        waf: f64,
+        cold: f64,
         refresh_days: Option<f64>,
     ) -> Result<Values, Problem> {
         let Needs { years, dwpd, .. } = *self.needs;

@@ -32,6 +32,7 @@ use lab::needs_demand;
 use lab::{Bench, Observe, Runs};
 use search::{Open, Search};
 use ssd::PayloadKind;
+use std::ops::RangeInclusive;
 
 /// How much is looked at.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,9 +58,9 @@ impl Default for Budget {
 }
 
 /// Lives, finalists and seeds that a budget may have, at least and at most.
-const LIVES: (u32, u32) = (8, 100_000);
-const FINALISTS: (u32, u32) = (1, 1000);
-const SEEDS: (u32, u32) = (1, 100);
+const LIVES: RangeInclusive<u32> = 8..=100_000;
+const FINALISTS: RangeInclusive<u32> = 1..=1000;
+const SEEDS: RangeInclusive<u32> = 1..=100;
 
 impl Budget {
     fn check(&self) -> Result<(), Problem> {

@@ -65,7 +65,7 @@ impl Advice {
         words.push(format!("--schemes {}", quoted(overrides.schemes.as_deref().unwrap_or_default())));
         words.extend(overrides.set.iter().map(|set| format!("--set {}", quoted(set))));
         let at = &self.designs[index].at;
-        let settings = life_settings((&self.space, &self.needs, &self.budget), at, Stage::Full, self.settings.clone());
+        let settings = life_settings(&self.space, &self.needs, &self.budget, at, Stage::Full, self.settings.clone());
         words.push(format!(
             "--class {} --dwpd {} --years {} --epochs {} --timed {}",
             self.needs.class.name, settings.dwpd, self.needs.years, settings.epochs, settings.timed

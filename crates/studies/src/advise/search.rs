@@ -180,7 +180,8 @@ impl Search<'_> {
     fn estimated(&self, index: usize, class: &Point) -> Result<Values, Problem> {
         let open = &self.open[index];
         let experiment = self.space.experiment(&open.at)?;
-        self.formulas.estimate(&experiment, &open.bound, self.new[class], self.space.refresh_days(&open.at))
+        let (waf, cold) = self.new[class];
+        self.formulas.estimate(&experiment, &open.bound, waf, cold, self.space.refresh_days(&open.at))
     }
 
     /// Estimates every design of a family of which a new drive was looked at, by the nearest such with no more over-provisioning, or with the
@@ -454,13 +455,15 @@ impl Search<'_> {
         experiment.seed += wanted.seed;
         experiment.trace.arrival = self.arrival;
         let base = wanted.corner.map_or_else(|| self.settings.clone(), |corner| corner.settings(self.settings));
-        Ok((experiment, life_settings((self.space, self.needs, &self.budget), at, wanted.stage, base)))
+        Ok((experiment, life_settings(self.space, self.needs, &self.budget, at, wanted.stage, base)))
     }
 }
 
 /// Settings of a life in a step.
 pub(super) fn life_settings(
-    (space, needs, budget): (&Space, &Needs, &Budget),
+    space: &Space,
+    needs: &Needs,
+    budget: &Budget,
     at: &Point,
     stage: Stage,
     base: LifeSettings,

@@ -57,7 +57,7 @@ fn exhaustive(advice: &Advice, needs: &Needs) -> BTreeSet<String> {
     for design in &advice.designs {
         let experiment = advice.experiment(design.looked.index).expect("valid");
         let settings =
-            search::life_settings((&advice.space, needs, &advice.budget), &design.at, Stage::Full, advice.settings.clone());
+            search::life_settings(&advice.space, needs, &advice.budget, &design.at, Stage::Full, advice.settings.clone());
         let lived = life(&experiment, &settings, &bench(1), &|_, _, _| {}).unwrap_or_else(|e| panic!("{e}"));
         let mut values = measured(&lived.schemes[0], needs, 300.0, &rates, design.bound.survives);
         values.set(Need::Capacity, design.bound.values.get(Need::Capacity).expect("a bound"));
@@ -136,7 +136,7 @@ fn bounds_that_held(number: u64, designs: u64) -> [u64; Need::ALL.len() + 1] {
         let at = &points[draws.below(points.len() as u64) as usize];
         let Ok(experiment) = space.experiment(at) else { continue };
         let Ok(bound) = formulas.bound(&experiment) else { continue };
-        let mut of = search::life_settings((&space, &needs, &Budget { epochs: 1, ..ALL }), at, Stage::Full, settings.clone());
+        let mut of = search::life_settings(&space, &needs, &Budget { epochs: 1, ..ALL }, at, Stage::Full, settings.clone());
         // Requests are replayed in time where that has a bound.
         let is_timed = bound.values.get(Need::ReadP99).is_some_and(|us| us > 0.0);
         (of.class.uber, of.epochs, of.timed) = (1.0, 1, u32::from(is_timed));

@@ -36,7 +36,7 @@
 //! ```
 //!
 //! Without `x` (and without points) each trace has a place on the x axis, with a bar for each arm, and published values
-//! name their place: `{ x = "mean", of = "static", y = 0.8, what = "-20 %", why = "why ours is another" }`.
+//! name their place: `{ x = "mean", of = "static", y = 0.8, what = "-20 %", why = "why the simulated value is another" }`.
 //! A value without `y` is words only. Plots may have `log = true` (y), `traces = [..]`, `mean = true`.
 //!
 //! Measurements of real drives name who measured them, and belong to `docs/validation.md` ([`validation`]): `{ x = 32, y =

@@ -19,7 +19,10 @@ pub fn figures(paper: &PaperResult, command: &str) -> String {
     let names: Vec<&str> = paper.figures.iter().map(FigureResult::name).collect();
     page(&Page {
         title: &format!("Figures of {}", paper.name),
-        summary: &format!("<b>{}</b>: ours as curves, the statements of the paper as diamonds", escape(&names.join(", "))),
+        summary: &format!(
+            "<b>{}</b>: simulated values as curves, the statements of the paper as diamonds",
+            escape(&names.join(", "))
+        ),
         verdict: "",
         cautions: &cautions(paper, &skipped, warnings.len()),
         tools: "",
@@ -58,7 +61,7 @@ fn reproduction(paper: &PaperResult) -> String {
     }
     let heads = texts(HEADS.map(str::to_owned));
     let rows = std::iter::once(heads).chain(rows.into_iter().map(texts)).collect();
-    render_as("words", "Published values beside ours", vec![Part { about: String::new(), rows }])
+    render_as("words", "Published and simulated values", vec![Part { about: String::new(), rows }])
 }
 
 fn tables(figure: &FigureResult) -> String {

@@ -6,7 +6,7 @@ use super::spec::Published;
 use common::table::grouped;
 
 /// The columns of the table.
-pub(crate) const HEADS: [&str; 5] = ["figure", "what", "published", "ours", "why they differ"];
+pub(crate) const HEADS: [&str; 5] = ["figure", "what", "published", "simulated", "why they differ"];
 
 /// A number as a reader compares it.
 pub(crate) fn number(value: f64) -> String {

@@ -198,13 +198,13 @@ pub struct Published {
     pub of: Option<String>,
     /// In its words.
     pub what: String,
-    /// Why ours is another.
+    /// Why the simulated value is another.
     #[serde(default)]
     pub why: String,
     /// Who measured it, where it is of a real drive: such statements are rows of `docs/validation.md`.
     #[serde(default)]
     pub by: Option<String>,
-    /// Whether values of the drive were fitted to it; without that, ours is a prediction.
+    /// Whether values of the drive were fitted to it; without that, the simulated value is a prediction.
     #[serde(default)]
     pub fitted: bool,
     /// The error that is aimed at, as a share of what was measured; without it, 5 % for fitted ones and 20 % for predictions.

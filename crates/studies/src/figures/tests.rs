@@ -280,11 +280,11 @@ fn the_table_of_docs_is_that_of_the_golden_rows() {
 }
 
 #[test]
-fn measured_beside_ours_in_docs_is_that_of_the_golden_rows() {
+fn measured_beside_simulated_in_docs_is_that_of_the_golden_rows() {
     let experiments = Path::new(EXPERIMENTS);
     let results = [kept(load(experiments, "validation", None, experiments).unwrap()).unwrap()];
     let document = std::fs::read_to_string(experiments.join("../docs/validation.md")).expect("docs/validation.md");
-    let (_, tables) = document.split_once("<!-- generated -->\n").expect("a mark before what is generated");
+    let (head, tables) = document.split_once("<!-- generated -->\n").expect("a mark before what is generated");
     assert_eq!(tables, validation(&results), "take it from report/figures/validation.md of: flashkeep figures validation --kept");
     // Fitted values go astray with any change of the engine's timing.
     let drawn = pictures(&results);
@@ -293,6 +293,9 @@ fn measured_beside_ours_in_docs_is_that_of_the_golden_rows() {
         std::fs::read_to_string(experiments.join("../docs").join(&drawn[0].0)).expect("the picture is kept beside the tables");
     assert_eq!(kept, drawn[0].1, "take it from report/figures of: flashkeep figures validation --kept");
     let count = count(&results);
+    let Count { fitted, fitted_within, predicted, predicted_within } = count;
+    let within = format!("{fitted_within} of {fitted} fitted rows, {predicted_within} of {predicted} predictions");
+    assert!(head.contains(&within), "the first lines have other counts than {within}");
     assert!(count.fitted > 20 && count.predicted > 20, "{count:?}");
     assert!(count.fitted_within * 10 >= count.fitted * 8, "presets and measurements belong together: {count:?}");
     assert!(reproduction(&results).is_empty(), "measurements are in one table only");

@@ -6,9 +6,10 @@ use super::reproduction::number;
 use super::spec::Published;
 use report::html::escape;
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 
 /// The columns of the tables.
-const HEADS: [&str; 7] = ["condition", "measured", "by whom", "ours", "error", "is", "missing"];
+const HEADS: [&str; 7] = ["condition", "measured", "by whom", "simulated", "error", "is", "missing"];
 
 /// How many rows there are, and how many of them are within their aim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub struct Count {
     pub predicted_within: usize,
 }
 
-/// A measurement beside ours.
+/// A measurement beside the simulated value.
 struct Row<'a> {
     condition: String,
     stated: &'a Published,
@@ -73,7 +74,7 @@ fn rows_of(figure: &FigureResult) -> Vec<Row<'_>> {
     figure.drawings.iter().flat_map(rows).collect()
 }
 
-/// How many measurements there are, and how many of ours are near enough.
+/// The number of measurements, and of those whose simulated values are near enough.
 #[must_use]
 pub fn count(papers: &[PaperResult]) -> Count {
     let mut count = Count::default();
@@ -119,19 +120,21 @@ pub fn validation(papers: &[PaperResult]) -> String {
 const PICTURE: (f64, f64, f64) = (640.0, 400.0, 56.0);
 
 /// Maps a value onto an axis with two logarithmic ends.
-fn along(value: f64, ends: (f64, f64)) -> f64 {
-    if ends.1 > ends.0 { (value / ends.0).ln() / (ends.1 / ends.0).ln() } else { 0.5 }
+fn along(value: f64, ends: &RangeInclusive<f64>) -> f64 {
+    let (least, most) = (*ends.start(), *ends.end());
+    if most > least { (value / least).ln() / (most / least).ln() } else { 0.5 }
 }
 
 /// The least and the greatest of positive numbers.
-fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    values.fold(None, |ends, value| {
+fn ends(values: impl Iterator<Item = f64>) -> Option<RangeInclusive<f64>> {
+    let ends = values.fold(None, |ends, value| {
         let (least, most) = ends.unwrap_or((value, value));
         Some((least.min(value), most.max(value)))
-    })
+    });
+    ends.map(|(least, most)| least..=most)
 }
 
-/// Ours as a line and what was measured as diamonds, on logarithmic axes; nothing where there is no number to draw.
+/// Simulated values as a line and measured ones as diamonds, on logarithmic axes; nothing where there is no number to draw.
 fn picture(drawing: &Drawing) -> Option<String> {
     let measured: Vec<(f64, f64)> = drawing.published.iter().filter_map(|stated| drawing.place(stated).zip(stated.y)).collect();
     let ours = &drawing.curves.first()?.points;
@@ -139,8 +142,8 @@ fn picture(drawing: &Drawing) -> Option<String> {
     let (across, upward) = (ends(all().map(|(x, _)| x))?, ends(all().map(|(_, y)| y))?);
     let (width, height, margin) = PICTURE;
     let at = |(x, y): (f64, f64)| {
-        let right = margin + along(x, across) * (width - 2.0 * margin);
-        (right, height - margin - along(y, upward) * (height - 2.0 * margin))
+        let right = margin + along(x, &across) * (width - 2.0 * margin);
+        (right, height - margin - along(y, &upward) * (height - 2.0 * margin))
     };
     let text = |x: f64, y: f64, anchor: &str, words: &str| {
         format!("<text x=\"{x:.0}\" y=\"{y:.0}\" text-anchor=\"{anchor}\">{words}</text>\n")
@@ -149,14 +152,14 @@ fn picture(drawing: &Drawing) -> Option<String> {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"system-ui, sans-serif\" \
          font-size=\"12\" fill=\"#24292f\">\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
     );
-    let title = format!("{} ({}) over {}: ours as line, measured as diamonds", drawing.title, drawing.y, drawing.x);
+    let title = format!("{} ({}) over {}: simulated as line, measured as diamonds", drawing.title, drawing.y, drawing.x);
     out.push_str(&text(width / 2.0, 28.0, "middle", &escape(&title)));
     for x in drawing.places() {
-        let (right, _) = at((x, upward.0));
+        let (right, _) = at((x, *upward.start()));
         out.push_str(&text(right, height - margin + 22.0, "middle", &escape(&drawing.place_name(x))));
     }
-    for y in [upward.0, upward.1] {
-        out.push_str(&text(margin - 6.0, at((across.0, y)).1 + 4.0, "end", &number(y)));
+    for y in [*upward.start(), *upward.end()] {
+        out.push_str(&text(margin - 6.0, at((*across.start(), y)).1 + 4.0, "end", &number(y)));
     }
     let line: Vec<String> = ours.iter().map(|point| at(*point)).map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
     let _ = writeln!(out, "<polyline points=\"{}\" fill=\"none\" stroke=\"#0969da\" stroke-width=\"2\"/>", line.join(" "));

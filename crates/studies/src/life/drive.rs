@@ -54,7 +54,7 @@ pub(super) fn clock(runs: &Runs<'_>, new: &[New]) -> Result<Clock, Problem> {
         labels.iter().zip(new).filter_map(|(label, new)| Some((shown(label).to_owned(), new.demand?))).collect();
     let none = demands.iter().find(|(label, _)| label == "none").or(demands.first()).map(|(_, demand)| *demand);
     let arrival = runs.experiment.trace.arrival;
-    let one = clock_of(arrival, (runs.workload.duration_s(), runs.workload.depth()), none, &demands);
+    let one = clock_of(arrival, runs.workload.duration_s(), runs.workload.depth(), none, &demands);
     Ok(lab::of_flows(runs.workload, arrival, one))
 }
 
@@ -152,7 +152,7 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
         let is_asked = (lived.is_asked)();
         if is_asked && !epochs.is_empty() {
             // The stretch was cut short, which says nothing of an age.
-            return Ok(lived.ended(index, epochs, End::Stopped, (blocks, verified)));
+            return Ok(lived.ended(index, epochs, End::Stopped, blocks, verified));
         }
         written.stretch.add(&std::mem::take(&mut age.lived));
         let (mut epoch, aged) = lived.epoch(index, &mut age, &mut written)?;
@@ -173,7 +173,7 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
                 }
                 epochs.push(epoch);
                 commands.finish()?;
-                return Ok(lived.ended(index, epochs, end, (blocks, verified)));
+                return Ok(lived.ended(index, epochs, end, blocks, verified));
             }
             if is_timed {
                 steps.timed(epoch.pe[0]);
@@ -464,7 +464,7 @@ impl Lived<'_> {
     }
 
     /// The life that ended at the last of these ages.
-    fn ended(&self, index: usize, epochs: Vec<Epoch>, end: End, (blocks, verified): (u32, Verified)) -> SchemeLife {
+    fn ended(&self, index: usize, epochs: Vec<Epoch>, end: End, blocks: u32, verified: Verified) -> SchemeLife {
         let straight_line = self.straight_line(index, &epochs[0]);
         let label = shown(&self.runs.experiment.schemes[index]).to_owned();
         SchemeLife { label, epochs, end, blocks, straight_line, verified }

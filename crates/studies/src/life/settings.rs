@@ -3,6 +3,7 @@
 use super::loss::Rates;
 use common::Problem;
 use experiment::Experiment;
+use std::ops::RangeInclusive;
 use vocab::{Bytes, Nanos};
 
 /// Class of a drive by JESD218: its limit on UBER, and the retention without power at its end.
@@ -160,11 +161,11 @@ impl Default for LifeSettings {
 }
 
 /// Refuses a count that its option does not take.
-pub(crate) fn check_count(option: &str, found: u32, (least, most): (u32, u32)) -> Result<(), Problem> {
-    if (least..=most).contains(&found) {
+pub(crate) fn check_count(option: &str, found: u32, valid: RangeInclusive<u32>) -> Result<(), Problem> {
+    if valid.contains(&found) {
         return Ok(());
     }
-    Err(Problem::new(option, format!("found {found}, valid are whole numbers from {least} to {most}")))
+    Err(Problem::new(option, format!("found {found}, valid are whole numbers from {} to {}", valid.start(), valid.end())))
 }
 
 /// Refuses what a life decides itself.
@@ -206,8 +207,8 @@ pub(crate) fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<
     if is_old {
         return Err(Problem::new("age", "a life begins with a new drive; of `age` only `bad_blocks` is valid"));
     }
-    check_count("--epochs", settings.epochs, (1, AGES_MAX))?;
-    check_count("--timed", settings.timed, (0, AGES_MAX))?;
+    check_count("--epochs", settings.epochs, 1..=AGES_MAX)?;
+    check_count("--timed", settings.timed, 0..=AGES_MAX)?;
     if settings.leaps && experiment.wear.static_threshold == 0 {
         let text =
             "0 lets the wear of blocks drift apart, which leaps cannot follow; valid are other thresholds, or --every-program";

@@ -59,7 +59,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn run(&self, as_printed: bool, (wsize, mix): (u32, f64), draws: &mut Stream) -> Run {
+    fn run(&self, as_printed: bool, wsize: u32, mix: f64, draws: &mut Stream) -> Run {
         let mut policy = Flares::new(FlaresSettings { as_printed, wsize, mix, ..self.settings }, self.shape);
         let used = self.points.iter().map(|&pe| self.point(&mut policy, pe, draws)).collect();
         Run { as_printed, wsize, mix, used }
@@ -100,7 +100,7 @@ pub(super) fn study(settings: &Settings) -> Result<Study, Problem> {
     let mut runs = Vec::new();
     for &as_printed in &settings.policies()? {
         for (wsize, mix) in mixes.iter().flat_map(|&mix| windows.iter().map(move |&wsize| (wsize, mix))) {
-            runs.push(bench.run(as_printed, (wsize, mix), &mut streams.stream(&format!("flares/{wsize}/{mix}"))));
+            runs.push(bench.run(as_printed, wsize, mix, &mut streams.stream(&format!("flares/{wsize}/{mix}"))));
         }
     }
     let policy = Flares::new(flares, &shape);

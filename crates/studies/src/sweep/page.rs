@@ -4,14 +4,22 @@ use common::Row;
 use report::study::{Axis, Plot, Series, Study};
 use serde_json::Value;
 
-/// Figures that are drawn, where the rows have them: column, headline, axis.
-const FIGURES: [(&str, &str, &str); 6] = [
-    ("latency_us_mean", "Mean latency", "mean latency, us"),
-    ("latency_us_p9999", "p99.99 latency", "p99.99 latency, us"),
-    ("waf", "Write amplification", "flash programs per page of the host"),
-    ("energy_j", "Energy", "energy, J"),
-    ("flash_erases", "Erases", "blocks erased"),
-    ("die_utilisation", "Die utilisation", "share of the time"),
+/// A figure over an axis of the grid.
+struct Figure {
+    column: &'static str,
+    title: &'static str,
+    /// Caption of its axis.
+    axis: &'static str,
+}
+
+/// Figures that are drawn, where the rows have them.
+const FIGURES: [Figure; 6] = [
+    Figure { column: "latency_us_mean", title: "Mean latency", axis: "mean latency, us" },
+    Figure { column: "latency_us_p9999", title: "p99.99 latency", axis: "p99.99 latency, us" },
+    Figure { column: "waf", title: "Write amplification", axis: "flash programs per page of the host" },
+    Figure { column: "energy_j", title: "Energy", axis: "energy, J" },
+    Figure { column: "flash_erases", title: "Erases", axis: "blocks erased" },
+    Figure { column: "die_utilisation", title: "Die utilisation", axis: "share of the time" },
 ];
 
 /// Curves of a plot, at most: more cannot be told apart.
@@ -75,17 +83,12 @@ fn values<'a>(axis: &str, rows: &'a [Row]) -> Vec<&'a Value> {
 /// Of a point of a curve where it lies on the axis, the sum of its values, and how many runs it is of.
 type Sum = (f64, f64, u32);
 
-fn plot(
-    (column, title, axis): &(&'static str, &str, &'static str),
-    over: &str,
-    others: &[&str],
-    rows: &[Row],
-    notes: &mut Vec<String>,
-) -> Option<Plot> {
+fn plot(figure: &Figure, over: &str, others: &[&str], rows: &[Row], notes: &mut Vec<String>) -> Option<Plot> {
+    let Figure { column, title, axis } = *figure;
     let mut curves: Vec<(String, Vec<Sum>)> = Vec::new();
     for row in rows {
         let place = row.get(over).and_then(Value::as_f64);
-        let (Some(x), Some(y)) = (place, row.get(*column).and_then(Value::as_f64)) else { continue };
+        let (Some(x), Some(y)) = (place, row.get(column).and_then(Value::as_f64)) else { continue };
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let named = |axis: &&str| row.get(*axis).map(|value| format!("{axis} {}", text(value)));
         let parts: Vec<String> = row.get("scheme").map(text).into_iter().chain(others.iter().filter_map(named)).collect();
