@@ -6,7 +6,7 @@ use crate::{CHECK_FAILED, interrupt, note, pretty, print, progress, say, threads
 use clap::Args;
 use common::Problem;
 use experiment::{Experiment, Overrides};
-use lab::advise::{Budget, Given, Heard, Needs, Stage, advise, settings};
+use lab::advise::{Budget, Crew, Given, Heard, Needs, Stage, advise, settings};
 use lab::life::{CELSIUS, LifeSettings};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -118,6 +118,9 @@ struct OutputOptions {
     /// Directory of the report: index.html, designs.csv, results.json, experiment.toml of the answer
     #[arg(short = 'o', long, alias = "output", value_name = "DIR", default_value = "report/advise")]
     report: PathBuf,
+    /// Keep each whole life in DIR and skip those that are there: the same command goes on after Ctrl-C or a crash, also on several machines
+    #[arg(long, value_name = "DIR")]
+    into: Option<PathBuf>,
     /// Replace files in --report that Flashkeep did not write
     #[arg(long)]
     force: bool,
@@ -196,12 +199,15 @@ pub fn run(options: &AdviseOptions) -> Result<ExitCode, Problem> {
         return Ok(ExitCode::SUCCESS);
     }
     lab::report_directory(&output.report, output.force)?;
+    let into = output.into.as_deref().map(crate::life::kept).transpose()?;
+    let is_kept = into.is_some();
     let bar = progress::Count::new("lives");
     let reached = Arc::new(Mutex::new(None::<Heard>));
     let so_far = Arc::clone(&reached);
     interrupt::saying(move || {
         let heard = (*so_far.lock().ok()?)?;
-        Some(format!("stopped after {} lives, at {}; nothing was written", heard.lives, heard.stage.words()))
+        let rest = if is_kept { "whole lives are kept, and the same command goes on" } else { "nothing was written" };
+        Some(format!("stopped after {} lives, at {}; {rest}", heard.lives, heard.stage.words()))
     });
     let hear = |heard: Heard| {
         let before = reached.lock().expect("nothing panics while it is held").replace(heard);
@@ -212,8 +218,12 @@ pub fn run(options: &AdviseOptions) -> Result<ExitCode, Problem> {
         }
         bar.show(u64::from(heard.lives), u64::from(budget.lives));
     };
-    let found = advise(&experiment, &vary, &needs, &model, budget, &bench, &hear);
+    let crew = Crew { bench: &bench, hear: &hear, into: into.as_ref() };
+    let found = advise(&experiment, &vary, &needs, &model, budget, &crew);
     bar.clear();
+    if let Some(kept) = into.filter(|kept| kept.found() > 0) {
+        note(&format!("{} lives were there already", kept.found()));
+    }
     finish(&found?, &asked, output)
 }
 

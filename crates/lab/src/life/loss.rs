@@ -1,5 +1,6 @@
 //! How likely a drive loses data in a year, by cause, from the odds of its state (`ssd::Odds`).
 
+use serde::{Deserialize, Serialize};
 use ssd::Odds;
 
 /// Hours of a year of 365 days.
@@ -17,7 +18,7 @@ pub struct Rates {
 }
 
 /// Expected events of loss in a year, by cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hazard {
     /// More pages of a codeword are unreadable than its scheme brings back.
     pub bits: f64,

@@ -7,6 +7,7 @@
 
 mod drive;
 mod endurance;
+mod kept;
 mod lives;
 mod loss;
 mod options;
@@ -21,11 +22,14 @@ mod tornado;
 
 pub use endurance::Endurance;
 use experiment::{Experiment, Workload};
+pub use kept::Kept;
+pub(crate) use kept::question;
 pub use lives::{life, life_until, lives};
 pub use loss::{Hazard, Rates};
 pub(crate) use options::number_of;
 pub(crate) use screen::probability;
 pub use seeds::SeedLives;
+use serde::{Deserialize, Deserializer, Serialize};
 pub use settings::{CELSIUS, CLASSES, Class, LifeSettings, SIGMA, YEARS_MAX, bytes_of, days_of, micros_of};
 pub(crate) use settings::{check, check_count};
 use ssd::Latency;
@@ -34,7 +38,8 @@ pub use tornado::{Outcome, PARAMETERS, Parameter, Swing};
 use vocab::Cause;
 
 /// A requirement, or the drive, that ended a life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum End {
     /// Years that were asked for are over; the drive lives.
     Years,
@@ -85,7 +90,7 @@ impl End {
 }
 
 /// Reads and writes of the workload at an age, replayed in time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timed {
     /// Reads.
     pub read: Latency,
@@ -93,12 +98,18 @@ pub struct Timed {
     pub write: Latency,
     /// Reads of a page with other references, after its first read.
     pub retries: f64,
-    /// Write amplification in time, which the map alone has to agree with.
+    /// Write amplification in time, which the map alone has to agree with; NaN where the host wrote nothing.
+    #[serde(deserialize_with = "or_nan")]
     pub waf: f64,
 }
 
+/// JSON has no NaN: it is written as null.
+fn or_nan<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
+}
+
 /// A drive at an age.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
     /// Years since its first write.
     pub years: f64,
@@ -170,7 +181,7 @@ impl Epoch {
 }
 
 /// A life under a scheme.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SchemeLife {
     /// The scheme.
     pub label: String,
@@ -187,7 +198,7 @@ pub struct SchemeLife {
 }
 
 /// Runs in time in which every read is compared with what was written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verified {
     /// Runs, those among them that lie past the end that was found.
     pub runs: usize,

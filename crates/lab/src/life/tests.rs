@@ -181,7 +181,7 @@ fn a_life_that_is_stopped_has_its_first_ages() {
     let asked = std::sync::atomic::AtomicU32::new(0);
     let is_asked = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 40_000;
     let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
-    let stopped = life_until(&experiment, &wear_alone(true), &bench, &|_, _, _| {}, &is_asked);
+    let stopped = life_until(&experiment, &wear_alone(true), &bench, &|_, _, _| {}, &is_asked, None);
     let stopped = stopped.unwrap_or_else(|e| panic!("{e}")).schemes.remove(0);
     let ages = stopped.epochs.len();
     assert_eq!(stopped.end, End::Stopped);
@@ -289,4 +289,53 @@ fn more_over_provisioning_lets_the_host_write_more() {
 fn weeks_without_power_are_those_of_annex_c() {
     let weeks = 52.0 * ssd::nand::rber::acceleration(1.1, 30.0, 25.0);
     assert!((weeks - 105.4).abs() < 0.1, "{weeks}");
+}
+
+/// Lives that are kept are those of a run that was never stopped, byte for byte, wherever it was stopped: before the first, with one missing, with a file of a
+/// killed process, or with all of them there. A changed setting asks for other lives, more seeds for further ones, and a damaged part is refused.
+#[test]
+fn lives_that_are_kept_are_those_of_one_go() {
+    let path = std::env::temp_dir().join(format!("flashkeep-lives-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    let experiment = Experiment { seeds: 2, ..half_cold("\"none\", \"ds-raid\"") };
+    let settings = LifeSettings { timed: 1, ..hot() };
+    let bench = Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} };
+    let into = |experiment: &Experiment, settings: &LifeSettings, turn: u64, is_asked: &(dyn Fn() -> bool + Sync)| {
+        let kept = Kept::open(&path, turn).expect("a directory of lives");
+        let life = life_until(experiment, settings, &bench, &|_, _, _| {}, is_asked, Some(&kept));
+        life.map(|life| (life, kept.found()))
+    };
+    let go_on = |turn: u64| into(&experiment, &settings, turn, &|| false).unwrap_or_else(|e| panic!("{e}"));
+    let files = || -> Vec<std::path::PathBuf> {
+        let mut files: Vec<_> =
+            std::fs::read_dir(path.join("lives")).expect("made").map(|file| file.expect("a file").path()).collect();
+        files.sort();
+        files
+    };
+    let whole = lived(&experiment, &settings);
+    let (stopped, _) = into(&experiment, &settings, 0, &|| true).unwrap_or_else(|e| panic!("{e}"));
+    assert!(stopped.schemes.iter().all(|life| life.end == End::Stopped) && files().is_empty());
+    assert_eq!(go_on(3), (whole.clone(), 0));
+    assert_eq!(files().len(), 4);
+    let text = whole.study("life").to_json().to_string();
+    for missing in 0..2 {
+        let file = &files()[missing];
+        std::fs::rename(file, file.with_extension("1-0.part")).expect("renamed");
+        let (again, found) = go_on(missing as u64);
+        assert_eq!((&again, found), (&whole, 3));
+        assert_eq!(again.study("life").to_json().to_string(), text);
+    }
+    assert_eq!((files().len(), go_on(0)), (4, (whole.clone(), 4)));
+    let one = into(&Experiment { seeds: 1, ..experiment.clone() }, &settings, 0, &|| false).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((&one.0.schemes, one.1), (&whole.schemes, 2));
+    let other = LifeSettings { dwpd: 0.21, ..settings.clone() };
+    let (_, found) = into(&Experiment { seeds: 1, ..experiment.clone() }, &other, 0, &|| false).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((found, files().len()), (0, 6));
+    for file in files() {
+        let text = std::fs::read_to_string(&file).expect("written");
+        std::fs::write(&file, text.replace("\"years\":0.", "\"years\":9.")).expect("written");
+    }
+    let refused = into(&experiment, &settings, 0, &|| false).expect_err("damaged").to_string();
+    assert!(refused.contains("its check sum is wrong") && refused.contains("its life is run again"), "{refused}");
+    std::fs::remove_dir_all(&path).expect("removed");
 }
