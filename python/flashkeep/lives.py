@@ -51,6 +51,11 @@ class Life(Framed):
         return self._native.table("tornado")
 
     @property
+    def strata(self) -> _native.Frame | None:
+        """One row for each scheme and number of die failures: how likely it is, and the loss given it; None where no die fails."""
+        return self._native.table("strata")
+
+    @property
     def passed(self) -> bool:
         """Whether every read of every timed run gave what was written."""
         return self._native.passed

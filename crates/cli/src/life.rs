@@ -6,7 +6,7 @@ use crate::{CHECK_FAILED, interrupt, pretty, print, progress, say, threads, type
 use clap::Args;
 use common::Problem;
 use experiment::Experiment;
-use lab::life::{CELSIUS, CLASSES, Class, Kept, LifeSettings, bytes_of, days_of, life_until, lives, micros_of};
+use lab::life::{CELSIUS, CLASSES, Class, Kept, LifeSettings, bytes_of, days_of, life_until, lives, micros_of, phases_of};
 use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -65,6 +65,10 @@ struct AskedOptions {
     /// Stop after N years [default: at the end of the drive, at most 100]
     #[arg(long, value_name = "N")]
     years: Option<f64>,
+    /// Phases of the calendar, again and again, such as `years=1; years=2,dwpd=0.3; months=3,off,celsius=30`: lengths in years, months or days;
+    /// drive writes a day; or switched off, with the temperature meanwhile
+    #[arg(long, value_name = "PHASES")]
+    phases: Option<String>,
     /// Age at which data are refreshed (read and written again), such as 30d, or `none`
     #[arg(long, value_name = "TIME", default_value = "30d")]
     refresh: String,
@@ -141,7 +145,7 @@ struct OutputOptions {
     /// One JSON document on stdout
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// CSV on stdout: tables with an empty line between them: ends, seeds, tornado, ages, smart
+    /// CSV on stdout: tables with an empty line between them: ends, strata, seeds, tornado, ages, smart
     #[arg(long)]
     csv: bool,
     /// Lives simulated in parallel [default: all cores]
@@ -176,6 +180,7 @@ impl LifeOptions {
             scrub_days: days_of("--scrub", &asked.scrub)?,
             represents: asked.represents.as_deref().map(|text| bytes_of("--represents", text)).transpose()?,
             tornado: looks.tornado,
+            phases: asked.phases.as_deref().map_or(Ok(Vec::new()), |text| phases_of("--phases", text))?,
             class: Class { uber: asked.uber.unwrap_or(asked.class.uber), ..asked.class },
             read_p99_us: asked.read_p99.as_deref().map(|text| micros_of("--read-p99", text)).transpose()?,
             worn: (wear.worn_at_rated, wear.wear_exponent),

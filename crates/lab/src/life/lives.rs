@@ -194,7 +194,8 @@ impl All<'_> {
         };
         let new = new.map_or_else(|| drive::New::build(&runs, scheme), Ok).map_err(named)?;
         let hear = |years, share| (self.hear)(number, years, share);
-        let lived = Lived { runs: &runs, settings: &settings, clock, hear: &hear, is_asked: self.is_asked };
+        let calendar = settings.calendar();
+        let lived = Lived { runs: &runs, settings: &settings, calendar: &calendar, clock, hear: &hear, is_asked: self.is_asked };
         let life = drive::life(&lived, scheme, new).map_err(named)?;
         self.into.map_or(Ok(()), |kept| kept.keep(key, &life, &clock.said))?;
         Ok(Ran { number, repetition, scheme, change, life: Some(life) })
