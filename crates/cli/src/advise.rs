@@ -38,7 +38,7 @@ pub struct AdviseOptions {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Needs")]
 struct NeedOptions {
-    /// File of needs (TOML): class, years, dwpd, dies, pe, uber, loss, read-p99, read-p999, write-p99, soft; options win
+    /// File of needs (TOML): class, years, dwpd, dies, pe, uber, loss, read-p99, read-p999, write-p99, energy, soft; options win
     #[arg(long, value_name = "FILE")]
     needs: Option<PathBuf>,
     /// Class of JESD218, for the defaults: client (UBER 1e-15, a year at 30 C without power) or enterprise (1e-16, three months at 40 C, a die
@@ -72,6 +72,9 @@ struct NeedOptions {
     /// The same for p99 of writes
     #[arg(long, value_name = "TIME")]
     write_p99: Option<String>,
+    /// Upper limit on the energy of flash and codecs, in J for each GB that the host reads or writes, at each such age
+    #[arg(long, value_name = "J/GB")]
+    energy: Option<f64>,
     /// Needs that only rank designs, by name, such as pe,loss
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     soft: Option<Vec<String>>,
@@ -150,6 +153,7 @@ impl AdviseOptions {
             read_p99: own.read_p99.clone(),
             read_p999: own.read_p999.clone(),
             write_p99: own.write_p99.clone(),
+            energy: own.energy,
             soft: own.soft.clone(),
         };
         Needs::of(&typed.or(file))
