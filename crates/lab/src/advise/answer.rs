@@ -144,12 +144,12 @@ impl Advice {
             return "Second: none; no other design that lived in full meets every hard need".into();
         };
         let first = &self.designs[chosen];
-        let needs = [(Need::Pe, "P/E cycles"), (Need::ReadP99, "reads p99"), (Need::Loss, "loss"), (Need::Energy, "energy")];
+        let needs = [(Need::Pe, "P/E cycles"), (Need::ReadP99, "p99 of reads"), (Need::Loss, "loss"), (Need::Energy, "energy")];
         let ratio = |(need, name): (Need, &str)| {
             let (a, b) = second.looked.values.get(need).zip(first.looked.values.get(need))?;
-            (b > 0.0).then(|| format!("{name} x {}", short(a / b)))
+            (b > 0.0).then(|| format!("{} times the {name}", short(a / b)))
         };
-        let flash = format!("raw flash x {}", short(second.bound.raw_by_user / first.bound.raw_by_user));
+        let flash = format!("{} times the raw flash", short(second.bound.raw_by_user / first.bound.raw_by_user));
         let figures: Vec<String> = std::iter::once(flash).chain(needs.into_iter().filter_map(ratio)).collect();
         format!("Second: {}: {}", second.name, figures.join(", "))
     }

@@ -1,10 +1,10 @@
 //! Loss by the number of die failures within the life: strata with exact weights.
 //!
-//! Dies fail by a Poisson process, so that k of them fail within T years at a rate r with the probability e^(-rT) (rT)^k / k!, each at a time that is
+//! Dies fail by a Poisson process while they have power, so that k of them fail within T years of that at a rate r with the probability e^(-rT) (rT)^k / k!, each at a time that is
 //! uniform on the years. Given k, a life without a loss is one whose bits and blocks, each lost die, and each rebuild held. Beyond
 //! [`COUNTED`] failures every life counts as lost, which bounds what is left. Nothing is drawn.
 
-use super::{Life, SchemeLife};
+use super::{Epoch, Life, SchemeLife};
 use crate::study::{Cell, Column, Layout, Table};
 
 /// Die failures that have a stratum of their own, at most.
@@ -26,7 +26,7 @@ pub struct Stratum {
     pub loss: f64,
 }
 
-/// What strata are made of, over some years.
+/// What strata are made of, over some years with power.
 #[derive(Clone, Copy, Debug)]
 struct Over {
     years: f64,
@@ -98,11 +98,12 @@ impl Life {
         let years = self.settings.told_years().min(life.last().years);
         let by_cause = life.losses_by_cause(years);
         let rates = &self.settings.rates;
-        let failures = rates.dies * years;
+        let powered = self.powered(life, years);
+        let failures = rates.dies * powered;
         // A scheme that protects by age is told by its weakest age.
         let survives = life.epochs.iter().filter(|epoch| epoch.years <= years).map(|epoch| epoch.survives).min().unwrap_or(0);
         let over = Over {
-            years,
+            years: powered,
             rate: rates.dies,
             rebuild_hours: rates.rebuild_hours,
             dies: f64::from(self.experiment.drive.geometry.dies()),
@@ -111,6 +112,14 @@ impl Life {
             with_a_die: if failures > 0.0 { (by_cause.dies / failures).min(1.0 - f64::EPSILON) } else { 0.0 },
         };
         (years, over.strata())
+    }
+
+    /// The part of these years in which the drive has power. Time without ends with an age.
+    fn powered(&self, life: &SchemeLife, years: f64) -> f64 {
+        let calendar = self.settings.calendar();
+        let is_off = |epoch: &Epoch| epoch.phase.is_some_and(|phase| calendar[phase as usize - 1].dwpd() == 0.0);
+        let off = |pair: &[Epoch]| if is_off(&pair[1]) { pair[1].years.min(years) - pair[0].years.min(years) } else { 0.0 };
+        years - life.epochs.windows(2).map(off).sum::<f64>()
     }
 
     pub(super) fn table_of_strata(&self) -> Option<Table> {

@@ -403,6 +403,18 @@ fn a_drive_without_power_loses_what_one_with_power_refreshes() {
 /// Strata of a life add up to its loss, as far as both are exact: rebuilds that overlap, and four and more failures, are bounds.
 #[test]
 fn strata_add_up_to_the_loss_of_the_life() {
+    let phases = phases_of("--phases", "months=1; months=2,off").expect("valid");
+    let half_off = LifeSettings { phases, years: Some(0.5), ..hot() };
+    let life = lived(&half_cold("\"none\""), &half_off);
+    // Without redundancy a lost die loses data for certain, and dies fail with power alone.
+    let (mut on, mut before) = (0.0, 0.0);
+    for epoch in &life.schemes[0].epochs {
+        on += if epoch.phase == Some(1) { epoch.years - before } else { 0.0 };
+        before = epoch.years;
+    }
+    let (_, strata) = life.strata(&life.schemes[0]);
+    assert!(before > 0.499 && on > 0.15 && on < 0.25, "{before} {on}");
+    assert!(strata[1].loss > 0.999 && (strata[1].weight / (0.01 * on * (-0.01 * on).exp()) - 1.0).abs() < 1e-9, "{strata:?}");
     let life = lived(&half_cold("\"none\", \"ds-raid\""), &hot());
     for one in &life.schemes {
         let (years, strata) = life.strata(one);
