@@ -65,10 +65,10 @@ def component(package: dict[str, Any], sums: dict[tuple[str, str], str]) -> dict
 
 def charts() -> dict[str, Any]:
     """The library in the reports, which cargo does not know."""
-    script = (ROOT / "crates/lab/assets/echarts/echarts.min.js").read_text(encoding="utf-8")
+    script = (ROOT / "crates/report/assets/echarts/echarts.min.js").read_text(encoding="utf-8")
     found = re.search(r'[.]version="(\d+\.\d+\.\d+)"', script)
     if found is None:
-        raise SystemExit("crates/lab/assets/echarts/echarts.min.js: no version is found")
+        raise SystemExit("crates/report/assets/echarts/echarts.min.js: no version is found")
     purl = f"pkg:npm/echarts@{found[1]}"
     licence = [{"license": {"id": "Apache-2.0"}}]
     told = {"type": "library", "bom-ref": purl, "name": "echarts", "version": found[1], "purl": purl}
@@ -89,7 +89,7 @@ def bill() -> dict[str, Any]:
         {"ref": refs[crate], "dependsOn": sorted(refs[dep] for dep in deps)} for crate, deps in crates.items()
     ]
     for row in dependencies:
-        if row["ref"].startswith("pkg:cargo/flashkeep-lab@"):
+        if row["ref"].startswith("pkg:cargo/flashkeep-report@"):
             row["dependsOn"].append(of_reports["bom-ref"])
     version = next(packages[root]["version"] for root in roots)
     subject = {"type": "application", "bom-ref": "flashkeep", "name": "flashkeep", "version": version}

@@ -93,7 +93,7 @@ def test_plots_have_the_colours_of_reports(result):
 
     from flashkeep import plots
 
-    report = (ROOT / "crates/lab/assets/report.js").read_text(encoding="utf-8")
+    report = (ROOT / "crates/report/assets/report.js").read_text(encoding="utf-8")
     theirs = re.search(r"CAUSE_COLOURS = \{(.*?)\}", report, re.DOTALL)[1]
     assert dict(re.findall(r'"?([\w-]+)"?: "(#\w+)"', theirs)) == plots._CAUSE_COLOURS
     lines = plots.cdf(result).get_lines()

@@ -1,18 +1,18 @@
 //! `flashkeep advise`.
 
-use crate::args::threads as threads_of;
 use crate::model::{BenchOptions, ModelOptions};
+use crate::options::threads as threads_of;
 use crate::{CHECK_FAILED, interrupt, note, pretty, print, progress, say, threads, typed};
 use clap::Args;
 use common::Problem;
 use experiment::{Experiment, Overrides};
-use lab::advise::{Budget, Crew, Given, Heard, Needs, Stage, advise, settings};
-use lab::life::{CELSIUS, LifeSettings};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use studies::advise::{Budget, Crew, Given, Heard, Needs, Stage, advise, settings};
+use studies::life::{CELSIUS, LifeSettings};
 
 /// Options of `advise`.
 #[derive(Debug, Args)]
@@ -199,10 +199,10 @@ pub fn run(options: &AdviseOptions) -> Result<ExitCode, Problem> {
     let start = Instant::now();
     let bench = lab::Bench { threads, clock: &|| start.elapsed().as_secs_f64(), progress: &|_| {} };
     if options.space.dry_run {
-        print(&lab::advise::dry_run(&experiment, &vary, &needs, &model, &bench)?);
+        print(&studies::advise::dry_run(&experiment, &vary, &needs, &model, &bench)?);
         return Ok(ExitCode::SUCCESS);
     }
-    lab::report_directory(&output.report, output.force)?;
+    report::report_directory(&output.report, output.force)?;
     let into = output.into.as_deref().map(crate::life::kept).transpose()?;
     let is_kept = into.is_some();
     let bar = progress::Count::new("lives");
@@ -232,12 +232,12 @@ pub fn run(options: &AdviseOptions) -> Result<ExitCode, Problem> {
 }
 
 /// Writes the report and prints the answer. Exit code 1 without an answer, or where a read was wrong.
-fn finish(found: &lab::advise::Advice, asked: &Overrides, output: &OutputOptions) -> Result<ExitCode, Problem> {
+fn finish(found: &studies::advise::Advice, asked: &Overrides, output: &OutputOptions) -> Result<ExitCode, Problem> {
     let typed = format!("flashkeep {}", typed().join(" "));
     let study = found.study(&typed);
     let repeat = found.chosen().map(|chosen| found.command(chosen, asked)).transpose()?;
     let results = found.to_json(&typed, repeat.as_deref());
-    let index = lab::write_advice(found, &study, &results, &output.report)?;
+    let index = studies::write_advice(found, &study, &results, &output.report)?;
     let report = format!("report: {}", index.display());
     if output.json || output.csv {
         print(&if output.json { pretty(&results) } else { study.to_csv() });

@@ -1,6 +1,6 @@
 //! `flashkeep convert`.
 
-use crate::args::ConvertOptions;
+use crate::options::ConvertOptions;
 use crate::{progress, say};
 use common::Problem;
 use experiment::Experiment;

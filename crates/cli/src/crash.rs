@@ -1,6 +1,6 @@
 //! Crash points of a recording.
 
-use crate::args::{self, NewDrive};
+use crate::options::{self, NewDrive};
 use crate::progress::Count;
 use crate::serve::problem;
 use crate::{CHECK_FAILED, NO_CONCLUSION, interrupt, print, say, threads};
@@ -94,7 +94,7 @@ pub struct CrashOptions {
     #[arg(long, alias = "anew")]
     pub restart: bool,
     /// Threads that check images [default: all cores]
-    #[arg(short = 'j', long, value_name = "N", value_parser = args::threads)]
+    #[arg(short = 'j', long, value_name = "N", value_parser = options::threads)]
     pub threads: Option<NonZeroUsize>,
     /// Test on the simulated drive of this directory instead of the strict drive
     #[arg(help_heading = SIMULATED, long = "dir", value_name = "DIR")]
@@ -145,7 +145,7 @@ pub fn run(options: &CrashOptions) -> Result<ExitCode, Problem> {
     let tried = crash.run(&drive, &recording, &mut |done, all| bar.show(done as u64, all as u64)).map_err(problem);
     bar.clear();
     let tried = tried?;
-    report((options, &path), &drive, &tried, recording.steps.len());
+    report(options, &path, &drive, &tried, recording.steps.len());
     Ok(match drive.hides_missing_flushes() {
         _ if !tried.failures.is_empty() => ExitCode::from(CHECK_FAILED),
         Some(_) => ExitCode::from(NO_CONCLUSION),
@@ -231,7 +231,7 @@ const LISTED: usize = 16;
 /// Ranges that are named at most.
 const RANGES: usize = 6;
 
-fn report((options, path): (&CrashOptions, &Path), drive: &DriveKind, tried: &Tried, steps: usize) {
+fn report(options: &CrashOptions, path: &Path, drive: &DriveKind, tried: &Tried, steps: usize) {
     for failure in &tried.failures {
         print(&format!("FAILED {}: {}\n", failure.instant.in_words(steps), said(&failure.said)));
         print(&format!("  image: {}\n", failure.image.display()));

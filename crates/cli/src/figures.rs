@@ -2,11 +2,11 @@
 
 use crate::{CHECK_FAILED, print, progress, say, threads};
 use common::Problem;
-use lab::bounds::{Bounds, bounds, markdown};
-use lab::figures::{self, PaperResult, Run};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use studies::bounds::{Bounds, bounds, markdown};
+use studies::figures::{self, PaperResult, Run};
 
 /// Options of the command.
 pub struct Wanted {

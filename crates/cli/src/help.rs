@@ -2,7 +2,8 @@
 
 use crate::args::Cli;
 use crate::names::names;
-use clap::CommandFactory;
+use clap::{CommandFactory, FromArgMatches};
+use std::ffi::OsString;
 
 /// The kinds of faults, for help.
 fn fault_kinds() -> String {
@@ -260,7 +261,7 @@ fn grouped(command: clap::Command) -> clap::Command {
 /// All commands with their options, whose help has the names of the registries.
 #[must_use]
 pub fn command() -> clap::Command {
-    let lists: Vec<&str> = lab::LISTS.iter().map(|list| list.name).collect();
+    let lists: Vec<&str> = studies::LISTS.iter().map(|list| list.name).collect();
     with_examples(with_short_help(with_signs(grouped(Cli::command()))))
         .mut_subcommand("compare", |c| DEFAULTS.into_iter().fold(with_names(c), with_default))
         .mut_subcommand("run", with_names)
@@ -297,6 +298,22 @@ fn with_signs(command: clap::Command) -> clap::Command {
     names.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_signs))
 }
 
+/// Reads the words of a command line.
+///
+/// # Errors
+/// The fault in them, or the help that they ask for.
+pub fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let words = [OsString::from("flashkeep")].into_iter().chain(words);
+    let matches = command().try_get_matches_from(words).map_err(|mut error| {
+        // Behind `--` there are options of fio: a misspelt option of ours is none of them.
+        if error.kind() == clap::error::ErrorKind::UnknownArgument {
+            error.remove(clap::error::ContextKind::Suggested);
+        }
+        error
+    })?;
+    Cli::from_arg_matches(&matches)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -322,7 +339,7 @@ mod tests {
                 Some(_) => line.split('\'').enumerate().flat_map(|(at, part)| quoted(at, part)).collect(),
             };
             // An example may ask for help.
-            let wrong = crate::args::parse(words).err().filter(clap::Error::use_stderr);
+            let wrong = super::parse(words).err().filter(clap::Error::use_stderr);
             assert!(wrong.is_none(), "{line}: {}", wrong.map(|error| error.to_string()).unwrap_or_default());
             lines += 1;
         }

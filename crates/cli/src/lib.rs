@@ -16,16 +16,18 @@ mod life;
 mod manual;
 mod model;
 mod names;
+mod options;
 mod progress;
 mod serve;
 mod study;
 mod sweep;
 mod torture;
 
-use args::{Cli, Command, Options};
+use args::{Cli, Command};
 use common::Problem;
 use experiment::Experiment;
 use lab::Comparison;
+use options::Options;
 use std::ffi::OsString;
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -59,7 +61,7 @@ fn typed() -> &'static [String] {
 pub fn command_line(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     TYPED.get_or_init(|| words.iter().map(common::path_text).collect());
-    let cli = match args::parse(words) {
+    let cli = match help::parse(words) {
         Ok(cli) => cli,
         Err(said) => {
             // Help goes to standard output, what is wrong to standard error.
@@ -96,7 +98,7 @@ fn note(text: &str) {
 fn run(cli: Cli) -> Result<ExitCode, Problem> {
     match cli.command {
         Command::Compare { trace, trace_option, fio, options } => {
-            let source = trace.or(trace_option).or_else(|| args::fio_source(&fio));
+            let source = trace.or(trace_option).or_else(|| options::fio_source(&fio));
             let file = source.as_deref().map(Path::new).filter(|path| path.extension().is_some_and(|ending| ending == "toml"));
             let experiment = match file {
                 Some(file) => Experiment::load(file, &options.overrides(None))?,
@@ -150,23 +152,23 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
         return Ok(ExitCode::SUCCESS);
     }
     // Before hours of simulation rather than after them.
-    lab::report_directory(&options.report, options.force)?;
+    report::report_directory(&options.report, options.force)?;
     for (option, file, ending) in
         [("--plot", &options.plot, "svg"), ("--log", &options.log, "parquet"), ("--series", &options.series, "parquet")]
     {
-        file.as_deref().map_or(Ok(()), |file| lab::check_ending(option, file, &[ending]))?;
+        file.as_deref().map_or(Ok(()), |file| report::check_ending(option, file, &[ending]))?;
     }
     warn_of_canaries(experiment.schemes.iter().map(String::as_str));
     let comparison = simulate(experiment, options)?;
-    if lab::replaces_another(experiment, &options.report) {
+    if report::replaces_another(experiment, &options.report) {
         note(&format!("overwriting the report of another experiment in {}; `--report DIR` keeps both", options.report.display()));
     }
-    let index = lab::write_report(&comparison, &options.report)?;
+    let index = report::write_report(&comparison, &options.report)?;
     if let Some(file) = &options.plot {
-        lab::write_headline(&comparison, &format!("flashkeep {}", typed().join(" ")), file)?;
+        report::write_headline(&comparison, &format!("flashkeep {}", typed().join(" ")), file)?;
     }
     if let Some(file) = &options.series {
-        lab::write_series(&comparison, file)?;
+        report::write_series(&comparison, file)?;
     }
     if options.json {
         let text = serde_json::to_string_pretty(&comparison.to_json()).expect("a JSON document prints");
@@ -174,7 +176,11 @@ fn compare(experiment: &Experiment, options: &Options) -> Result<ExitCode, Probl
         comparison.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
         say(&format!("report: {}", index.display()));
     } else {
-        let text = if options.full { comparison.to_table() } else { comparison.to_screen(options.explain, screen_width()) };
+        let text = if options.full {
+            report::to_table(&comparison)
+        } else {
+            report::to_screen(&comparison, options.explain, screen_width())
+        };
         print(&format!("{text}report: {}\n", index.display()));
     }
     Ok(verdict(&comparison, options))
@@ -189,7 +195,7 @@ fn screen_width() -> Option<usize> {
 
 /// Warns of schemes that lose data on purpose.
 fn warn_of_canaries<'a>(schemes: impl IntoIterator<Item = &'a str>) {
-    for name in lab::canaries_among(schemes) {
+    for name in studies::canaries_among(schemes) {
         say(&format!("warning: `{name}` loses data on purpose, to see that it is noticed; `flashkeep list canaries` has more"));
     }
 }
@@ -252,7 +258,7 @@ fn settings(key: Option<&str>, json: bool, markdown: bool, schema: bool) -> Resu
 
 fn list(what: Option<&str>, name: Option<&str>, json: bool) -> Result<ExitCode, Problem> {
     if let (Some(what), Some(name)) = (what, name) {
-        let entries = (lab::list(what)?.entries)();
+        let entries = (studies::list(what)?.entries)();
         let known: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
         if !known.contains(&name) {
             return Err(Problem::unknown("", &format!("entry of {what}"), name, &known));
@@ -263,20 +269,20 @@ fn list(what: Option<&str>, name: Option<&str>, json: bool) -> Result<ExitCode, 
     }
     let text = match (what, json) {
         (None, false) => {
-            let line = |list: &lab::List| format!("{:<11} {}\n", list.name, list.about);
-            lab::LISTS.iter().map(line).collect()
+            let line = |list: &studies::List| format!("{:<11} {}\n", list.name, list.about);
+            studies::LISTS.iter().map(line).collect()
         }
         (None, true) => {
-            let lists = lab::LISTS.iter().map(|list| (list.name.to_owned(), entries_json((list.entries)())));
+            let lists = studies::LISTS.iter().map(|list| (list.name.to_owned(), entries_json((list.entries)())));
             pretty(&lists.collect::<serde_json::Map<_, _>>().into())
         }
         (Some(name), false) => {
-            let entries = (lab::list(name)?.entries)();
+            let entries = (studies::list(name)?.entries)();
             let more = entries.iter().any(|entry| !entry.details.is_empty());
             let hint = if more { format!("  `flashkeep list {name} NAME` prints the options of one\n") } else { String::new() };
-            entries_text(entries.into_iter().map(|entry| lab::Listed { details: Vec::new(), ..entry }).collect()) + &hint
+            entries_text(entries.into_iter().map(|entry| studies::Listed { details: Vec::new(), ..entry }).collect()) + &hint
         }
-        (Some(name), true) => pretty(&entries_json((lab::list(name)?.entries)())),
+        (Some(name), true) => pretty(&entries_json((studies::list(name)?.entries)())),
     };
     print(&text);
     Ok(ExitCode::SUCCESS)
@@ -287,12 +293,12 @@ fn list_on(what: Option<&str>, drive: &str, json: bool) -> Result<ExitCode, Prob
     if let Some(other) = what.filter(|what| *what != "schemes") {
         return Err(Problem::new("--drive", format!("found with list `{other}`, only the list `schemes` depends on a drive")));
     }
-    let entries = lab::schemes_on(drive)?;
+    let entries = studies::schemes_on(drive)?;
     print(&if json { pretty(&entries_json(entries)) } else { entries_text(entries) });
     Ok(ExitCode::SUCCESS)
 }
 
-fn entries_text(entries: Vec<lab::Listed>) -> String {
+fn entries_text(entries: Vec<studies::Listed>) -> String {
     let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for entry in entries {
@@ -305,8 +311,8 @@ fn entries_text(entries: Vec<lab::Listed>) -> String {
     text
 }
 
-fn entries_json(entries: Vec<lab::Listed>) -> serde_json::Value {
-    let entry = |entry: lab::Listed| {
+fn entries_json(entries: Vec<studies::Listed>) -> serde_json::Value {
+    let entry = |entry: studies::Listed| {
         serde_json::json!({
             "name": entry.name,
             "summary": entry.summary,

@@ -1,18 +1,18 @@
 //! `flashkeep life`.
 
-use crate::args::threads as threads_of;
 use crate::model::{BenchOptions, ModelOptions};
+use crate::options::threads as threads_of;
 use crate::{CHECK_FAILED, interrupt, pretty, print, progress, say, threads, typed, warn_of_canaries};
 use clap::Args;
 use common::Problem;
 use experiment::Experiment;
-use lab::life::{CELSIUS, CLASSES, Class, Kept, LifeSettings, bytes_of, days_of, life_until, lives, micros_of, phases_of};
 use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Instant;
+use studies::life::{CELSIUS, CLASSES, Class, Kept, LifeSettings, bytes_of, days_of, life_until, lives, micros_of, phases_of};
 
 /// Options of `life`.
 #[derive(Debug, Args)]
@@ -207,7 +207,7 @@ fn tell(kept: &Kept, all: usize) {
 /// Bad input.
 pub fn run(options: &LifeOptions) -> Result<ExitCode, Problem> {
     let (experiment, settings, output) = (options.experiment()?, options.settings()?, &options.output);
-    lab::report_directory(&output.report, output.force)?;
+    report::report_directory(&output.report, output.force)?;
     warn_of_canaries(experiment.schemes.iter().map(String::as_str));
     let into = output.into.as_deref().map(kept).transpose()?;
     let bar = progress::Count::new("% of all rated P/E cycles");
@@ -228,7 +228,7 @@ pub fn run(options: &LifeOptions) -> Result<ExitCode, Problem> {
     let found = found?;
     into.inspect(|kept| tell(kept, all));
     let study = found.study(&format!("flashkeep {}", typed().join(" ")));
-    let index = lab::write_life(&found, &study, &output.report)?;
+    let index = studies::write_life(&found, &study, &output.report)?;
     if output.json || output.csv {
         print(&if output.json { pretty(&study.to_json()) } else { study.to_csv() });
         say(&format!("report: {}", index.display()));

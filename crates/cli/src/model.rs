@@ -1,10 +1,10 @@
 //! The workload and the drive of lives and advice, and what both assume of drives: options that both have.
 
-use crate::args::{PickOptions, fio_source, given};
+use crate::options::{PickOptions, fio_source, given};
 use clap::Args;
 use experiment::Overrides;
-use lab::life::{CELSIUS, LifeSettings, Rates, SIGMA};
 use std::ffi::OsString;
+use studies::life::{CELSIUS, LifeSettings, Rates, SIGMA};
 
 /// The workload and the drive.
 #[derive(Debug, Args)]

@@ -1,6 +1,6 @@
 //! Serving a drive.
 
-use crate::args::{NewDrive, ServeOptions};
+use crate::options::{NewDrive, ServeOptions};
 use crate::say;
 use common::Problem;
 use experiment::{Experiment, Overrides};

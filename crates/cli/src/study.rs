@@ -4,9 +4,9 @@ use crate::names::names;
 use crate::{pretty, print};
 use clap::{Arg, ArgMatches, Args, FromArgMatches, Subcommand};
 use common::Problem;
-use lab::reliability::{OPTIONS, STUDIES, StudyEntry};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use studies::reliability::{OPTIONS, STUDIES, StudyEntry};
 
 /// A study as typed.
 #[derive(Debug)]
@@ -38,11 +38,11 @@ impl StudyCommand {
     /// An unknown study, an invalid value, or a file that cannot be written.
     pub fn run(&self) -> Result<ExitCode, Problem> {
         if let Some(file) = &self.output.plot {
-            lab::check_ending("--plot", file, &["html"])?;
+            report::check_ending("--plot", file, &["html"])?;
         }
-        let study = lab::reliability::study(&self.name, &self.options)?;
+        let study = studies::reliability::study(&self.name, &self.options)?;
         if let Some(file) = &self.output.plot {
-            lab::write_study(&study, file)?;
+            report::write_study(&study, file)?;
         }
         print(&match (self.output.json, self.output.csv) {
             (true, _) => pretty(&study.to_json()),

@@ -3,13 +3,13 @@
 use crate::{CHECK_FAILED, interrupt, note, print, progress, say, threads, warn_of_canaries};
 use common::Problem;
 use common::parts::{Directory, SWEEP};
-use lab::sweep::{Beside, Grid, Summary, Sweeper, grid_text, sweep};
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use studies::sweep::{Beside, Grid, Summary, Sweeper, grid_text, sweep};
 
 /// Options of the command.
 pub struct Wanted {

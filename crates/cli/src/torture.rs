@@ -1,6 +1,6 @@
 //! `flashkeep torture`.
 
-use crate::args::TortureOptions;
+use crate::options::TortureOptions;
 use crate::{CHECK_FAILED, interrupt, print, progress, say, threads, warn_of_canaries};
 use common::Problem;
 use std::hash::{BuildHasher, RandomState};
@@ -36,9 +36,9 @@ pub fn run(options: &TortureOptions) -> Result<ExitCode, Problem> {
     if options.scenarios == Some(0) && options.into.is_none() {
         return Err(Problem::new("--scenarios", "found 0, at least one scenario is needed"));
     }
-    if !options.first.is_multiple_of(torture::SCENARIOS_OF_A_DRIVE) {
+    if !options.from.is_multiple_of(torture::SCENARIOS_OF_A_DRIVE) {
         let valid = format!("valid are multiples of {}, the scenarios of a drive", torture::SCENARIOS_OF_A_DRIVE);
-        return Err(Problem::new("--first", format!("found {}, {valid}", options.first)));
+        return Err(Problem::new("--from", format!("found {}, {valid}", options.from)));
     }
     warn_of_canaries(options.scheme.iter().map(String::as_str));
     torture::quiet_panics();
@@ -103,7 +103,7 @@ fn campaign(scope: &Scope, options: &TortureOptions) -> ExitCode {
         scope,
         &Runner {
             threads: threads(options.threads),
-            first: options.first,
+            first: options.from,
             scenarios: options.scenarios,
             keep_going: options.keep_going,
             go_on: &|| {
@@ -142,7 +142,7 @@ fn kept(campaign: Campaign, into: &Path, options: &TortureOptions) -> Result<Exi
         done.store(now, Relaxed);
         bar.show(now, total);
     };
-    let crew = Crew { threads: threads(options.threads), turn, progress: &note, encode: lab::parquet_bytes };
+    let crew = Crew { threads: threads(options.threads), turn, progress: &note, encode: report::parquet_bytes };
     let kept = campaign.run_into(&directory, &crew);
     let seconds = elapsed().as_secs_f64();
     bar.clear();

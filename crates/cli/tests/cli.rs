@@ -258,7 +258,7 @@ fn paths_in_a_file_count_from_the_file() {
 fn lists_come_from_the_registries() {
     let here = directory("lists");
     let all: Value = serde_json::from_slice(&flashkeep(&here, &["list", "--json"]).stdout).expect("one JSON document");
-    for list in lab::LISTS {
+    for list in studies::LISTS {
         let names: Vec<String> = (list.entries)().into_iter().map(|entry| entry.name).collect();
         let output = flashkeep(&here, &["list", list.name]);
         assert_eq!(code(&output), 0);
@@ -342,10 +342,10 @@ fn a_study_refuses_bad_input_with_exit_code_2() {
 #[test]
 fn the_help_of_each_study_has_its_own_options() {
     let here = directory("reliability_help");
-    for study in lab::reliability::STUDIES {
+    for study in studies::reliability::STUDIES {
         let help = stdout(&flashkeep(&here, &["reliability", study.name, "--help"]));
         let words: Vec<&str> = help.split_whitespace().collect();
-        for option in lab::reliability::OPTIONS {
+        for option in studies::reliability::OPTIONS {
             let dashed = format!("--{}", option.name);
             assert_eq!(words.contains(&dashed.as_str()), study.takes(option.name), "{}: {dashed}", study.name);
         }

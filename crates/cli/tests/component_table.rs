@@ -125,7 +125,7 @@ fn comments_and_tests_do_not_count() {
 }
 
 /// Crates that still have circles of rooms, each with the rooms that are in one. A number here may only fall.
-const CIRCLES: [(&str, usize); 5] = [("cli", 8), ("device", 7), ("ftl", 6), ("serve", 6), ("torture", 14)];
+const CIRCLES: [(&str, usize); 2] = [("device", 7), ("ftl", 6)];
 
 /// The paths that a group such as `{a, b::{c, d}}` lists, `prefix` being in front of each.
 fn paths(group: &str, prefix: &str, found: &mut Vec<String>) {

@@ -79,7 +79,7 @@ In the table, a block is counted in pages of the map (logical pages where severa
 ";
 
 fn page() -> String {
-    let drives = lab::list("drives").expect("there is such a list");
+    let drives = studies::list("drives").expect("there is such a list");
     let files = (drives.entries)().into_iter().map(|entry| {
         let file = Path::new(ROOT).join("crates/experiment/drives").join(format!("{}.toml", entry.name));
         let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));

@@ -156,7 +156,7 @@ fn what_serves_and_tortures_links_neither_formats_of_results_nor_statistics() {
         let linked = linked(&metadata, package);
         HEAVY.into_iter().filter(|name| linked.contains(*name)).collect::<Vec<_>>()
     };
-    assert_eq!(heavy("flashkeep-lab"), HEAVY, "the bench has them");
+    assert_eq!(heavy("flashkeep-studies"), HEAVY, "studies have them");
     for package in ["flashkeep-serve", "flashkeep-nbd", "flashkeep-torture"] {
         assert!(linked(&metadata, package).contains("flashkeep-ssd"), "{package} has the engine");
         assert_eq!(heavy(package), Vec::<&str>::new(), "{package}");

@@ -8,7 +8,7 @@ const FILE_LINES: usize = 700;
 const FUNCTION_LINES: usize = 70;
 /// Files that others wrote and that are shipped unchanged.
 const THIRD_PARTY: &[&str] =
-    &["crates/lab/assets/echarts/", "Cargo.lock", "tools/mutants/Cargo.lock", "tools/ldpc-speed/Cargo.lock"];
+    &["crates/report/assets/echarts/", "Cargo.lock", "tools/mutants/Cargo.lock", "tools/ldpc-speed/Cargo.lock"];
 /// Sources, which are ASCII.
 const SOURCES: &[&str] = &["rs", "toml", "py", "pyi", "js", "css", "html", "sh"];
 
@@ -340,7 +340,7 @@ fn no_text_depends_on_one_machine_or_on_a_registry() {
 
 #[test]
 fn every_scheme_has_a_page_and_every_page_a_scheme() {
-    let names = |list: &str| (lab::list(list).expect("there is such a list").entries)().into_iter().map(|entry| entry.name);
+    let names = |list: &str| (studies::list(list).expect("there is such a list").entries)().into_iter().map(|entry| entry.name);
     // The plain ones need no page.
     let plain = ["none", "canary", "fixed"];
     let papers = ["schemes", "canaries", "ecc"].into_iter().flat_map(names).filter(|name| !plain.contains(&name.as_str()));

@@ -119,7 +119,7 @@ impl Ladder {
     }
 
     /// The entry of the table that a page is read with first.
-    pub(crate) fn first_entry(&self, cells: &Cells, page: &PageCells, (ppn, block, sequence): (Ppn, BlockAddr, u64)) -> u32 {
+    pub(crate) fn first_entry(&self, cells: &Cells, page: &PageCells, ppn: Ppn, block: BlockAddr, sequence: u64) -> u32 {
         match self.policy {
             ReadRetry::None | ReadRetry::Table => 0,
             ReadRetry::Tracked => self.remembered.get(block.0 as usize).copied().unwrap_or(0).into(),

@@ -84,6 +84,16 @@ pub enum Compares {
     No,
 }
 
+/// A codeword with the errors that were drawn for it.
+struct DrawnWord {
+    slot: u8,
+    /// Its number in the slot.
+    word: u32,
+    errors: u32,
+    /// Its place in the distribution of outcomes of LDPC codes, from 0 to 1.
+    luck: f64,
+}
+
 impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// Reads the page of a command and decodes it.
     #[inline(always)]
@@ -140,7 +150,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let view = self.array.page(ppn);
         let info = *self.array.block(self.grid.split(ppn).0);
         let (t, age) = (view.oob.ecc, ecc.cells.age(view.written, self.now));
-        let page = ecc.cells.page_at(ppn, &info, view.oob.sequence, (view.written, self.now));
+        let page = ecc.cells.page_at(ppn, &info, view.oob.sequence, view.written, self.now);
         let unreadable = Verdict::Decoded { clean: false, rewrite: ecc.rewrites.unreadable };
         let Words { decoded, miscorrected, disagreed, undetected, time, first } = if ecc.ladder.is_on() {
             self.climb(ecc, command, t, &page)
@@ -172,7 +182,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     fn climb(&mut self, ecc: &mut PageEcc, command: &Command<O>, t: Capability, page: &PageCells) -> Words {
         let (ppn, die) = (command.ppn, self.grid.die_of(command.ppn));
         let (block, sequence) = (self.block_of(ppn), self.array.page(ppn).oob.sequence);
-        let first = ecc.ladder.first_entry(&ecc.cells, page, (ppn, block, sequence));
+        let first = ecc.ladder.first_entry(&ecc.cells, page, ppn, block, sequence);
         let rate = |ecc: &PageEcc, entry| ecc.cells.rber_with(page, ecc.cells.model().entry(entry));
         let mut words = Words::default();
         let mut best = (rate(ecc, first), first);
@@ -223,7 +233,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             for word in 0..ecc.layout.per_slot {
                 let errors = ecc.cells.errors(die, bits, rber);
                 let luck = if ecc.is_ldpc() { ecc.luck.unit() } else { 0.0 };
-                let failed = self.decode_word(ecc, command, &read, (slot, word, errors, luck), words);
+                let drawn = DrawnWord { slot, word, errors, luck };
+                let failed = self.decode_word(ecc, command, &read, drawn, words);
                 words.decoded.codewords += 1;
                 words.decoded.failed += u32::from(failed);
                 if failed && ecc.ladder.is_on() {
@@ -239,21 +250,16 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let mut open = std::mem::take(&mut ecc.ladder.open);
         open.retain(|word| {
             let errors = word.errors(bits, read.rber);
-            self.decode_word(ecc, command, &read, (word.slot, word.word, errors, word.luck), words)
+            let drawn = DrawnWord { slot: word.slot, word: word.word, errors, luck: word.luck };
+            self.decode_word(ecc, command, &read, drawn, words)
         });
         ecc.ladder.open = open;
         Nanos(words.time.0 - before.0)
     }
 
-    /// Decodes a codeword with this many errors. Whether that fails.
-    fn decode_word(
-        &self,
-        ecc: &mut PageEcc,
-        command: &Command<O>,
-        read: &WordRead,
-        (slot, word, errors, luck): (u8, u32, u32, f64),
-        words: &mut Words,
-    ) -> bool {
+    /// Decodes a codeword with the errors that were drawn for it. Whether that fails.
+    fn decode_word(&self, ecc: &mut PageEcc, command: &Command<O>, read: &WordRead, drawn: DrawnWord, words: &mut Words) -> bool {
+        let DrawnWord { slot, word, errors, luck } = drawn;
         let (t, die) = (read.t, self.grid.die_of(command.ppn));
         let bits = ecc.layout.codeword.bits(t);
         let stored = || self.array.payload(command.ppn).get(usize::from(slot)).and_then(P::bytes);

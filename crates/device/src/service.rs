@@ -33,6 +33,13 @@ pub enum Haste {
     InOrder,
 }
 
+/// When a read that has to be sensed begins, and how long it takes on the channel and in the cells.
+struct Sensing {
+    begins: SimTime,
+    transfer: Nanos,
+    cells: Nanos,
+}
+
 impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     /// Gives a command to its die.
     #[inline(always)]
@@ -208,7 +215,8 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         }
         if self.ahead.is_some() && cells.0 > 0 {
             if verb == Verb::Read {
-                (begins, transfer, cells) = self.sense_ahead(die, id, (begins, transfer, cells), behind);
+                let ahead = self.sense_ahead(die, id, Sensing { begins, transfer, cells }, behind);
+                (begins, transfer, cells) = (ahead.begins, ahead.transfer, ahead.cells);
             } else {
                 self.occupy_cells(die, begins + transfer + cells);
             }
@@ -223,22 +231,17 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         self.watch_service(id, &waits);
     }
 
-    /// When a read that has to be sensed begins, and how long it takes on the channel and in the cells: less if the cells of its
-    /// plane have been at work on it while the die moved other pages.
+    /// The read as `usual`, or shorter if the cells of its plane have been at work on it while the die moved other pages.
     #[inline(never)]
-    fn sense_ahead(
-        &mut self,
-        die: DieId,
-        id: CommandId,
-        usual: (SimTime, Nanos, Nanos),
-        behind: Nanos,
-    ) -> (SimTime, Nanos, Nanos) {
+    fn sense_ahead(&mut self, die: DieId, id: CommandId, usual: Sensing, behind: Nanos) -> Sensing {
         let plane = self.latencies.unit.sensing(self.commands[id].ppn).1;
         let passed = self.ahead.as_mut().map_or(Nanos(0), |ahead| ahead.passed(id, die, plane, self.now));
-        let (_, transfer, cells) = usual;
         match passed.0 {
             0 => usual,
-            passed => (self.now + behind, Nanos(0), Nanos((transfer + cells).0.saturating_sub(passed))),
+            passed => {
+                let left = Nanos((usual.transfer + usual.cells).0.saturating_sub(passed));
+                Sensing { begins: self.now + behind, transfer: Nanos(0), cells: left }
+            }
         }
     }
 

@@ -265,7 +265,7 @@ pub const ECC_POLICIES: &[EccEntry] = &[
 /// # Errors
 /// Lists the known policies.
 pub fn find(name: &str) -> Result<&'static EccEntry, SchemeError> {
-    find_named(("ecc", "policy"), ECC_POLICIES, |entry| entry.name, name)
+    find_named("ecc", "policy", ECC_POLICIES, |entry| entry.name, name)
 }
 
 /// Builds a policy for a drive.

@@ -134,14 +134,14 @@ fn fit(experiment: &Experiment, touched: u64) -> Result<Fit, Problem> {
     loop {
         let planned = drives(experiment, user, &shares, added)?;
         let reference = drives(experiment, user, &[0.0], added)?.remove(0).drive;
-        let lacking = lacking(experiment, user, (&planned, &choices), |most| most)?;
+        let lacking = lacking(experiment, user, &planned, &choices, |most| most)?;
         if lacking.iter().all(|&(at, _)| may_add(experiment, &planned[at], added)) && !lacking.is_empty() {
             added += 1;
             continue;
         }
         // More blocks make up for the reserve, not for those that are bad.
         let kept = |most| beside_bad_blocks(experiment, most);
-        let lacking = self::lacking(experiment, user, (&planned, &choices), kept)?;
+        let lacking = self::lacking(experiment, user, &planned, &choices, kept)?;
         let short = |(at, most): (usize, u32)| Short {
             label: experiment.schemes[at].clone(),
             choice: choices[at].clone(),
@@ -160,7 +160,8 @@ fn fit(experiment: &Experiment, touched: u64) -> Result<Fit, Problem> {
 fn lacking(
     experiment: &Experiment,
     user: u64,
-    (planned, choices): (&[PlannedDrive], &[SchemeChoice]),
+    planned: &[PlannedDrive],
+    choices: &[SchemeChoice],
     kept: impl Fn(u32) -> u32,
 ) -> Result<Vec<(usize, u32)>, Problem> {
     let mut lacking = Vec::new();

@@ -42,7 +42,8 @@ impl<'a> Fields<'a> {
     /// The parameters of a set of a program; `known` are all that it knows there.
     pub fn new(
         file: &'a Foreign,
-        (program, set): (&'static str, &'static str),
+        program: &'static str,
+        set: &'static str,
         span: Range<usize>,
         found: impl IntoIterator<Item = (&'a str, Field<'a>)>,
         known: &str,

@@ -234,7 +234,7 @@ impl Workload {
     pub fn open(experiment: &Experiment, progress: &dyn Fn(u64)) -> Result<Self, Problem> {
         let (tape, left_out) = (tape(experiment)?, left_out(experiment));
         let slot_size = experiment.drive.geometry.slot_size;
-        let scanned = tape.scan((left_out, slot_size), KEEP_REQUESTS, progress).map_err(|e| trace_problem(&e))?;
+        let scanned = tape.scan(left_out, slot_size, KEEP_REQUESTS, progress).map_err(|e| trace_problem(&e))?;
         let footprint = &scanned.footprint;
         if footprint.counts().requests == 0 {
             return Err(experiment.trace.leaves_nothing(is_generated(experiment)));
@@ -409,7 +409,7 @@ impl Workload {
         let scale = if factor == 1.0 { None } else { Some(scaled()?) };
         Ok(CommandStream(match (&self.kept, &self.tape) {
             (Some(kept), Tape::Recorded(_)) => HostCommands::of_kept_part(kept, flow.part, self.loops, map, scale),
-            _ => HostCommands::of_part(&self.tape, flow.part, (self.left_out, self.loops), map, scale),
+            _ => HostCommands::of_part(&self.tape, flow.part, self.left_out, self.loops, map, scale),
         }))
     }
 }

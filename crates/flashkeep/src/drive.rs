@@ -131,7 +131,13 @@ impl Run {
         self.0.rows().get(at)?.get(key)?.as_f64()
     }
 
-    /// All of it: the verdict, cautions, results of each scheme, JSON and tables.
+    /// The results as text: the verdict, a table, notes and warnings.
+    #[must_use]
+    pub fn to_table(&self) -> String {
+        report::to_table(&self.0)
+    }
+
+    /// All of it: the verdict, cautions, results of each scheme, JSON.
     #[must_use]
     pub fn comparison(&self) -> &Comparison {
         &self.0

@@ -16,7 +16,7 @@
 //!     .run()?;
 //! let waf = |scheme| run.figure(scheme, "waf").expect("the host wrote");
 //! assert!(waf("none") < waf("raid5"), "parity is written, too");
-//! print!("{}", run.comparison().to_table());
+//! print!("{}", run.to_table());
 //! # Ok(())
 //! # }
 //! ```
@@ -54,7 +54,7 @@ server.stop()?;
 //! ```
 //!
 //! The page `docs/rust.md` of the repository has each beside its twin in Python. The crates below this one are passed on: [`experiment`] has all settings,
-//! [`lab`] comparisons, sweeps, lives and advice, [`ssd`] the engine with drives of its own making.
+//! [`lab`] comparisons, [`report`] their tables and pages, [`studies`] sweeps, lives and advice, [`ssd`] the engine with drives of its own making.
 
 mod drive;
 mod torture;
@@ -69,4 +69,4 @@ pub use lab::Comparison;
 #[cfg(unix)]
 pub use ssd::disk::Disk;
 pub use torture::{Torture, torture};
-pub use {common, experiment, lab, serve, ssd, trace};
+pub use {common, experiment, lab, report, serve, ssd, studies, trace};

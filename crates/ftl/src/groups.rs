@@ -28,6 +28,15 @@ fn bounds(grid: &Grid, scheme: &dyn GroupScheme, group: SuperblockId, members: S
     (slots().min().unwrap_or(0), slots().max().unwrap_or(0))
 }
 
+/// How the rows of a group log divide the dies.
+#[derive(Clone, Copy, Debug)]
+pub struct RowSpace {
+    /// Rows that lie side by side on different dies; 1 under region logs.
+    pub side_by_side: u32,
+    /// Space of groups with codes of their own, if the rows have such.
+    pub groups: Option<GroupSpace>,
+}
+
 impl GroupSpace {
     /// The space of groups whose blocks are all good.
     #[must_use]

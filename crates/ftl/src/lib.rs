@@ -17,7 +17,7 @@ mod slc;
 pub mod victim;
 
 pub use config::{GcConfig, Isolation, StreamConfig, WearConfig};
-pub use groups::{GroupSpace, slots_of};
+pub use groups::{GroupSpace, RowSpace, slots_of};
 pub use log::{LogKind, Segments, Stream, Unit, UnitId, UnitState};
 pub use map::{Ftl, FtlError, FtlSetup, Place, Published};
 pub use rows::{RowPlace, Rows};

@@ -2,7 +2,7 @@
 
 use crate::slc::{Cache, SLC};
 use crate::victim::{Candidates, VictimPolicy};
-use crate::{GcConfig, GroupSpace, SlcSpace, WearConfig};
+use crate::{GcConfig, RowSpace, SlcSpace, WearConfig};
 use vocab::{Grid, StreamId};
 
 /// A unit of GC over the whole drive: a block of a region log, or a superblock.
@@ -162,11 +162,12 @@ impl LogShape {
         grid: &Grid,
         kind: LogKind,
         segments: Option<Segments>,
-        (side_by_side, groups): (u32, Option<GroupSpace>),
+        space: RowSpace,
         reserve: u32,
         gc: &GcConfig,
         wear: &WearConfig,
     ) -> Self {
+        let RowSpace { side_by_side, groups } = space;
         let positions = grid.pages_per_block() * side_by_side;
         let (granule, unit_slots) = match (kind, groups) {
             // Pages of a group go to flash one by one: an open row waits.

@@ -2,7 +2,7 @@
 
 use crate::log::{Log, LogShape, Segments};
 use crate::victim::{self, VictimPolicy};
-use crate::{GcConfig, GroupSpace, LogKind, Rows, SlcSpace, Stream, Unit, UnitId, UnitState, WearConfig};
+use crate::{GcConfig, GroupSpace, LogKind, RowSpace, Rows, SlcSpace, Stream, Unit, UnitId, UnitState, WearConfig};
 use std::ops::Range;
 use vocab::{BlockAddr, DieId, Grid, Lpn, Ppn, Slot, StreamId, Streams, StripSet, StripeId, SuperblockId, Table};
 
@@ -157,8 +157,9 @@ impl Ftl {
             LogKind::Regions => per_die * grid.dies(),
             LogKind::Group => per_die,
         };
-        let shape =
-            LogShape::new(grid, kind, segments, (side_by_side, groups), reserve, gc, wear).for_recovery(recovery).with_slc(slc);
+        let shape = LogShape::new(grid, kind, segments, RowSpace { side_by_side, groups }, reserve, gc, wear)
+            .for_recovery(recovery)
+            .with_slc(slc);
         let unusable = |unit: u32| match &rows {
             None => bad(BlockAddr(unit)),
             // A row needs room for one data page and its parity.
@@ -185,17 +186,9 @@ impl Ftl {
     }
 
     /// Most valid slots that all logs of a drive without bad blocks can hold. Region logs count slots
-    /// of parity among them; the group log does not. `space` is how many rows lie side by side, and what groups hold.
-    /// Blocks that are for an SLC cache alone hold none.
+    /// of parity among them; the group log does not. Blocks that are for an SLC cache alone hold none.
     #[must_use]
-    pub fn capacity(
-        grid: &Grid,
-        kind: LogKind,
-        space: (u32, Option<GroupSpace>),
-        reserve: u32,
-        slc: Option<SlcSpace>,
-        gc: &GcConfig,
-    ) -> u64 {
+    pub fn capacity(grid: &Grid, kind: LogKind, space: RowSpace, reserve: u32, slc: Option<SlcSpace>, gc: &GcConfig) -> u64 {
         let shape = LogShape::new(grid, kind, None, space, reserve, gc, &WearConfig::default()).with_slc(slc);
         let units = u64::from(grid.blocks_per_die().saturating_sub(shape.held_back() + shape.kept_for_slc()));
         let logs = if kind == LogKind::Regions { u64::from(grid.dies()) } else { 1 };

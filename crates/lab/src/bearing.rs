@@ -76,7 +76,8 @@ pub(crate) fn told(cautions: &[Caution]) -> Vec<String> {
 }
 
 /// The same for a screen: several runs that are too short are one sentence, without their reasons.
-pub(crate) fn told_on_screen(cautions: &[Caution]) -> Vec<String> {
+#[must_use]
+pub fn told_on_screen(cautions: &[Caution]) -> Vec<String> {
     let short: Vec<&Caution> = cautions.iter().filter(|caution| caution.kind == KIND).collect();
     let (Some(last), true) = (short.last(), short.len() > 1) else { return told(cautions) };
     let labels: Vec<String> = short.iter().filter_map(|caution| Some(format!("`{}`", caution.scheme.as_ref()?))).collect();

@@ -167,7 +167,8 @@ pub fn clock(
 }
 
 /// The clock of a workload of several flows: that of one, where all have times, else each its own.
-pub(crate) fn of_flows(workload: &Workload, arrival: Arrival, one: Clock) -> Clock {
+#[must_use]
+pub fn of_flows(workload: &Workload, arrival: Arrival, one: Clock) -> Clock {
     if workload.flows().is_empty() {
         return one;
     }

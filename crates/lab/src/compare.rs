@@ -17,7 +17,7 @@ use crate::warm_up;
 use common::{Problem, in_parallel};
 use experiment::capacity::refused;
 use experiment::{Arrival, Experiment, Plan, PlannedDrive, TraceFacts, Workload, plan, workload};
-pub(crate) use said::buffer_words;
+pub use said::buffer_words;
 use said::{cautions, fairness, notes, touched_share};
 use ssd::protect::SchemeChoice;
 use ssd::{AnsweredRequest, Demand, HistoryProgress, RunResult, Session, Setup};
@@ -78,7 +78,7 @@ pub fn compare_logged(experiment: &Experiment, bench: &Bench<'_>, log: Option<&R
 
 /// Records of a run beside its result; nothing of it changes the result.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Observe<'a> {
+pub enum Observe<'a> {
     /// Nothing.
     Nothing,
     /// Where the time of latencies went, what happened when, and every request where there is a log.
@@ -89,7 +89,10 @@ pub(crate) enum Observe<'a> {
 }
 
 /// As [`compare`], on forks of drives that other runs use, too.
-pub(crate) fn compare_on(
+///
+/// # Errors
+/// As [`compare`].
+pub fn compare_on(
     experiment: &Experiment,
     bench: &Bench<'_>,
     drives: Option<&Drives>,
@@ -143,13 +146,20 @@ pub(crate) fn compare_on(
 type Observed = (Outcome, Option<Recorded>);
 
 /// Everything the threads share.
-pub(crate) struct Runs<'a> {
+pub struct Runs<'a> {
+    /// The experiment.
     pub experiment: &'a Experiment,
+    /// Resources of the caller.
     pub bench: &'a Bench<'a>,
+    /// Drives that other runs use, too.
     pub drives: Option<&'a Drives>,
+    /// Records beside the results.
     pub observe: Observe<'a>,
+    /// The workload.
     pub workload: &'a Workload,
+    /// The drive of each scheme.
     pub plan: &'a Plan,
+    /// Addresses of the workload on the drives.
     pub map: &'a AddressMap,
     /// Runs of earlier repetitions.
     pub before: usize,
@@ -197,11 +207,17 @@ impl Runs<'_> {
         }
     }
 
-    pub(crate) fn needs_demand(&self) -> bool {
+    /// Whether the clock depends on what the workload demands of the drives.
+    #[must_use]
+    pub fn needs_demand(&self) -> bool {
         needs_demand(self.experiment.trace.arrival, self.workload.duration_s()) && !self.workload.has_queue()
     }
 
-    pub(crate) fn demand(&self, session: &Session) -> Result<Demand, Problem> {
+    /// Demand of the workload on a drive.
+    ///
+    /// # Errors
+    /// A trace that cannot be read again.
+    pub fn demand(&self, session: &Session) -> Result<Demand, Problem> {
         let mut commands = self.workload.commands(self.map, 1.0)?;
         let demand = session.demand(&mut commands);
         commands.finish()?;
@@ -225,7 +241,8 @@ impl Runs<'_> {
     }
 
     /// The setup of a scheme of the experiment.
-    pub(crate) fn setup_of(&self, index: usize) -> Setup {
+    #[must_use]
+    pub fn setup_of(&self, index: usize) -> Setup {
         let label = &self.experiment.schemes[index];
         self.setup(&self.plan.drives[index].drive, self.experiment.choice(label), self.experiment.ecc_setup(label))
     }
@@ -238,12 +255,10 @@ impl Runs<'_> {
     }
 
     /// A drive with the history of its preconditioning and of the workload, which is new; `label` is its scheme as the experiment names it.
-    pub(crate) fn written(
-        &self,
-        label: &str,
-        setup: &Setup,
-        hear: &mut dyn FnMut(HistoryProgress),
-    ) -> Result<Box<Session>, Problem> {
+    ///
+    /// # Errors
+    /// A scheme that cannot work on the drive, and a trace that cannot be read again.
+    pub fn written(&self, label: &str, setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Box<Session>, Problem> {
         let session = match self.drives {
             Some(drives) => drives.drive(setup, hear),
             None => Session::written(setup, hear).map(Arc::new),
@@ -413,7 +428,10 @@ impl Runs<'_> {
     }
 
     /// The workload, by its one clock or by those of its flows.
-    pub(crate) fn replay(
+    ///
+    /// # Errors
+    /// A trace that cannot be read again.
+    pub fn replay(
         &self,
         index: usize,
         session: &mut Session,

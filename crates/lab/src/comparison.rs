@@ -42,7 +42,7 @@ pub struct Comparison {
     /// Time series of each outcome in order; empty where it was not recorded, as in sweeps.
     pub series: Vec<SeriesResult>,
     /// The same in few bins, where there are several flows, for their picture.
-    pub(crate) drawn: Vec<SeriesResult>,
+    pub drawn: Vec<SeriesResult>,
 }
 
 impl Comparison {
@@ -72,7 +72,8 @@ impl Comparison {
     }
 
     /// The same in words, with the addresses that they may go to: the footprint of a pass is not that of the run.
-    pub(crate) fn answered_words(&self) -> Option<String> {
+    #[must_use]
+    pub fn answered_words(&self) -> Option<String> {
         let (least, most) = self.answered()?;
         let few = if least < most { format!("{} to ", grouped(least)) } else { String::new() };
         let slot = self.experiment.drive.geometry.slot_size.0;
@@ -81,12 +82,14 @@ impl Comparison {
     }
 
     /// Outcomes of a scheme, by index of the scheme: one for each seed.
-    pub(crate) fn runs_of(&self, scheme: usize) -> Vec<&Outcome> {
+    #[must_use]
+    pub fn runs_of(&self, scheme: usize) -> Vec<&Outcome> {
         self.repetitions().iter().map(|one| &one.outcomes[scheme]).collect()
     }
 
     /// The runs of each scheme under all seeds.
-    pub(crate) fn runs_by_scheme(&self) -> Vec<Vec<&Outcome>> {
+    #[must_use]
+    pub fn runs_by_scheme(&self) -> Vec<Vec<&Outcome>> {
         (0..self.outcomes.len()).map(|scheme| self.runs_of(scheme)).collect()
     }
 }

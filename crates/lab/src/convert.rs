@@ -78,7 +78,7 @@ pub fn convert(experiment: &Experiment, to: &str, out: &mut dyn Write, progress:
 fn address_map(experiment: &Experiment, tape: &trace::Tape) -> Result<Option<AddressMap>, Problem> {
     let slot = experiment.drive.geometry.slot_size;
     let footprint = || -> Result<Footprint, Problem> {
-        let scanned = tape.scan((left_out(experiment), slot), 0, &|_| {}).map_err(|error| trace_problem(&error))?;
+        let scanned = tape.scan(left_out(experiment), slot, 0, &|_| {}).map_err(|error| trace_problem(&error))?;
         Ok(scanned.footprint)
     };
     let map = match experiment.trace.addresses {

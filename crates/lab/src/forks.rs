@@ -14,7 +14,7 @@ const KEPT_FOR_EACH_SCHEME: usize = 2;
 
 /// Drives that the runs of one group begin with.
 #[derive(Default)]
-pub(crate) struct Drives {
+pub struct Drives {
     /// The newest last.
     kept: Mutex<Vec<Arc<Kept>>>,
     most: usize,
@@ -38,21 +38,22 @@ impl Drives {
     ///
     /// # Errors
     /// As [`Session::new`].
-    pub(crate) fn drive(&self, setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Arc<Session>, SetupError> {
+    pub fn drive(&self, setup: &Setup, hear: &mut dyn FnMut(HistoryProgress)) -> Result<Arc<Session>, SetupError> {
         let kept = self.keep(setup);
         kept.is_begun.store(true, Ordering::Relaxed);
         kept.drive.get_or_init(|| Session::written(setup, hear).map(Arc::new)).clone()
     }
 
     /// Whether another thread is preparing the drive of this setup.
-    pub(crate) fn is_being_prepared(&self, setup: &Setup) -> bool {
+    #[must_use]
+    pub fn is_being_prepared(&self, setup: &Setup) -> bool {
         let kept = self.kept.lock().expect("no panic while it is held");
         kept.iter().any(|kept| kept.setup == *setup && kept.is_begun.load(Ordering::Relaxed) && kept.drive.get().is_none())
     }
 
     /// How many drives are kept.
-    #[cfg(test)]
-    pub(crate) fn kept(&self) -> usize {
+    #[must_use]
+    pub fn kept(&self) -> usize {
         self.kept.lock().expect("no panic while it is held").len()
     }
 
@@ -71,17 +72,17 @@ impl Drives {
 }
 
 /// Work, and the drives it shares with other work of its group; `None`: it shares none.
-pub(crate) type Grouped<T> = (Option<Arc<Drives>>, T);
+pub type Grouped<T> = (Option<Arc<Drives>>, T);
 
 /// The pieces of [`groups`], one by one; the drives of a group go away with its last piece.
-pub(crate) fn grouped<T>(work: Vec<T>, experiment_of: impl Fn(&T) -> &Experiment) -> Vec<Grouped<T>> {
+pub fn grouped<T>(work: Vec<T>, experiment_of: impl Fn(&T) -> &Experiment) -> Vec<Grouped<T>> {
     let groups = groups(work, experiment_of).into_iter();
     groups.flat_map(|(drives, pieces)| pieces.into_iter().map(move |piece| (drives.clone(), piece))).collect()
 }
 
 /// Brings together the pieces of work whose experiments differ only in what the host asks. Groups stand in the order
 /// of their first pieces.
-pub(crate) fn groups<T>(work: Vec<T>, experiment_of: impl Fn(&T) -> &Experiment) -> Vec<Grouped<Vec<T>>> {
+pub fn groups<T>(work: Vec<T>, experiment_of: impl Fn(&T) -> &Experiment) -> Vec<Grouped<Vec<T>>> {
     let mut groups: Vec<(Experiment, Vec<T>)> = Vec::new();
     for piece in work {
         let drive = without_requests(experiment_of(&piece));

@@ -76,7 +76,7 @@ impl Interval {
 
 /// A figure of the runs of a scheme, one for each seed: the value of one run, of several their mean with its interval.
 #[must_use]
-pub(crate) fn show_runs(quantity: Quantity, values: &[f64]) -> String {
+pub fn show_runs(quantity: Quantity, values: &[f64]) -> String {
     match values {
         [value] => quantity.show(*value),
         _ => Interval::of(values).map_or("-".into(), |interval| interval.show(quantity)),

@@ -6,7 +6,7 @@ use ssd::protect::SchemeChoice;
 use ssd::{FlowResult, RunResult, Standing};
 
 /// Flows that rows of sweeps and tables show.
-pub(crate) const FLOWS_SHOWN: usize = 16;
+pub const FLOWS_SHOWN: usize = 16;
 
 /// Figures of a flow on a drive.
 #[derive(Clone, Debug, PartialEq)]

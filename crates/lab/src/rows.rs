@@ -17,10 +17,10 @@ const COMMON: [&str; 7] =
 const SAID: [&str; 2] = [WARNINGS, "notes"];
 
 /// Column of the warnings about a scheme.
-pub(crate) const WARNINGS: &str = "warnings";
+pub const WARNINGS: &str = "warnings";
 
 /// Between the texts of such a column.
-pub(crate) const BETWEEN: &str = " | ";
+pub const BETWEEN: &str = " | ";
 
 /// Keys of a scheme's results that rows have, in column order. An object by cause, kind or operation is a column for each of its
 /// names. Lists and wall-clock times are left out.
@@ -29,7 +29,8 @@ fn keys() -> impl Iterator<Item = &'static str> {
 }
 
 /// Whether every row has a column of this name.
-pub(crate) fn is_column(name: &str) -> bool {
+#[must_use]
+pub fn is_column(name: &str) -> bool {
     let is = |key: &str| match inside(key) {
         Some((stem, names)) => names.iter().any(|inner| column(stem, inner) == name),
         None => *key == *name,
@@ -83,7 +84,7 @@ impl Comparison {
     /// `docs/spec/results.md`. No rows where the comparison has no time series.
     #[must_use]
     pub fn series_rows(&self) -> Vec<Row> {
-        let rows = |(outcome, series): (&crate::Outcome, &SeriesResult)| {
+        let rows = |(outcome, series): (&Outcome, &SeriesResult)| {
             let row = |bin: usize| {
                 let head =
                     [("scheme", json!(outcome.label)), ("time_s", json!(series.time_s[bin])), ("bin_s", json!(series.bin_s))];
@@ -98,7 +99,8 @@ impl Comparison {
 
 impl Comparison {
     /// The columns of what is said of a scheme and of all.
-    pub(crate) fn said(&self, label: &str) -> Row {
+    #[must_use]
+    pub fn said(&self, label: &str) -> Row {
         let said = [json!(self.said_of(label)), json!((!self.notes.is_empty()).then(|| self.notes.join(BETWEEN)))];
         SAID.iter().map(|name| (*name).to_owned()).zip(said).collect()
     }

@@ -1,13 +1,12 @@
-//! Where the time of latencies went, in words and in a table.
+//! Where the time of latencies went, in numbers and in words.
 
-use crate::outcome::{FLOWS_SHOWN, Outcome};
+use crate::outcome::Outcome;
 use common::quantity::{micros, percent};
-use common::table::Row;
 use serde_json::{Value, json};
 use ssd::{ExplainedResult, WaitsResult};
 
 /// Each wait by its name in results, with the words of reports, in report order.
-pub(crate) const WORDS: [(&str, &str); 20] = [
+pub const WORDS: [(&str, &str); 20] = [
     ("queue-host-reads", "queued behind host reads"),
     ("queue-host-programs", "queued behind host programs"),
     ("queue-parity", "queued behind work for parity"),
@@ -30,24 +29,25 @@ pub(crate) const WORDS: [(&str, &str); 20] = [
     ("off-line", "drive off line"),
 ];
 
-/// A wait below this share of the latency is not worth a row of its own.
-const WORTH_A_ROW: f64 = 0.05;
-
 /// Mean latency of these requests in microseconds.
-fn mean_us(explained: &ExplainedResult) -> f64 {
+#[must_use]
+pub fn mean_us(explained: &ExplainedResult) -> f64 {
     explained.mean_us.values().sum()
 }
 
-fn share(explained: &ExplainedResult, wait: &str) -> f64 {
+/// Share of a wait, by its name, in the latency of these requests.
+#[must_use]
+pub fn share(explained: &ExplainedResult, wait: &str) -> f64 {
     let all = mean_us(explained);
     let part = explained.mean_us.get(wait).copied().unwrap_or(0.0);
     if all > 0.0 { part / all } else { 0.0 }
 }
 
 /// A kind of requests: its name in results, its words, and its figures.
-type Kind = (&'static str, &'static str, fn(&WaitsResult) -> &ExplainedResult);
+pub type Kind = (&'static str, &'static str, fn(&WaitsResult) -> &ExplainedResult);
 
-const KINDS: [Kind; 4] = [
+/// Kinds of requests, in report order.
+pub const KINDS: [Kind; 4] = [
     ("read_waits_us", "reads", |waits| &waits.reads),
     ("slowest_read_waits_us", "slowest 1 % of reads", |waits| &waits.slowest_reads),
     ("write_waits_us", "writes", |waits| &waits.writes),
@@ -83,7 +83,8 @@ fn waited_us(waits: &WaitsResult, wait: &str) -> f64 {
 }
 
 /// The longest wait of a run's requests in words; `None` where no one asked.
-pub(crate) fn longest(waits: Option<&WaitsResult>) -> Option<&'static str> {
+#[must_use]
+pub fn longest(waits: Option<&WaitsResult>) -> Option<&'static str> {
     let waits = waits?;
     WORDS.iter().max_by(|a, b| waited_us(waits, a.0).total_cmp(&waited_us(waits, b.0))).map(|(_, words)| *words)
 }
@@ -108,12 +109,14 @@ pub(crate) fn sentence(waits: Option<&WaitsResult>) -> String {
 }
 
 /// The waits of one scheme under several seeds, each mean the mean of those; `None` where no one asked.
-pub(crate) fn over(runs: &[&Outcome]) -> Option<WaitsResult> {
+#[must_use]
+pub fn over(runs: &[&Outcome]) -> Option<WaitsResult> {
     mean_of(&runs.iter().map(|run| run.result.waits.as_ref()).collect::<Option<Vec<_>>>()?)
 }
 
-/// The same waits under several seeds, each mean the mean of those.
-fn mean_of(all: &[&WaitsResult]) -> Option<WaitsResult> {
+/// The same waits under several seeds, each mean the mean of those; `None` of nothing.
+#[must_use]
+pub fn mean_of(all: &[&WaitsResult]) -> Option<WaitsResult> {
     let mean = |of: fn(&WaitsResult) -> &ExplainedResult| {
         let mut mean = ExplainedResult::default();
         for explained in all.iter().copied().map(of) {
@@ -134,66 +137,6 @@ fn mean_of(all: &[&WaitsResult]) -> Option<WaitsResult> {
             slowest_writes: mean(|waits| &waits.slowest_writes),
         }),
     }
-}
-
-/// Rows that say where the time went: for each kind of requests the mean latency, then its greatest waits. `runs` has those
-/// of each scheme.
-pub(crate) fn rows(runs: &[Vec<&Outcome>]) -> Vec<Row> {
-    let waits = runs.iter().map(|runs| over(runs)).collect::<Option<Vec<WaitsResult>>>();
-    waits.map_or(Vec::new(), |waits| table("", &waits))
-}
-
-/// The same of each flow; no rows where there is one.
-pub(crate) fn rows_of_flows(runs: &[Vec<&Outcome>]) -> Vec<Row> {
-    let Some(first) = runs.first().and_then(|runs| runs.first()) else { return Vec::new() };
-    let of = |runs: &Vec<&Outcome>, flow: usize| {
-        mean_of(&runs.iter().map(|run| run.flows.get(flow)?.result.waits.as_ref()).collect::<Option<Vec<_>>>()?)
-    };
-    let rows = |(flow, one): (usize, &crate::outcome::FlowOutcome)| {
-        let waits = runs.iter().map(|runs| of(runs, flow)).collect::<Option<Vec<WaitsResult>>>();
-        waits.map_or(Vec::new(), |waits| table(&format!("flow {}: ", one.name), &waits))
-    };
-    first.flows.iter().take(FLOWS_SHOWN).enumerate().flat_map(rows).collect()
-}
-
-/// Rows of these waits, one for each scheme; `of_whom` is before the title of each kind of requests.
-fn table(of_whom: &str, waits: &[WaitsResult]) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for (_, title, of) in KINDS {
-        let explained: Vec<&ExplainedResult> = waits.iter().map(of).collect();
-        if explained.iter().all(|one| one.requests == 0) {
-            continue;
-        }
-        let mut each = |label: String, cell: &dyn Fn(&ExplainedResult) -> String| {
-            let cells = explained.iter().map(|one| if one.requests > 0 { cell(one) } else { "-".into() }).collect();
-            rows.push(Row { label, cells });
-        };
-        each(format!("{of_whom}{title}, mean"), &|one| micros(mean_us(one)));
-        let worth: Vec<_> =
-            WORDS.iter().filter(|(name, _)| explained.iter().any(|one| share(one, name) >= WORTH_A_ROW)).collect();
-        for (name, words) in &worth {
-            each(format!("  {words}"), &|one| percent(share(one, name)));
-        }
-        each("  all else".into(), &|one| percent(1.0 - worth.iter().map(|(name, _)| share(one, name)).sum::<f64>().min(1.0)));
-    }
-    rows
-}
-
-/// A wait below this share of the slowest reads is left out of the first screen.
-const WORTH_THE_SCREEN: f64 = 0.10;
-
-/// Rows on what the slowest 1 % of reads wait for, greatest first; none where no one asked, or nothing was read.
-pub(crate) fn slowest_reads(runs: &[Vec<&Outcome>]) -> Vec<Row> {
-    let Some(waits) = runs.iter().map(|runs| over(runs)).collect::<Option<Vec<WaitsResult>>>() else { return Vec::new() };
-    let slowest: Vec<&ExplainedResult> = waits.iter().map(|one| &one.slowest_reads).collect();
-    let most = |name: &str| slowest.iter().map(|one| share(one, name)).fold(0.0, f64::max);
-    let mut worth: Vec<_> = WORDS.iter().filter(|(name, _)| most(name) >= WORTH_THE_SCREEN).collect();
-    worth.sort_by(|(one, _), (other, _)| most(other).total_cmp(&most(one)));
-    let row = |(name, words): &&(&str, &str)| Row {
-        label: format!("  {}", words.trim_start_matches("queued behind ").trim_start_matches("waiting for ")),
-        cells: slowest.iter().map(|one| percent(share(one, name))).collect(),
-    };
-    worth.iter().map(row).collect()
 }
 
 #[cfg(test)]

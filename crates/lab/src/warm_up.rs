@@ -10,7 +10,7 @@ use trace::{AddressMap, Tape};
 use vocab::{HostCommand, HostOp, SimTime};
 
 /// A warm-up that has to be done.
-pub(crate) struct Planned<'a> {
+pub struct Planned<'a> {
     workload: &'a Workload,
     map: &'a AddressMap,
     warmup: Warmup,
@@ -28,11 +28,7 @@ pub(crate) struct Planned<'a> {
 ///
 /// # Errors
 /// So much time of a workload that has no times.
-pub(crate) fn planned<'a>(
-    experiment: &Experiment,
-    workload: &'a Workload,
-    map: &'a AddressMap,
-) -> Result<Option<Planned<'a>>, Problem> {
+pub fn planned<'a>(experiment: &Experiment, workload: &'a Workload, map: &'a AddressMap) -> Result<Option<Planned<'a>>, Problem> {
     let warmup = experiment.warmup;
     if warmup == Warmup::None || warmup == Warmup::Auto && !is_wanted(experiment) || workload.facts().writes == 0 {
         return Ok(None);
@@ -61,7 +57,8 @@ fn is_wanted(experiment: &Experiment) -> bool {
 }
 
 /// The workload without an end, reads included: a recording again and again, a generator drawn further.
-pub(crate) fn endless<'a>(workload: &'a Workload, map: &'a AddressMap) -> Planned<'a> {
+#[must_use]
+pub fn endless<'a>(workload: &'a Workload, map: &'a AddressMap) -> Planned<'a> {
     let (until, depth, further) = (WarmUp::All, DEPTH_WITHOUT_TIMES, workload.further(false));
     Planned { workload, map, warmup: Warmup::Auto, further, with_reads: true, until, depth }
 }
@@ -89,7 +86,7 @@ impl Planned<'_> {
 }
 
 /// Commands of a warm-up, pass by pass.
-pub(crate) struct Commands<'a> {
+pub struct Commands<'a> {
     of: &'a Planned<'a>,
     pass: Option<CommandStream<'a>>,
     /// Requests that are left, reads among them.

@@ -11,7 +11,7 @@
 
 use crate::BlockInfo;
 use crate::rber::{PageSite, RberModel, Stress, acceleration, aged};
-use crate::warmth::Warmth;
+use crate::warmth::{Temperature, Warmth};
 use vocab::{DieId, Nanos, Ppn, SimTime, Stream, Streams};
 
 /// Properties of a drive's cells.
@@ -147,9 +147,9 @@ impl Cells {
 
     /// From now on the drive is at this temperature.
     pub fn warm(&mut self, now: SimTime, celsius: f64) {
-        let before = (self.celsius(), self.acceleration);
+        let before = Temperature { celsius: self.celsius(), acceleration: self.acceleration };
         self.acceleration = self.settings.acceleration_at(celsius);
-        self.warmth.change(now, before, (celsius, self.acceleration));
+        self.warmth.change(now, before, Temperature { celsius, acceleration: self.acceleration });
     }
 
     /// The temperature of the drive.
@@ -186,7 +186,7 @@ impl Cells {
     /// As [`Self::page`], of data that were written then.
     #[inline]
     #[must_use]
-    pub fn page_at(&self, ppn: Ppn, block: &BlockInfo, sequence: u64, (written, now): (SimTime, SimTime)) -> PageCells {
+    pub fn page_at(&self, ppn: Ppn, block: &BlockInfo, sequence: u64, written: SimTime, now: SimTime) -> PageCells {
         let mut page = self.page(ppn, block, sequence, self.age(written, now));
         if !self.warmth.is_constant() {
             page.extra += self.settings.cross_step * self.warmth.risen_since(written);
@@ -209,7 +209,7 @@ impl Cells {
     /// As [`Self::page_at`], of the mean page of the mean block at this place, in its place of that block and with its wear and age: for
     /// odds, which integrate over the factors of pages and blocks ([`Self::variation`]).
     #[must_use]
-    pub fn mean_page_at(&self, ppn: Ppn, block: &BlockInfo, (written, now): (SimTime, SimTime)) -> PageCells {
+    pub fn mean_page_at(&self, ppn: Ppn, block: &BlockInfo, written: SimTime, now: SimTime) -> PageCells {
         let (page, share) = self.page_number(ppn, block);
         PageCells {
             stress: self.stress(block, self.age(written, now)),

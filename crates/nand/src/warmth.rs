@@ -2,13 +2,19 @@
 
 use vocab::{Nanos, SimTime};
 
+/// A temperature, and how it ages data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Temperature {
+    pub celsius: f64,
+    /// Hours of the error model in an hour at it.
+    pub acceleration: f64,
+}
+
 /// A temperature from some time on.
 #[derive(Clone, Copy, Debug)]
 struct Spell {
     since: SimTime,
-    celsius: f64,
-    /// How many hours of the error model an hour at it is.
-    acceleration: f64,
+    at: Temperature,
 }
 
 /// Temperatures that a drive had, in order; empty while it has that of its settings.
@@ -26,26 +32,26 @@ impl Warmth {
     /// The present temperature with its acceleration, if it ever changed.
     #[must_use]
     pub fn now(&self) -> Option<(f64, f64)> {
-        self.0.last().map(|spell| (spell.celsius, spell.acceleration))
+        self.0.last().map(|spell| (spell.at.celsius, spell.at.acceleration))
     }
 
     /// Each temperature in degrees Celsius, and since when the drive had it.
     pub fn spells(&self) -> impl Iterator<Item = (SimTime, f64)> {
-        self.0.iter().map(|spell| (spell.since, spell.celsius))
+        self.0.iter().map(|spell| (spell.since, spell.at.celsius))
     }
 
     /// A drive that had these temperatures, in order.
     pub(crate) fn of(spells: impl Iterator<Item = (SimTime, f64)>, acceleration_at: impl Fn(f64) -> f64) -> Self {
-        Self(spells.map(|(since, celsius)| Spell { since, celsius, acceleration: acceleration_at(celsius) }).collect())
+        let at = |celsius| Temperature { celsius, acceleration: acceleration_at(celsius) };
+        Self(spells.map(|(since, celsius)| Spell { since, at: at(celsius) }).collect())
     }
 
-    /// From now on it is this temperature and acceleration; until now it was that.
-    pub(crate) fn change(&mut self, now: SimTime, before: (f64, f64), to: (f64, f64)) {
-        let spell = |since, (celsius, acceleration)| Spell { since, celsius, acceleration };
+    /// The temperature was `before` until now, and is `to` from now on.
+    pub(crate) fn change(&mut self, now: SimTime, before: Temperature, to: Temperature) {
         if self.0.is_empty() {
-            self.0.push(spell(SimTime::ZERO, before));
+            self.0.push(Spell { since: SimTime::ZERO, at: before });
         }
-        self.0.push(spell(now, to));
+        self.0.push(Spell { since: now, at: to });
     }
 
     /// The time at the present temperature that does to data what the time from `written` to `now` did.
@@ -54,7 +60,7 @@ impl Warmth {
         let ends = self.0.iter().skip(1).map(|spell| spell.since).chain([now]);
         let spent = |(spell, end): (&Spell, SimTime)| {
             let time = end.min(now).0.saturating_sub(spell.since.max(written).0);
-            time as f64 * (spell.acceleration / present)
+            time as f64 * (spell.at.acceleration / present)
         };
         Nanos(self.0.iter().zip(ends).map(spent).sum::<f64>() as u64)
     }
@@ -62,7 +68,7 @@ impl Warmth {
     /// How many kelvin hotter it is than when something was written.
     pub(crate) fn risen_since(&self, written: SimTime) -> f64 {
         let then = self.0.iter().rev().find(|spell| spell.since <= written).unwrap_or(&self.0[0]);
-        self.now().map_or(0.0, |(celsius, _)| celsius - then.celsius)
+        self.now().map_or(0.0, |(celsius, _)| celsius - then.at.celsius)
     }
 }
 
@@ -76,12 +82,13 @@ mod tests {
     fn data_age_at_the_pace_of_each_temperature() {
         let hour = 3_600_000_000_000;
         let at = |hours: u64| SimTime(hours * hour);
+        let temperature = |celsius, acceleration| Temperature { celsius, acceleration };
         let mut warmth = Warmth::default();
-        warmth.change(at(10), (25.0, 1.0), (55.0, 4.0));
+        warmth.change(at(10), temperature(25.0, 1.0), temperature(55.0, 4.0));
         assert_eq!(warmth.age(at(0), at(20)), Nanos(12 * hour + hour / 2));
         assert_eq!(warmth.age(at(15), at(20)), Nanos(5 * hour));
         assert_eq!((warmth.risen_since(at(3)), warmth.risen_since(at(10))), (30.0, 0.0));
-        warmth.change(at(20), (0.0, 0.0), (25.0, 1.0));
+        warmth.change(at(20), temperature(0.0, 0.0), temperature(25.0, 1.0));
         assert_eq!(warmth.age(at(0), at(30)), Nanos(60 * hour), "10 + 40 + 10");
         assert_eq!((warmth.risen_since(at(3)), warmth.risen_since(at(15))), (0.0, -30.0));
     }

@@ -187,9 +187,9 @@ fn extents_end_where_the_question_ends() {
     for _ in 0..40 {
         let page = draws.below(256);
         holes[page as usize] = false;
-        client.ask((0, WRITE), (page * 4096 + 512 * draws.below(8), 512), &[7; 512]).expect("room");
+        client.ask(0, WRITE, page * 4096 + 512 * draws.below(8), 512, &[7; 512]).expect("room");
     }
-    assert_eq!(client.ask((0, TRIM), (0, 64 * 4096), &[]), Ok(()));
+    assert_eq!(client.ask(0, TRIM, 0, 64 * 4096, &[]), Ok(()));
     holes[..64].fill(true);
     for _ in 0..200 {
         let (first, count) = (draws.below(2000), 1 + draws.below(48));
@@ -217,10 +217,10 @@ fn zeros_that_must_be_fast_are_refused() {
     let served = Served::new("zeros", Kept::Memory, "schemes = [\"none\"]\ncapacity.size = \"16MiB\"\n");
     let mut client = Modern::connect(&served);
     assert!(client.flags & SEND_FAST_ZERO != 0);
-    assert_eq!(client.ask((0, WRITE), (0, 4096), &[7; 4096]), Ok(()));
-    assert_eq!(client.ask((FAST_ZERO, ZEROES), (0, 4096), &[]), Err(NOT_SUPPORTED));
+    assert_eq!(client.ask(0, WRITE, 0, 4096, &[7; 4096]), Ok(()));
+    assert_eq!(client.ask(FAST_ZERO, ZEROES, 0, 4096, &[]), Err(NOT_SUPPORTED));
     assert_eq!(client.extents(0, 4096), Ok(vec![(4096, false)]));
-    assert_eq!(client.ask((0, ZEROES), (0, 4096), &[]), Ok(()));
+    assert_eq!(client.ask(0, ZEROES, 0, 4096, &[]), Ok(()));
     served.check();
 }
 

@@ -13,10 +13,6 @@ const PAGES: u64 = 2048;
 /// Requests under way.
 const DEPTH: usize = 8;
 
-fn range(page: u64) -> (u64, u32) {
-    (page * PAGE, PAGE as u32)
-}
-
 fn contents(write: u64, page: u64) -> Vec<u8> {
     stamped(write, page, PAGE)
 }
@@ -46,7 +42,7 @@ fn killed(scheme: &str, buffer: &str, rounds: u64, seed: u64) {
                 continue;
             }
             write += 1;
-            client.send((0, WRITE), write, range(page), &contents(write, page)).expect("it listens");
+            client.send(0, WRITE, write, page * PAGE, PAGE as u32, &contents(write, page)).expect("it listens");
             pages.entry(page).or_default().sent.push(write);
             under_way.insert(write, page);
             while under_way.len() >= DEPTH {
@@ -65,7 +61,8 @@ fn killed(scheme: &str, buffer: &str, rounds: u64, seed: u64) {
         served.start();
         let mut client = Client::connect(&served);
         for (&number, page) in &mut pages {
-            let data = client.ask((0, READ), range(number), &[]).unwrap_or_else(|error| panic!("page {number}: error {error}"));
+            let data = client.ask(0, READ, number * PAGE, PAGE as u32, &[]);
+            let data = data.unwrap_or_else(|error| panic!("page {number}: error {error}"));
             let found = u64::from_le_bytes(data[..8].try_into().expect("8 bytes"));
             let valid = found == page.answered || found > page.answered && page.sent.contains(&found);
             let zeros = found == 0 && page.answered == 0 && data.iter().all(|&byte| byte == 0);

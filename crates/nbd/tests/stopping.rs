@@ -32,21 +32,21 @@ fn stop_ends_clients_and_server_in_order() {
     }
     let mut served = Served::new("stop", Kept::Files, VOLATILE);
     let mut client = Client::connect(&served);
-    client.ask((0, WRITE), (8192, 4096), &[7; 4096]).expect("room");
+    client.ask(0, WRITE, 8192, 4096, &[7; 4096]).expect("room");
     assert_eq!(served.ctl("stop")["clients"], 1);
     assert!(client.hear().is_err(), "its connection has ended");
     assert!(ends_well(&mut served));
     assert!(!served.file("nbd.sock").exists() && !served.control().exists(), "sockets are removed");
     served.start();
-    let found = Client::connect(&served).ask((0, READ), (8192, 4096), &[]);
+    let found = Client::connect(&served).ask(0, READ, 8192, 4096, &[]);
     assert!(found == Ok(vec![7; 4096]), "what was answered is durable");
     // Without `stop` it is not.
     let mut client = Client::connect(&served);
-    client.ask((0, WRITE), (8192, 4096), &[8; 4096]).expect("room");
+    client.ask(0, WRITE, 8192, 4096, &[8; 4096]).expect("room");
     served.kill();
     assert!(served.file("nbd.sock").exists());
     served.start();
-    let found = Client::connect(&served).ask((0, READ), (8192, 4096), &[]);
+    let found = Client::connect(&served).ask(0, READ, 8192, 4096, &[]);
     assert!(found == Ok(vec![7; 4096]), "a killed process is a power cut");
 }
 
@@ -66,9 +66,9 @@ fn a_signal_ends_clients_and_server_as_stop_does() {
     let mut served = Served::new("signal", Kept::Files, VOLATILE);
     for (round, name) in (1..).zip(["-TERM", "-INT"]) {
         let (mut client, mut hanging) = (Client::connect(&served), Client::connect(&served));
-        client.ask((0, WRITE), (8192, 4096), &[round; 4096]).expect("room");
+        client.ask(0, WRITE, 8192, 4096, &[round; 4096]).expect("room");
         served.ctl("hang on");
-        hanging.send((0, WRITE), 5, (0, 512), &[7; 512]).expect("it listens");
+        hanging.send(0, WRITE, 5, 0, 512, &[7; 512]).expect("it listens");
         std::thread::sleep(Duration::from_millis(50));
         signal(&served, name);
         assert!(ends_well(&mut served), "{name}");
@@ -76,7 +76,7 @@ fn a_signal_ends_clients_and_server_as_stop_does() {
         assert_eq!(hanging.hear().expect("an answer"), (5, Ok(Vec::new())));
         assert!(!served.file("nbd.sock").exists() && !served.control().exists(), "sockets are removed");
         served.start();
-        let found = Client::connect(&served).ask((0, READ), (8192, 4096), &[]);
+        let found = Client::connect(&served).ask(0, READ, 8192, 4096, &[]);
         assert!(found == Ok(vec![round; 4096]), "what was answered is durable");
     }
 }
@@ -90,7 +90,7 @@ fn stop_lets_go_what_hangs() {
     let mut served = Served::new("stop-hang", Kept::Memory, VOLATILE);
     let mut client = Client::connect(&served);
     served.ctl("hang on");
-    client.send((0, WRITE), 5, (0, 512), &[7; 512]).expect("it listens");
+    client.send(0, WRITE, 5, 0, 512, &[7; 512]).expect("it listens");
     std::thread::sleep(Duration::from_millis(50));
     served.ctl("stop");
     assert_eq!(client.hear().expect("an answer"), (5, Ok(Vec::new())));
@@ -106,12 +106,12 @@ fn a_power_cut_may_drop_the_clients() {
     }
     let served = Served::new("disconnect", Kept::Memory, VOLATILE);
     let (mut client, mut other) = (Client::connect(&served), Client::connect(&served));
-    client.ask((0, WRITE), (0, 4096), &[1; 4096]).expect("room");
-    client.ask((0, FLUSH), (0, 0), &[]).expect("it is durable");
+    client.ask(0, WRITE, 0, 4096, &[1; 4096]).expect("room");
+    client.ask(0, FLUSH, 0, 0, &[]).expect("it is durable");
     served.ctl("cut-power");
-    client.ask((0, WRITE), (0, 4096), &[2; 4096]).expect("it goes on");
+    client.ask(0, WRITE, 0, 4096, &[2; 4096]).expect("it goes on");
     served.ctl("hang on");
-    other.send((0, WRITE), 9, (8192, 512), &[9; 512]).expect("it listens");
+    other.send(0, WRITE, 9, 8192, 512, &[9; 512]).expect("it listens");
     std::thread::sleep(Duration::from_millis(50));
     let cut = served.ctl("cut-power --disconnect");
     served.ctl("hang off");
@@ -120,9 +120,9 @@ fn a_power_cut_may_drop_the_clients() {
     assert_eq!(other.hear().map_or(Err(5), |(_, reply)| reply), Err(5), "the drive never takes it");
     assert!(other.hear().is_err(), "its connection has ended");
     let mut later = Client::connect(&served);
-    assert!(later.ask((0, READ), (0, 4096), &[]) == Ok(vec![1; 4096]), "what was flushed, and no more");
+    assert!(later.ask(0, READ, 0, 4096, &[]) == Ok(vec![1; 4096]), "what was flushed, and no more");
     assert!(
-        later.ask((0, READ), (8192, 512), &[]) == Ok(vec![0; 512]),
+        later.ask(0, READ, 8192, 512, &[]) == Ok(vec![0; 512]),
         "a write that came before the cut is not carried out after it"
     );
     assert_eq!(served.ctl("status")["power_cuts"], 2);
@@ -139,13 +139,13 @@ fn a_drive_that_takes_no_writes_says_so_to_new_clients() {
     let served = Served::new("read-only", Kept::Memory, settings);
     let mut early = Modern::connect(&served);
     assert_eq!(early.flags & READ_ONLY, 0);
-    early.ask((0, WRITE), (0, 4096), &[7; 4096]).expect("room");
+    early.ask(0, WRITE, 0, 4096, &[7; 4096]).expect("room");
     let mut block = 0;
     while serve::ask(&served.control(), &format!("wear-out {block}")).expect("it listens")["ok"] == true {
         block += 1;
     }
     // It finds out when it wants to write.
-    let writes = (0..4096).map(|page| early.ask((0, WRITE), (page * 4096, 4096), &[8; 4096])).filter(Result::is_err).count();
+    let writes = (0..4096).map(|page| early.ask(0, WRITE, page * 4096, 4096, &[8; 4096])).filter(Result::is_err).count();
     assert!(writes > 0 && served.ctl("status")["read_only"] == true);
     let late = Modern::connect(&served);
     assert_eq!(late.flags & READ_ONLY, READ_ONLY);

@@ -172,16 +172,17 @@ impl Scenario {
             Asked::Write(write @ 1.., _) => (first..first + count).flat_map(|sector| bytes_of(write, sector)).collect(),
             _ => Vec::new(),
         };
-        let (range, settled) = match asked {
-            Asked::Flush => ((0, 0), self.sectors.iter().map(|sector| sector.changes).collect()),
+        let (offset, length, settled) = match asked {
+            Asked::Flush => (0, 0, self.sectors.iter().map(|sector| sector.changes).collect()),
             _ => {
                 self.sectors[first as usize..][..count as usize].iter_mut().for_each(|sector| sector.busy = true);
-                ((first * SECTOR, (count * SECTOR) as u32), Vec::new())
+                (first * SECTOR, (count * SECTOR) as u32, Vec::new())
             }
         };
         let client = self.draws.below(self.clients.len() as u64) as usize;
         let (client, order) = &mut self.clients[client];
-        client.send((flags, command), cookie, range, &data).unwrap_or_else(|error| panic!("{}: {error}", self.name));
+        let sent = client.send(flags, command, cookie, offset, length, &data);
+        sent.unwrap_or_else(|error| panic!("{}: {error}", self.name));
         order.push_back(cookie);
         self.under_way.insert(cookie, Request { asked, first, count, settled });
     }
@@ -282,7 +283,7 @@ impl Scenario {
         const AT_ONCE: u64 = 256;
         for part in 0..SECTORS / AT_ONCE {
             let first = part * AT_ONCE;
-            let read = self.clients[0].0.ask((0, READ), (first * SECTOR, (AT_ONCE * SECTOR) as u32), &[]);
+            let read = self.clients[0].0.ask(0, READ, first * SECTOR, (AT_ONCE * SECTOR) as u32, &[]);
             let data = read.unwrap_or_else(|error| panic!("{}: sector {first}: error {error}", self.name));
             for (sector, bytes) in (first..).zip(data.chunks_exact(SECTOR as usize)) {
                 let found = number_of(bytes, sector).unwrap_or_else(|| panic!("{}: sector {sector} is torn", self.name));

@@ -217,7 +217,7 @@ impl SchemeEntry {
 /// # Errors
 /// Lists the known schemes.
 pub fn find(name: &str) -> Result<&'static SchemeEntry, SchemeError> {
-    find_named(("scheme", "scheme"), SCHEMES, |entry| entry.name, scheme_of(name))
+    find_named("scheme", "scheme", SCHEMES, |entry| entry.name, scheme_of(name))
 }
 
 /// Builds a scheme for a drive. Its additions are checked with it; what they are, [`limits`] and [`code_over`] say.
@@ -288,7 +288,7 @@ pub fn limits(choice: &SchemeChoice) -> Result<Option<DisturbLimits>, SchemeErro
 fn check_additions(choice: &SchemeChoice) -> Result<(), SchemeError> {
     let names: Vec<&str> = additions(&choice.name).collect();
     for (index, name) in names.iter().enumerate() {
-        find_named(("scheme", "addition to a scheme"), ADDITIONS, |entry| entry.name, name)?;
+        find_named("scheme", "addition to a scheme", ADDITIONS, |entry| entry.name, name)?;
         if names[..index].contains(name) {
             return Err(refusal(choice, format!("`{name}` is named twice")));
         }

@@ -6,17 +6,17 @@ use crate::frame::Frame;
 use crate::interrupt::interruptible;
 use experiment::Own;
 use lab::Bench;
-use lab::advise::{Crew, Heard, Needs, Question, advise as answer};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
+use studies::advise::{Crew, Heard, Needs, Question, advise as answer};
 
 /// An answer.
 #[pyclass(frozen, module = "flashkeep._native")]
 pub struct Advice {
-    advice: lab::advise::Advice,
-    study: lab::study::Study,
+    advice: studies::advise::Advice,
+    study: report::study::Study,
 }
 
 /// The words in place of the command line in the answer's documents.
@@ -55,7 +55,7 @@ impl Advice {
     /// Writes the report; returns the path of its page.
     fn report(&self, directory: PathBuf) -> PyResult<PathBuf> {
         let results = self.advice.to_json(TYPED, None);
-        lab::write_advice(&self.advice, &self.study, &results, &directory).map_err(|problem| bad_input(&problem))
+        studies::write_advice(&self.advice, &self.study, &results, &directory).map_err(|problem| bad_input(&problem))
     }
 }
 

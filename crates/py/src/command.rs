@@ -30,11 +30,11 @@ pub fn settings(path: &str) -> PyResult<Vec<Told>> {
 /// The colours that reports give to schemes, in their order.
 #[pyfunction]
 pub fn colours(schemes: Vec<String>) -> Vec<&'static str> {
-    lab::report::palette::assign(schemes.iter().map(String::as_str)).into_iter().map(|(_, colour)| colour).collect()
+    report::html::palette::assign(schemes.iter().map(String::as_str)).into_iter().map(|(_, colour)| colour).collect()
 }
 
 /// The colour that reports give to the curve of a number, from 0.
 #[pyfunction]
 pub fn curve_colour(number: usize) -> &'static str {
-    lab::report::palette::of_curve(number)
+    report::html::palette::of_curve(number)
 }

@@ -182,6 +182,6 @@ impl Frame {
 
     /// The rows as a Parquet file.
     fn to_parquet(&self, py: Python<'_>) -> Vec<u8> {
-        py.detach(|| lab::parquet_bytes(&self.columns))
+        py.detach(|| report::parquet_bytes(&self.columns))
     }
 }

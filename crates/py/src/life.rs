@@ -6,18 +6,18 @@ use crate::frame::Frame;
 use crate::interrupt::interruptible;
 use experiment::Own;
 use lab::Bench;
-use lab::life::{Kept, LifeSettings, life_until, lives};
 use pyo3::prelude::*;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
+use studies::life::{Kept, LifeSettings, life_until, lives};
 
 /// Lives that have been simulated.
 #[pyclass(frozen, module = "flashkeep._native")]
 pub struct Life {
-    life: lab::life::Life,
-    study: lab::study::Study,
+    life: studies::life::Life,
+    study: report::study::Study,
 }
 
 #[pymethods]
@@ -52,7 +52,7 @@ impl Life {
 
     /// Writes the report; returns the path of its page.
     fn report(&self, directory: PathBuf) -> PyResult<PathBuf> {
-        lab::write_life(&self.life, &self.study, &directory).map_err(|problem| bad_input(&problem))
+        studies::write_life(&self.life, &self.study, &directory).map_err(|problem| bad_input(&problem))
     }
 }
 

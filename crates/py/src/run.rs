@@ -33,7 +33,7 @@ impl Run {
 
     /// Text that `flashkeep run` prints.
     fn text(&self) -> String {
-        self.0.to_table()
+        report::to_table(&self.0)
     }
 
     /// One row for each scheme; under several seeds, those of the first.
@@ -63,7 +63,7 @@ impl Run {
 
     /// Writes `index.html`, `results.json` and `experiment.toml`; returns the path of the first.
     fn report(&self, directory: PathBuf) -> PyResult<PathBuf> {
-        lab::write_report(&self.0, &directory).map_err(|problem| bad_input(&problem))
+        report::write_report(&self.0, &directory).map_err(|problem| bad_input(&problem))
     }
 }
 
@@ -89,7 +89,8 @@ pub fn own_gc(policy: Py<PyAny>, raised: &Raised) -> ftl::victim::OwnPolicy {
 }
 
 /// A policy of page ECC that asks callables.
-pub fn own_ecc((program, read, strongest): EccCallables, raised: &Raised) -> ecc::OwnPolicy {
+pub fn own_ecc(callables: EccCallables, raised: &Raised) -> ecc::OwnPolicy {
+    let (program, read, strongest) = callables;
     ecc::OwnPolicy::new(PageEcc::new(program, read, strongest, raised.clone()))
 }
 
@@ -115,7 +116,7 @@ pub fn run(
     let comparison = interruptible(py, |wanted| {
         let experiment = experiment_of(&name, text.as_deref(), own)?;
         let log = log.as_deref().map(RequestLog::new).transpose().map_err(|problem| bad_input(&problem))?;
-        let comparison = compared(&experiment, &raised, (threads, wanted), progress.as_ref(), log.as_ref())?;
+        let comparison = compared(&experiment, &raised, threads, wanted, progress.as_ref(), log.as_ref())?;
         raised.end()?;
         log.map_or(Ok(()), RequestLog::finish).map_err(|problem| bad_input(&problem))?;
         Ok(comparison)
@@ -129,7 +130,8 @@ pub fn run(
 fn compared(
     experiment: &Experiment,
     raised: &Raised,
-    (threads, wanted): (Option<usize>, &Wanted),
+    threads: Option<usize>,
+    wanted: &Wanted,
     progress: Option<&Py<PyAny>>,
     log: Option<&RequestLog>,
 ) -> PyResult<Comparison> {
@@ -173,6 +175,6 @@ impl Heard {
 /// The names of a list of the registries, such as schemes or drives.
 #[pyfunction]
 pub fn names(list: &str) -> PyResult<Vec<String>> {
-    let list = lab::list(list).map_err(|problem| bad_input(&problem))?;
+    let list = studies::list(list).map_err(|problem| bad_input(&problem))?;
     Ok((list.entries)().into_iter().map(|entry| entry.name).collect())
 }

@@ -6,10 +6,10 @@ use crate::policy::Raised;
 use crate::run::{EccCallables, own_ecc, own_gc};
 use common::parts::{Part, SWEEP};
 use common::{Columns, Problem};
-use lab::sweep::{Beside, GridRun, Policies};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use studies::sweep::{Beside, GridRun, Policies};
 
 fn raised<T>(result: Result<T, Problem>) -> PyResult<T> {
     result.map_err(|problem| bad_input(&problem))
@@ -18,13 +18,13 @@ fn raised<T>(result: Result<T, Problem>) -> PyResult<T> {
 /// The text of a grid's file, as `flashkeep sweep` reads it.
 #[pyfunction]
 pub fn grid_text(path: PathBuf) -> PyResult<String> {
-    raised(lab::sweep::grid_text(&path))
+    raised(studies::sweep::grid_text(&path))
 }
 
 /// A grid of runs.
 #[pyclass(frozen, module = "flashkeep._native")]
 pub struct Grid {
-    grid: lab::sweep::Grid,
+    grid: studies::sweep::Grid,
     /// First exception of one of its policies.
     raised: Raised,
 }
@@ -45,7 +45,7 @@ impl Grid {
         gc: Vec<(String, Py<PyAny>)>,
         ecc: Vec<(String, EccCallables)>,
     ) -> PyResult<Self> {
-        let mut grid = raised(lab::sweep::Grid::parse(name, text, &directory))?;
+        let mut grid = raised(studies::sweep::Grid::parse(name, text, &directory))?;
         if let Some(seeds) = seeds {
             grid = raised(grid.with_seeds(&format!("seeds={seeds}"), seeds))?;
         }
@@ -77,9 +77,9 @@ impl Grid {
             let runs = raised(self.grid.runs())?;
             let parts =
                 parts.iter().map(|text| raised(Part::from_text("part", text, &SWEEP))).collect::<PyResult<Vec<Part>>>()?;
-            raised(lab::sweep::refused(runs.iter().zip(&parts)))?;
+            raised(studies::sweep::refused(runs.iter().zip(&parts)))?;
             let rows: Vec<_> = runs.iter().zip(&parts).flat_map(|(run, part)| run.rows(part)).collect();
-            Ok::<_, PyErr>((Columns::of(&rows), lab::sweep::repetitions(runs.iter().zip(&parts))))
+            Ok::<_, PyErr>((Columns::of(&rows), studies::sweep::repetitions(runs.iter().zip(&parts))))
         })?;
         Frame::new(columns)?.over(py, repetitions)
     }
@@ -88,7 +88,7 @@ impl Grid {
 /// Runs that begin with the same drives, which are prepared once for as long as the group is there.
 #[pyclass(frozen, module = "flashkeep._native")]
 pub struct Group {
-    group: lab::sweep::Group,
+    group: studies::sweep::Group,
     raised: Raised,
 }
 
@@ -129,7 +129,7 @@ impl Directory {
     /// Runs without a part.
     fn missing(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
         py.detach(|| {
-            let known = raised(lab::sweep::look(&self.directory, &self.runs))?;
+            let known = raised(studies::sweep::look(&self.directory, &self.runs))?;
             let missing = self.runs.iter().filter(|run| run.is_missing(&known));
             Ok(missing.map(|run| run.index).collect())
         })
@@ -142,7 +142,7 @@ impl Directory {
 
     /// Merges all parts into `results.parquet` and returns their rows.
     fn merge(&self, py: Python<'_>) -> PyResult<Frame> {
-        let merged = py.detach(|| raised(lab::sweep::merge(&self.directory, &self.runs)))?;
+        let merged = py.detach(|| raised(studies::sweep::merge(&self.directory, &self.runs)))?;
         Frame::new(merged.columns)?.over(py, merged.repetitions)
     }
 }

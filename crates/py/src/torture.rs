@@ -116,7 +116,7 @@ impl CampaignDirectory {
 
     /// Merges all parts into the two tables, and returns what they say.
     fn merge(&self, py: Python<'_>) -> PyResult<Tortured> {
-        let summary = py.detach(|| raised(self.campaign.merge(&self.directory, lab::parquet_bytes)))?;
+        let summary = py.detach(|| raised(self.campaign.merge(&self.directory, report::parquet_bytes)))?;
         Ok(Tortured { summary, scope: self.campaign.scope().clone() })
     }
 }

@@ -5,7 +5,8 @@ use crate::events::Events;
 use crate::history::History;
 use crate::pace::Pace;
 use crate::record::{Recorder, held_by};
-use crate::recording::Step;
+use crate::steps::Step;
+use crate::time::{nanos, now};
 use ssd::disk::{Control, Disk, DiskAnswer, DiskRequest, Failed, Happened, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -411,14 +412,18 @@ impl Core {
             self.answer(pending.slot, Err(Failed::Media));
         }
     }
-}
 
-/// The server is a driver: the wall clock comes in here.
-#[expect(clippy::disallowed_methods, reason = "a server lives on the wall clock")]
-pub(crate) fn now() -> Instant {
-    Instant::now()
-}
+    /// From now on the drive is sampled.
+    pub(crate) fn watch(&mut self) {
+        let status = self.disk.status();
+        self.history.get_or_insert_with(|| Box::new(History::new(&status)));
+    }
 
-pub(crate) fn nanos(time: Duration) -> Nanos {
-    Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+    /// Takes a sample.
+    pub(crate) fn sample(&mut self) {
+        let status = self.disk.status();
+        if let Some(history) = &mut self.history {
+            history.sample(&status);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! A drive in a directory: `drive.toml` has its settings, `flash` its image and `flash.memory` its PLP memory.
 
-use crate::core::nanos;
+use crate::time::nanos;
 use common::Problem;
 use experiment::{Experiment, Overrides};
 use ssd::Setup;

@@ -1,6 +1,6 @@
 //! How a served drive was over the last minutes, in samples: for the dashboard.
 
-use crate::core::{Core, now};
+use crate::time::now;
 use serde_json::{Value, json};
 use ssd::disk::{DiskAnswer, DiskStatus};
 use std::collections::{BTreeMap, VecDeque};
@@ -176,22 +176,6 @@ impl History {
     pub fn since(&self, number: u64) -> Vec<Value> {
         let is_new = |sample: &&Value| sample["number"].as_u64() > Some(number);
         self.samples.iter().filter(is_new).cloned().collect()
-    }
-}
-
-impl Core {
-    /// From now on the drive is sampled.
-    pub(crate) fn watch(&mut self) {
-        let status = self.disk.status();
-        self.history.get_or_insert_with(|| Box::new(History::new(&status)));
-    }
-
-    /// Takes a sample.
-    pub(crate) fn sample(&mut self) {
-        let status = self.disk.status();
-        if let Some(history) = &mut self.history {
-            history.sample(&status);
-        }
     }
 }
 

@@ -25,6 +25,8 @@ mod program;
 mod record;
 mod recording;
 mod server;
+mod steps;
+mod time;
 
 pub use control::{Control, ask, commands};
 pub use core::Core;
@@ -36,9 +38,9 @@ pub use log_writes::LeftOut;
 pub use pace::Pace;
 pub use plugin::PLUGIN;
 pub use program::{FileSystem, MADE, Program};
-pub use recording::{Held, Recording, Step};
 pub use server::{Clients, Server};
 pub use ssd::disk::{Disk, DiskError, DiskRequest, Failed};
+pub use steps::{Held, Recording, Step};
 pub use vocab::{Fua, Nanos, SECTOR_BYTES, SharedBytes};
 
 /// The experiment of a file.

@@ -6,7 +6,7 @@
 //! discard do not. A flush that comes with a write is before it.
 
 use crate::directory::ServeError;
-use crate::recording::{MARK_MAX, Recording, Step};
+use crate::steps::{MARK_MAX, Recording, Step};
 use ssd::disk::{DiskRequest, SECTOR};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};

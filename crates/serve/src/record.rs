@@ -8,8 +8,8 @@
 //! Log and data are handed to the machine at each flush of a client, so they outlive a process that is killed. A recording that was
 //! ended ends with `close`.
 
-use crate::core::now;
-use crate::recording::{Held, Step};
+use crate::steps::{Held, Step};
+use crate::time::now;
 use ssd::disk::{Disk, DiskError, DiskRequest, SECTOR};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

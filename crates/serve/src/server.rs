@@ -5,8 +5,9 @@
 //! So one request at a time needs no change of threads, and many are worked on side by side. With a clock a thread of its own leads
 //! permanently.
 
-use crate::core::{Answer, Core, Item, Slot, Woken, now};
+use crate::core::{Answer, Core, Item, Slot, Woken};
 use crate::pace::Pace;
+use crate::time::now;
 use ssd::disk::{Disk, DiskRequest};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};

@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 use flashkeep_serve::{DiskRequest, Fua, LeftOut, Recording, Step};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -178,4 +179,39 @@ fn xfstests_replays_what_we_write() {
     };
     assert_eq!(replay(&["--end-mark", "half"]), [0, 0, 2, 1]);
     assert_eq!(replay(&[]), [3, 3, 2, 1]);
+}
+
+/// A log that the target of Linux 6.1 recorded of a device of 16 MiB: `mkfs.ext4`, files that `sync` made durable, one of them removed,
+/// `fstrim`. The CRC-32 of the images at its marks are of what `replay-log` of xfstests made of it.
+#[test]
+fn a_log_of_the_kernel_is_what_replay_log_makes_of_it() {
+    let place = Place::new("kernel");
+    let mut log = Vec::new();
+    let packed = &include_bytes!("data/ext4-linux-6.1.log.gz")[..];
+    flate2::read::GzDecoder::new(packed).read_to_end(&mut log).expect("a file of gzip");
+    let path = place.file("log");
+    std::fs::write(&path, &log).expect("room");
+    let recording = Recording::read(&path).expect("a log");
+    let mut image = vec![0; 16 << 20];
+    let mut found = Vec::new();
+    for step in &recording.steps {
+        match step {
+            Step::Request(DiskRequest::Write { sector, data, .. }) => {
+                image[*sector as usize * 512..][..data.len()].copy_from_slice(data);
+            }
+            Step::Request(DiskRequest::Discard { sector, sectors }) => {
+                image[*sector as usize * 512..][..*sectors as usize * 512].fill(0)
+            }
+            Step::Request(_) | Step::Control { .. } => {}
+            Step::Mark(name) => {
+                let mut crc = flate2::Crc::new();
+                crc.update(&image);
+                found.push((name.as_str(), crc.sum()));
+            }
+        }
+    }
+    let expected = [("mkfs", 0x7862_d1b0), ("synced", 0xbba1_175c), ("end", 0x9033_2a87), ("dm-log-writes-end", 0x3bb1_2a4c)];
+    assert_eq!(found, expected);
+    recording.write_log_writes(&place.file("again")).expect("room");
+    assert!(Recording::read(&place.file("again")).expect("a log").steps == recording.steps, "what is written is what was read");
 }

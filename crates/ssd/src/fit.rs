@@ -3,7 +3,7 @@
 use crate::config::{Drive, Setup, SetupError, SlcFold, SlcFull, SlcMode, shape};
 use crate::write::zones::over::code_over;
 use crate::write::{Way, commit_reserve, ways};
-use ftl::{Ftl, GcConfig, LogKind, SlcBlocks, SlcSpace};
+use ftl::{Ftl, GcConfig, LogKind, RowSpace, SlcBlocks, SlcSpace};
 use nand::MOST_CYCLES_A_CYCLE;
 use protect::{Protection, SchemeChoice, StripeScheme};
 use vocab::Grid;
@@ -62,7 +62,7 @@ fn slots_beside(drive: &Drive, scheme: &SchemeChoice, gc: &GcConfig, recovery: u
     let spread = if kind == LogKind::Group { 1 } else { u64::from(grid.dies()) };
     // One page of play for each log: a new version is placed before the old one is given up.
     let reserve = commit_reserve(&protection, &grid) + recovery;
-    let space = (rows_side_by_side(&protection), group_space(&grid, &protection));
+    let space = RowSpace { side_by_side: rows_side_by_side(&protection), groups: group_space(&grid, &protection) };
     let slc = slc_space(drive, &protection, gc)?;
     let play = spread * u64::from(grid.slots_per_page());
     let slots = Ftl::capacity(&grid, kind, space, reserve, slc, gc).saturating_sub(play);

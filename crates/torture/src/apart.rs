@@ -1,7 +1,7 @@
 //! A drive at rest, taken apart: every parity is checked against the sum of what it covers, from the bytes that flash holds and by
 //! arithmetic of its own. The engine says where logical pages lie and what it keeps in memory, nothing else.
 
-use crate::run::{Rule, Violation};
+use crate::rule::{Rule, Violation};
 use ssd::ftl::Place;
 use ssd::nand::PageRole;
 use ssd::protect::{Protection, registry};

@@ -2,7 +2,8 @@
 
 use crate::Scope;
 use crate::drive::{SCENARIOS_OF_A_DRIVE, ready};
-use crate::run::{Outcome, Violation, guarded};
+use crate::rule::Violation;
+use crate::run::{Outcome, guarded};
 use crate::scenario::Scenario;
 use common::table::{Row, aligned, grouped};
 use std::sync::Mutex;

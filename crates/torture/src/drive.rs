@@ -1,16 +1,17 @@
 //! Random drives: small, with everything that a drive may have, and of every scheme.
 
-use crate::focus::Focus;
+use crate::plan::{Focus, Plan};
+use crate::shape::{SLOT, pick, shaped};
 use crate::{Draws, FaultKind, Scope, gathered, ladder, slc, together, wide};
 use ssd::ecc::{CodeKind, ECC_POLICIES};
 use ssd::ftl::victim::POLICIES;
-use ssd::nand::{Energy, PageKind, Pairing, Timing, Transfer};
+use ssd::nand::Pairing;
 use ssd::protect::{Protection, SchemeChoice, registry};
 use ssd::{
     Age, Buffer, BufferKind, CodecTiming, Drive, Ecc, Errors, Faults, PayloadKind, Power, Precondition, Refresh, RefreshPolicy,
     Scheduler, Session, Setup,
 };
-use vocab::{BusRate, Bytes, Geometry, Nanojoules, Nanos, PeCycles, PlaneUse, Stream, Streams};
+use vocab::{Bytes, Nanos, PeCycles, Stream, Streams};
 
 /// Scenarios with neighbouring numbers that start from one drive: building it costs as much as what
 /// is done with it.
@@ -19,44 +20,7 @@ pub const SCENARIOS_OF_A_DRIVE: u64 = 16;
 /// Shapes that are tried before a scheme is given one that suits all.
 const TRIES: u32 = 6;
 
-const SLOT: u64 = 4096;
 const MONTH: Nanos = Nanos(30 * 24 * 3_600_000_000_000);
-
-/// Faults that the scenarios of a drive may have.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Plan {
-    /// Whether the power goes.
-    pub cuts: bool,
-    /// Kinds of losses.
-    pub losses: Vec<FaultKind>,
-    /// Losses at most, at a time.
-    pub at_most: u32,
-    /// Further losses, each when the drive has got over those before.
-    pub renewals: u32,
-    /// Whether losses do not wait until a drive has recovered.
-    pub hasty: bool,
-    /// Whether cuts take PLP memory.
-    pub memory: bool,
-    /// Whether the clock jumps at cuts.
-    pub clock: bool,
-    /// Whether the flash gives wrong data and reports success.
-    pub silent: bool,
-    /// Whether blocks wear out, where faults are drawn together.
-    pub wear_out: bool,
-    /// Whether reads fail, where faults are drawn together.
-    pub uncorrectable: bool,
-    /// Whether pages may be reported lost; none may ever be read wrong.
-    pub may_lose: bool,
-    /// Focus of the drive.
-    pub focus: Focus,
-}
-
-impl Plan {
-    /// Whether the drive is to find room for what it loses.
-    pub fn loses_room(&self) -> bool {
-        self.at_most + self.renewals > 0 || self.wear_out && self.cuts
-    }
-}
 
 /// A drive, built, and what its scenarios bring.
 #[derive(Clone)]
@@ -123,44 +87,11 @@ fn choice(entry: &registry::SchemeEntry, draws: &mut Stream) -> SchemeChoice {
     choice
 }
 
-pub(super) fn pick<'a, T>(of: &'a [T], draws: &mut Stream) -> &'a T {
-    &of[draws.below(of.len() as u64) as usize]
-}
-
 fn drive(draws: &mut Stream) -> Drive {
     let dies = 3 + draws.below(4) as u32;
     let channels = if dies.is_multiple_of(2) && draws.chance(0.5) { 2 } else { 1 };
     let slots = if draws.chance(0.2) { 2 } else { 1 };
     shaped(dies, channels, 6 + draws.below(7) as u32, 2 + draws.below(5) as u32, slots)
-}
-
-/// A drive of two-bit cells.
-pub(super) fn shaped(dies: u32, channels: u32, blocks: u32, pages: u32, slots: u64) -> Drive {
-    let page = |name: &str, read, program| PageKind { name: name.into(), read: Nanos(read), program: Nanos(program) };
-    Drive {
-        geometry: Geometry {
-            channels,
-            dies_per_channel: dies / channels,
-            planes: 1,
-            plane_use: PlaneUse::Single,
-            blocks_per_plane: blocks,
-            pages_per_block: pages,
-            page_size: Bytes(SLOT * slots),
-            oob_size: Bytes(224 * slots),
-            slot_size: Bytes(SLOT),
-        },
-        timing: Timing {
-            command: Nanos(300),
-            erase: Nanos(3_000_000),
-            transfer: Transfer::DataMtPerS(BusRate(400)),
-            page: vec![page("lsb", 40_000, 500_000), page("msb", 65_000, 1_300_000)],
-            ..Timing::default()
-        },
-        energy: Energy { read: Nanojoules(3_000), program: Nanojoules(131_000), erase: Nanojoules(289_000) },
-        endurance: PeCycles(3000),
-        controller: ssd::Controller::default(),
-        slc: ssd::Slc::default(),
-    }
 }
 
 /// Plan of a drive whose scheme survives this many losses.

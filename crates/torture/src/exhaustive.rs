@@ -5,11 +5,14 @@
 //! alike, and of the other combinations there are as many as [`COMBINATIONS`]. Where an event
 //! changes nothing that a cut would interrupt, commands all end, or are all not begun.
 
-use crate::drive::{age, mountable, shaped};
-use crate::focus::PARTIAL_AT_MOST;
+use crate::drive::{age, mountable};
+use crate::plan::PARTIAL_AT_MOST;
 use crate::promise::{Befalls, Losses, Promise, promise};
-use crate::run::{Violation, cut, guarded, rest, verify};
-use crate::scenario::{Fates, Round, Scenario, Stop, Strike, When, die_of, is_ended, is_not_begun, workload};
+use crate::rule::Violation;
+use crate::run::{cut, guarded, rest, verify};
+use crate::scenario::{Fates, Round, Scenario, Stop, Strike, When, die_of, is_ended, is_not_begun};
+use crate::shape::shaped;
+use crate::workload::workload;
 use crate::{FaultKind, Scope, text};
 use common::in_parallel;
 use common::table::{Row, aligned, grouped};
@@ -90,14 +93,14 @@ pub fn cases(scope: &Scope, depth: u32) -> Vec<Case> {
 
 fn case(seed: u64, choice: &SchemeChoice, policy: &str, depth: u32) -> Option<Case> {
     let mut draws = Streams::new(seed).stream("torture/exhaustive");
-    let setup = SHAPES.iter().find_map(|&shape| setup(seed, choice, policy, shape))?;
+    let setup = SHAPES.iter().find_map(|&(dies, blocks, pages)| setup(seed, choice, policy, dies, blocks, pages))?;
     let per = setup.drive.geometry.sectors_per_slot();
-    let mut commands = |count| workload((setup.user_slots, per), count, PARTIAL_AT_MOST, &mut draws);
+    let mut commands = |count| workload(setup.user_slots, per, count, PARTIAL_AT_MOST, &mut draws);
     let (commands, more) = (commands(REQUESTS.0), commands(REQUESTS.1));
     Some(Case { setup, commands, more, depth })
 }
 
-fn setup(seed: u64, choice: &SchemeChoice, policy: &str, (dies, blocks, pages): (u32, u32, u32)) -> Option<Setup> {
+fn setup(seed: u64, choice: &SchemeChoice, policy: &str, dies: u32, blocks: u32, pages: u32) -> Option<Setup> {
     let (drive, gc) = (shaped(dies, 1, blocks, pages, 1), ssd::ftl::GcConfig::default());
     registry::build(choice, ssd::shape(&drive)).ok()?;
     let most = ssd::user_slots_max(&drive, choice, &gc).ok()?;

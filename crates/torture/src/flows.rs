@@ -1,8 +1,8 @@
 //! Two flows of requests at one drive, each with a clock of its own (`docs/flows.md`): which requests are of the second, and what of a
 //! round is still to come.
 
-use crate::drive::pick;
 use crate::scenario::{Round, Scenario};
+use crate::shape::pick;
 use ssd::{FlowClock, HostFlow, Pace, Session, Think};
 use vocab::{HostCommand, Nanos, Stream, StreamId};
 

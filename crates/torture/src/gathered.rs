@@ -1,6 +1,6 @@
 //! Drives that program several pages together, gathered in PLP memory (decision 13): a word line has all pages of a program.
 
-use crate::drive::{pick, shaped};
+use crate::shape::{pick, shaped};
 use ssd::nand::{Pairing, ProgramUnit};
 use ssd::{Drive, Power, Setup};
 use vocab::{Nanos, Stream};

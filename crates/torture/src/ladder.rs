@@ -2,7 +2,7 @@
 //! for several steps while other commands of the die wait, blocks are read with references that a cut takes, and pages are
 //! refreshed because their code is late.
 
-use crate::drive::{pick, shaped};
+use crate::shape::{pick, shaped};
 use ssd::nand::{PageKind, ProgramUnit};
 use ssd::{Age, CodecTiming, Drive, Ecc, Errors, PayloadKind, ReadRetry, Refresh, RefreshPolicy, Setup};
 use vocab::{Bytes, Nanos, PeCycles, Stream};

@@ -10,24 +10,28 @@
 
 mod apart;
 mod campaign;
+mod draw;
 mod drive;
 pub mod exhaustive;
 mod flows;
-mod focus;
 mod gathered;
 mod kept;
 mod ladder;
 mod lived;
 mod pieces;
+mod plan;
 mod promise;
 mod replaced;
+mod rule;
 mod run;
 mod scenario;
+mod shape;
 mod shrink;
 mod slc;
 mod text;
 mod together;
 mod wide;
+mod workload;
 
 pub use apart::{Apart, TakenApart};
 pub use campaign::{Found, KEPT_OF_A_KIND, Runner, Summary, Tally, campaign};
@@ -36,7 +40,8 @@ pub use kept::{Crew, Encode, Kept};
 pub use lived::{Lived, Stretch};
 pub use pieces::{Campaign, PIECE, PIECE_MAX, PIECES_MAX};
 pub use promise::{Befalls, Losses, Promise, promise};
-pub use run::{Happened, Outcome, RULES, Rule, Violation, quiet_panics};
+pub use rule::{RULES, Rule, Violation};
+pub use run::{Happened, Outcome, quiet_panics};
 pub use scenario::{Fates, Round, Scenario, Stop, Strike, When};
 pub use shrink::shrink;
 

@@ -3,8 +3,8 @@
 //! scenarios of [`Draws::Together`](crate::Draws::Together) is drawn from streams of its own.
 
 use crate::Scope;
-use crate::drive::pick;
-use crate::scenario::{Scenario, workload};
+use crate::shape::pick;
+use crate::workload::workload;
 use ssd::{PayloadKind, Session, Setup};
 use vocab::{BlockAddr, Nanos, Stream, Streams};
 
@@ -35,16 +35,11 @@ pub struct Stretch {
 /// Requests that are drawn at a time.
 const AT_A_TIME: u64 = 64;
 
-/// The scenario on a drive that has lived. A drive that begins aged stays as it is.
-pub(super) fn before(scenario: Scenario, scope: &Scope, number: u64) -> Scenario {
+/// The life of a drive before a scenario. `None`: it begins as it was built, as drives do that are aged.
+pub(super) fn before(setup: &Setup, scope: &Scope, number: u64) -> Option<Lived> {
     let mut draws = Streams::new(scope.seed).stream_of("torture/lived", number);
-    let setup = &scenario.setup;
     let is_aged = setup.age.pe_cycles.0 > 0 || setup.age.retention.0 > 0;
-    if is_aged || setup.user_slots == 0 {
-        return scenario;
-    }
-    let lived = Some(draw(setup, &mut draws));
-    Scenario { lived, ..scenario }
+    (!is_aged && setup.user_slots > 0).then(|| draw(setup, &mut draws))
 }
 
 fn draw(setup: &Setup, draws: &mut Stream) -> Lived {
@@ -77,7 +72,7 @@ impl Lived {
         let geometry = &setup.drive.geometry;
         for stretch in &self.stretches {
             let since = session.now();
-            let mut next = || workload((setup.user_slots, geometry.sectors_per_slot()), AT_A_TIME, 0.1, &mut draws);
+            let mut next = || workload(setup.user_slots, geometry.sectors_per_slot(), AT_A_TIME, 0.1, &mut draws);
             let mut requests = std::iter::repeat_with(&mut next).flatten();
             session.live(&mut requests, stretch.pages, self.page_time, self.refresh);
             for _ in 0..stretch.worn {

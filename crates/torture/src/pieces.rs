@@ -3,7 +3,8 @@
 
 use crate::campaign::{Found, KEPT_OF_A_KIND, Runner, Summary, Tally, of_drive};
 use crate::drive::SCENARIOS_OF_A_DRIVE;
-use crate::run::{RULES, Violation, quiet_panics};
+use crate::rule::{RULES, Violation};
+use crate::run::quiet_panics;
 use crate::{DRAWS, SAFETY_RULES, Scope, name_of};
 use common::parts::Part;
 use common::{Columns, Problem, Row, VERSION, Values};

@@ -1,7 +1,8 @@
 //! Makes a scenario that breaks a rule smaller, as long as it breaks the same one.
 
 use crate::Lived;
-use crate::run::{Happened, Outcome, Violation};
+use crate::rule::Violation;
+use crate::run::{Happened, Outcome};
 use crate::scenario::{Fates, Scenario, Stop, Strike, die_of, is_ended, is_not_begun};
 use ssd::nand::{EraseFate, Pairing, ProgramFate};
 use ssd::protect::registry;

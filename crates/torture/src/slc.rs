@@ -1,6 +1,6 @@
 //! Drives with an SLC cache (decision 14). Schemes that can have none get the same drive without it.
 
-use crate::drive::{pick, shaped};
+use crate::shape::{pick, shaped};
 use ssd::nand::ProgramUnit;
 use ssd::protect::SchemeChoice;
 use ssd::{Drive, Slc, SlcFold, SlcFull, SlcMode};

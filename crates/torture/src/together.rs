@@ -1,13 +1,14 @@
 //! Faults of any kinds on one drive: most get one or two kinds, some all.
 
-use crate::drive::{Plan, pick};
-use crate::focus::Focus;
+use crate::plan::{Focus, Plan};
 use crate::promise::Promise;
-use crate::scenario::{Round, Scenario, Stop, Strike, When, cut, workload};
+use crate::scenario::{Fates, Round, Scenario, Stop, Strike, When};
+use crate::shape::pick;
+use crate::workload::workload;
 use crate::{FaultKind, Scope};
 use ssd::nand::Pairing;
 use ssd::protect::{Protection, SchemeChoice};
-use ssd::{Faults, Power, Setup};
+use ssd::{Faults, MemoryLoss, Outage, Power, Setup};
 use vocab::Stream;
 
 /// Losses of a drive beyond its budget, each when those before are rebuilt.
@@ -118,7 +119,7 @@ pub(super) fn rounds(setup: &Setup, plan: &Plan, count: u64, draws: &mut Stream)
 fn round(setup: &Setup, plan: &Plan, left: &mut Left, draws: &mut Stream) -> Round {
     let count = plan.focus.requests(10 + draws.below(40), draws);
     let per = setup.drive.geometry.sectors_per_slot();
-    let commands = workload((setup.user_slots, per), count, plan.focus.partial_at_most(), draws);
+    let commands = workload(setup.user_slots, per, count, plan.focus.partial_at_most(), draws);
     let events = (6 * count).max(1);
     let mut stops = Vec::new();
     if plan.cuts && draws.chance(0.8) {
@@ -152,6 +153,24 @@ fn next_loss(plan: &Plan, left: &mut Left, draws: &mut Stream) -> Option<When> {
         // While a rebuild is under way.
         if plan.hasty && draws.chance(0.5) { When::AtOnce } else { When::Whole }
     })
+}
+
+/// A power cut.
+pub(super) fn cut(plan: &Plan, draws: &mut Stream) -> Strike {
+    let fates = Fates::Drawn(draws.bits());
+    let mut outage = Outage::default();
+    if plan.memory && draws.chance(0.7) {
+        // Any of the four, or more than one; now and then all.
+        let gone = if draws.chance(0.2) { 15 } else { 1 + draws.below(15) };
+        let is = |bit: u64| gone >> bit & 1 == 1;
+        outage.memory = MemoryLoss { buffer: is(0), sums: is(1), reads: is(2), checkpoint: is(3) };
+    }
+    if plan.clock && draws.chance(0.7) {
+        // A millisecond, a second, a day, a year.
+        let far = *pick(&[1_000_000, 1_000_000_000, 86_400_000_000_000, 31_557_600_000_000_000i64], draws);
+        outage.clock_jump = if draws.chance(0.5) { far } else { -far };
+    }
+    Strike::Cut(fates, outage)
 }
 
 /// The scenario, judged by what comes together in it.

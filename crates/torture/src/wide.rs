@@ -1,6 +1,6 @@
 //! Drives of more dies than a stripe needs: 33 to 128, with few blocks each.
 
-use crate::drive::{pick, shaped};
+use crate::shape::{pick, shaped};
 use ssd::Drive;
 use ssd::protect::SchemeChoice;
 use vocab::Stream;

@@ -7,7 +7,7 @@ use ssd::{Buffer, BufferKind, Failure, Outage, Pace, Power, Precondition, Setup}
 use vocab::{Bytes, DieId, Fua, HostCommand, HostOp, Lba, SimTime, StreamId};
 
 /// A drive under a scheme with these options, of one channel, whose pages carry tags.
-fn drive(scheme: &str, options: &[(&str, &str)], (dies, blocks, pages): (u32, u32, u32), user_slots: u32, seed: u64) -> Setup {
+fn drive(scheme: &str, options: &[(&str, &str)], dies: u32, blocks: u32, pages: u32, user_slots: u32, seed: u64) -> Setup {
     let scope = Scope::named(1, &[scheme.into()], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
     let mut setup = exhaustive::cases(&scope, 1).swap_remove(0).setup;
     setup.scheme.options = options.iter().map(|&(key, value)| (key.into(), value.into())).collect();
@@ -53,7 +53,7 @@ fn assert_unbroken(scenario: &Scenario) -> Vec<Vec<Happened>> {
 /// was taken for whole; then the host flushed, both parities became one, and a plane of that die was lost.
 #[test]
 fn lost_strips_wait_for_commits_that_make_room_for_them() {
-    let mut setup = drive("ppc", &[("on_flush", "commit")], (6, 8, 6), 26, 8_888_049_045_593_643_299);
+    let mut setup = drive("ppc", &[("on_flush", "commit")], 6, 8, 6, 26, 8_888_049_045_593_643_299);
     (setup.drive.geometry.channels, setup.drive.geometry.dies_per_channel) = (1, 6);
     setup.buffer = Buffer { kind: BufferKind::Volatile, size: Bytes(8 * 4096), ..Buffer::default() };
     setup.precondition = history(0.889_756_516_330_201_6, 0.640_809_767_182_416_4);
@@ -74,7 +74,7 @@ fn lost_strips_wait_for_commits_that_make_room_for_them() {
 /// still gave the second page. Pages stayed without parity, and nothing could be written any more.
 #[test]
 fn a_page_that_its_row_brings_back_counts_there_where_nothing_can_be_erased() {
-    let mut setup = drive("ds-raid", &[], (6, 11, 4), 61, 493_440_218_535_897_628);
+    let mut setup = drive("ds-raid", &[], 6, 11, 4, 61, 493_440_218_535_897_628);
     setup.drive.timing.unit = Some(ProgramUnit { planes: 2, plane_pages: 1, bits: 2 });
     (setup.gc.policy, setup.gc.separate_write_pointer) = ("random".into(), false);
     setup.power = Power { mountable: true, pairing: Pairing::Alone, checkpoint: true, ..Power::default() };
@@ -108,7 +108,7 @@ fn a_page_that_its_row_brings_back_counts_there_where_nothing_can_be_erased() {
 /// as the controller knew, so that it dropped the contents to solve for them: of two strips only the parity was left.
 #[test]
 fn a_strip_whose_die_takes_nothing_goes_to_another_die_while_the_controller_has_it() {
-    let mut setup = drive("raid5", &[("data_strips", "2")], (3, 6, 4), 2, 3_889_437_247_492_134_712);
+    let mut setup = drive("raid5", &[("data_strips", "2")], 3, 6, 4, 2, 3_889_437_247_492_134_712);
     (setup.drive.geometry.channels, setup.drive.geometry.dies_per_channel) = (1, 3);
     setup.precondition = history(0.0, 0.0);
     let plane = |draw: u64| Stop { after: 0, strike: Strike::Loss { kind: FaultKind::Plane, draw, when: When::Whole } };

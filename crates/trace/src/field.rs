@@ -247,8 +247,16 @@ pub(crate) fn byte_range(offset: Field<'_>, size: Field<'_>) -> Result<(u64, u32
     checked(offset, size, first, end.div_ceil(SECTOR_BYTES) - first)
 }
 
-/// Checks a range given in bytes as they are counted here.
-pub(crate) fn counted_range((lba, start): (Field<'_>, u128), (size, count): (Field<'_>, u128)) -> Result<(u64, u32), Bad> {
+/// A field, and the bytes that it stands for.
+pub(crate) struct Counted<'a> {
+    pub field: Field<'a>,
+    pub bytes: u128,
+}
+
+/// Checks a range whose ends were converted to bytes: every sector it overlaps.
+pub(crate) fn counted_range(from: Counted<'_>, length: Counted<'_>) -> Result<(u64, u32), Bad> {
+    let Counted { field: lba, bytes: start } = from;
+    let Counted { field: size, bytes: count } = length;
     let sector = u128::from(SECTOR_BYTES);
     let first = u64::try_from(start / sector).map_err(|_| too_far(lba))?;
     let end = (start + count).div_ceil(sector);

@@ -189,7 +189,8 @@ impl Tape {
     /// The fault in the recording, with file, line and field; and all that [`Footprint::scan`] refuses.
     pub fn scan(
         &self,
-        (left_out, slot_size): (LeftOut, Bytes),
+        left_out: LeftOut,
+        slot_size: Bytes,
         keep_at_most: usize,
         progress: &dyn Fn(u64),
     ) -> Result<Scanned, TraceError> {
@@ -260,7 +261,8 @@ impl<'a> HostCommands<'a> {
     pub fn of_part(
         tape: &'a Tape,
         part: Part,
-        (left_out, times): (LeftOut, u64),
+        left_out: LeftOut,
+        times: u64,
         map: &AddressMap,
         scale: Option<TimeScale>,
     ) -> Self {

@@ -48,7 +48,8 @@ pub struct SchemeError {
 /// # Errors
 /// Lists the known entries; `kind` and `noun` say of what.
 pub fn find_named<'a, T>(
-    (kind, noun): (&'static str, &str),
+    kind: &'static str,
+    noun: &str,
     entries: &'a [T],
     name_of: impl Fn(&T) -> &'static str,
     name: &str,

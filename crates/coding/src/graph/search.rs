@@ -83,13 +83,19 @@ fn flexibility(rows: &[u8]) -> u64 {
     nonsingular(&EMPTY_PRODUCT, rows)
 }
 
+/// A set of rows, and the nonsingular submatrices that it has.
+struct Best {
+    rows: Vec<u8>,
+    flexibility: u64,
+}
+
 /// Of all sets of rows, the first with the most. The order of code blocks does not matter.
 fn try_all(n: usize) -> (Vec<u8>, u64) {
-    fn extend(n: usize, rows: &mut Vec<u8>, best: &mut (Vec<u8>, u64)) {
+    fn extend(n: usize, rows: &mut Vec<u8>, best: &mut Best) {
         if rows.len() == n {
             let found = flexibility(rows);
-            if found > best.1 {
-                *best = (rows.clone(), found);
+            if found > best.flexibility {
+                *best = Best { rows: rows.clone(), flexibility: found };
             }
             return;
         }
@@ -99,9 +105,9 @@ fn try_all(n: usize) -> (Vec<u8>, u64) {
             rows.pop();
         }
     }
-    let mut best = (Vec::new(), 0);
+    let mut best = Best { rows: Vec::new(), flexibility: 0 };
     extend(n, &mut Vec::new(), &mut best);
-    best
+    (best.rows, best.flexibility)
 }
 
 /// Steps to a neighbour, one edge more or less or moved, while that loses nothing.

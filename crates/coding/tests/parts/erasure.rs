@@ -216,7 +216,8 @@ proptest! {
 
     #[test]
     fn codes_of_any_size_survive_any_m_losses(
-        (k, m) in (1usize..=40, 0usize..=12),
+        k in 1usize..=40,
+        m in 0usize..=12,
         len in 0usize..300,
         order in any::<prop::sample::Index>(),
         seed in 0usize..1000,

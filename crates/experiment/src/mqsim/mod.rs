@@ -57,7 +57,7 @@ fn fields<'a>(file: &'a Foreign, set: &'static str, node: Node<'a, 'a>, known: &
         let value: String = texts().filter_map(|text| text.text()).collect();
         (child.tag_name().name(), Field { value: value.trim().to_owned().into(), span })
     });
-    Fields::new(file, ("MQSim", set), node.range().start..node.range().start + 1, found, known)
+    Fields::new(file, "MQSim", set, node.range().start..node.range().start + 1, found, known)
 }
 
 /// The element of this name below another, or the file's root.

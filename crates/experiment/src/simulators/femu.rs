@@ -31,7 +31,7 @@ const TEXT_MAX: usize = 64 << 10;
 /// The drive of the last device of FEMU in a script.
 pub(super) fn drive(file: &Foreign, text: &str) -> Result<(Document, Vec<String>), Problem> {
     let (span, found) = properties(file, text)?;
-    let fields = Fields::new(file, (PROGRAM, "the device"), span, found, KNOWN);
+    let fields = Fields::new(file, PROGRAM, "the device", span, found, KNOWN);
     refuse(&fields)?;
     let mut writing = Writing { file, document: Document::new() };
     writing.set(&fields, "", "summary", "\"a drive of FEMU\"")?;

@@ -67,7 +67,7 @@ pub(super) fn drive(file: &Foreign, text: &str, model: Option<&str>) -> Result<(
         return Err(Problem { known, ..start(message) });
     }
     let found = found(&macros)?;
-    let fields = Fields::new(file, (PROGRAM, "the header"), 0..0, found, KNOWN);
+    let fields = Fields::new(file, PROGRAM, "the header", 0..0, found, KNOWN);
     if !fields.fields.contains_key("NAND_CHANNELS") {
         let named = model.map_or_else(String::new, |model| format!(" of the model {}", printable(model)));
         return Err(start(format!(

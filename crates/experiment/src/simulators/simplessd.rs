@@ -41,7 +41,7 @@ pub(super) fn drive(file: &Foreign, text: &str) -> Result<(Document, Vec<String>
     let mut sections = sections(file, text)?;
     let mut set = |name: &'static str, known: &str| {
         let (start, found) = sections.remove(name).unwrap_or((0, Vec::new()));
-        Fields::new(file, (PROGRAM, name), start..start + 1, found, known)
+        Fields::new(file, PROGRAM, name, start..start + 1, found, known)
     };
     let (pal, ftl, icl, nvme) = (set("pal", PAL), set("ftl", FTL), set("icl", ICL), set("nvme", NVME));
     if pal.fields.is_empty() {

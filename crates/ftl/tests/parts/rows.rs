@@ -1,7 +1,7 @@
 //! Rows of the group log: places, members, and which parity covers what.
 
 use crate::drive::{Drive, units_in};
-use flashkeep_ftl::{Ftl, GcConfig, LogKind, Stream, UnitState};
+use flashkeep_ftl::{Ftl, GcConfig, LogKind, RowSpace, Stream, UnitState};
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, DieId, Lpn, Ppn, Slot, StripSet, SuperblockId};
 
@@ -249,7 +249,7 @@ fn rows_side_by_side_come_one_after_the_other_and_count_their_room() {
     // Two rows of three data pages each on each of three page numbers.
     let whole = |dies, side_by_side| {
         let grid = Drive::new(LogKind::Group, dies, BLOCKS, PAGES).grid();
-        Ftl::capacity(&grid, LogKind::Group, (side_by_side, None), 0, None, &GcConfig::default())
+        Ftl::capacity(&grid, LogKind::Group, RowSpace { side_by_side, groups: None }, 0, None, &GcConfig::default())
     };
     // Of eight superblocks four count, each with all its rows of data but one, and one page more: 2 x 3 rows of 3 pages,
     // against 3 rows of 3 and 3 rows of 7.

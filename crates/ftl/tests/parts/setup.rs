@@ -1,7 +1,7 @@
 //! Settings that the map refuses, and what it says of the space it has.
 
 use crate::drive::Drive;
-use flashkeep_ftl::{Ftl, GcConfig, GroupSpace, LogKind};
+use flashkeep_ftl::{Ftl, GcConfig, GroupSpace, LogKind, RowSpace};
 
 /// The setting that is refused; `None` where the map is built.
 fn refused(drive: &Drive) -> Option<&'static str> {
@@ -46,7 +46,8 @@ fn writers_of_regions_may_share_a_write_pointer_only_where_a_page_is_a_slot() {
 #[test]
 fn capacity_is_that_of_drives_worked_out_by_hand() {
     let capacity = |drive: &Drive| {
-        Ftl::capacity(&drive.grid(), drive.kind, (drive.side_by_side, drive.groups), drive.reserve, None, &drive.gc)
+        let space = RowSpace { side_by_side: drive.side_by_side, groups: drive.groups };
+        Ftl::capacity(&drive.grid(), drive.kind, space, drive.reserve, None, &drive.gc)
     };
     let regions = Drive::new(LogKind::Regions, 2, 10, 4);
     // One for the collector, two open, one of garbage: 6 blocks of 4 pages on each of 2 dies.
@@ -72,7 +73,7 @@ fn a_log_without_bad_blocks_may_hold_its_share_of_the_capacity() {
             let sum: u64 = (0..map.logs()).map(|log| u64::from(map.live_max(log))).sum();
             assert_eq!(
                 sum,
-                Ftl::capacity(&drive.grid(), kind, (1, None), reserve, None, &drive.gc),
+                Ftl::capacity(&drive.grid(), kind, RowSpace { side_by_side: 1, groups: None }, reserve, None, &drive.gc),
                 "{kind:?}, {slots_per_page}, {reserve}"
             );
             assert_eq!(map.logs(), if kind == LogKind::Group { 1 } else { 3 });

@@ -1,7 +1,7 @@
 //! The SLC cache of a log, on drives worked out by hand: blocks of six pages with three bits a cell, two pages in SLC mode.
 
 use crate::drive::{Drive, take_all, write, write_all};
-use flashkeep_ftl::{Ftl, LogKind, SlcBlocks, SlcSpace, Stream, UnitState};
+use flashkeep_ftl::{Ftl, LogKind, RowSpace, SlcBlocks, SlcSpace, Stream, UnitState};
 use vocab::{Lpn, Ppn, Slot};
 
 fn space(blocks: SlcBlocks) -> SlcSpace {
@@ -40,7 +40,16 @@ fn kept_blocks_hold_a_third_and_are_no_space_for_data() {
     // Ten blocks are left, of which four are held back.
     assert_eq!((map.free_units(0), map.live_max(0)), (10, 6 * 6));
     let grid = Drive::region(12, 6).grid();
-    let of = |slc| Ftl::capacity(&grid, LogKind::Regions, (1, None), 0, slc, &flashkeep_ftl::GcConfig::default());
+    let of = |slc| {
+        Ftl::capacity(
+            &grid,
+            LogKind::Regions,
+            RowSpace { side_by_side: 1, groups: None },
+            0,
+            slc,
+            &flashkeep_ftl::GcConfig::default(),
+        )
+    };
     assert_eq!([None, Some(space(SlcBlocks::Kept(2))), Some(space(SlcBlocks::Any(2)))].map(of), [8 * 6, 6 * 6, 7 * 6]);
     assert_eq!(host(&mut map, 6), [0, 1, 6, 7, 12, 13]);
     assert_eq!(

@@ -70,7 +70,8 @@ pub(super) fn fairness(experiment: &Experiment, plan: &Plan, clock: &Clock, outc
 }
 
 /// Kind and behaviour of the write buffer.
-pub(crate) fn buffer_words(experiment: &Experiment) -> String {
+#[must_use]
+pub fn buffer_words(experiment: &Experiment) -> String {
     let drive = experiment.drive.drive();
     let mut size = experiment.buffer.on(&drive).size.to_string();
     if experiment.buffer.size == BufferSize::Auto {

@@ -1,7 +1,7 @@
 //! Figures of a run, each said once: key, unit, meaning, how it is read from a run, and where it is shown.
 //!
 //! The JSON document, rows of sweeps and of Python, the tables of terminal and report, and the table of `docs/spec/results.md`
-//! are folds over [`all`].
+//! are folds over [`all`]. A program may [`add`] figures of its own.
 
 mod checks;
 mod flash;
@@ -9,22 +9,22 @@ mod host;
 mod parts;
 mod run;
 
-pub(crate) use parts::{column, inside, nothing};
-pub(crate) use run::Run;
+pub use parts::{column, inside, nothing};
+pub use run::Run;
 pub use run::RunSpeed;
 
 use run::{deviation, mean, measured_share};
 use serde_json::Value;
+use std::sync::OnceLock;
 
 /// A figure.
 #[derive(Clone, Copy)]
-pub(crate) struct Figure {
+pub struct Figure {
     /// Its name in JSON and rows.
     pub key: &'static str,
     /// Its unit in JSON; `object` where it has parts, `hex` where it is text to compare letter by letter.
     pub unit: &'static str,
     /// Its line of `docs/spec/results.md`.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the page is compared with it by a test"))]
     pub meaning: &'static str,
     /// Reads it from a run.
     pub of: fn(&Run<'_>) -> Value,
@@ -53,26 +53,43 @@ enum Place {
 
 /// Blocks of the terminal's table, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Section {
+pub enum Section {
+    /// Of all requests.
     Latency,
+    /// Requests and bytes per second.
     Throughput,
+    /// Of reads.
     ReadLatency,
+    /// Of writes.
     WriteLatency,
+    /// Reads, programs and erases of flash.
     Operations,
+    /// Writes of flash over those of the host.
     Amplification,
+    /// Energy of flash and codec.
     Energy,
+    /// Space and life.
     Spare,
+    /// Time that dies and channels work.
     Utilisation,
+    /// Reads that were compared.
     Checks,
+    /// Pages that were solved for, or lost.
     Losses,
+    /// Reads around busy dies.
     Around,
+    /// The SLC cache.
     SlcCache,
+    /// Page ECC.
     Ecc,
+    /// Reads by step of the ladder.
     Ladder,
+    /// Reads by the step that ended them.
     LadderEnds,
 }
 
 impl Section {
+    /// All of them.
     pub const ALL: [Section; 16] = [
         Section::Latency,
         Section::Throughput,
@@ -95,36 +112,60 @@ impl Section {
 
 /// Groups of rows in the report; `report/table.rs` has their titles and order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Group {
+pub enum Group {
+    /// Latency of all requests.
     Latency,
+    /// Requests and bytes per second.
     Throughput,
+    /// Latency of reads.
     ReadLatency,
+    /// Latency of writes.
     WriteLatency,
+    /// Page reads by cause.
     Reads,
+    /// Page programs by cause.
     Programs,
+    /// Block erases by cause.
     Erases,
+    /// Work of flash for that of the host.
     Work,
+    /// Streams of the host.
     Streams,
+    /// Energy by operation.
     Energy,
+    /// P/E cycles and life.
     Wear,
+    /// Load of dies and channels.
     Load,
+    /// Writes of the SLC cache.
     SlcWrites,
+    /// Folding of the SLC cache.
     Folding,
+    /// Reads around busy dies.
     Around,
+    /// Read-ahead.
     Ahead,
+    /// Code of zones.
     ZoneCode,
+    /// Codes of page ECC.
     Code,
+    /// Bit errors.
     Errors,
+    /// Refresh of pages.
     Refresh,
+    /// Steps of reading.
     Ladder,
+    /// Checks of data.
     Data,
+    /// History before the workload.
     Preconditioning,
+    /// The simulator itself.
     Simulator,
 }
 
 /// Kind of a number, for the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Less is better: its ratio to the baseline is shown.
     Cost,
     /// It describes; a ratio would say nothing.
@@ -135,14 +176,16 @@ pub(crate) enum Kind {
 
 /// Rows of a figure on the terminal.
 #[derive(Clone, Copy)]
-pub(crate) struct OnTerminal {
+pub struct OnTerminal {
+    /// Its block.
     pub section: Section,
+    /// Labels of its rows.
     pub rows: Labels,
 }
 
 /// Labels of the rows of a figure.
 #[derive(Clone, Copy)]
-pub(crate) enum Labels {
+pub enum Labels {
     /// One row.
     One(&'static str),
     /// A row for each part that occurs, labelled by its name behind this.
@@ -153,11 +196,14 @@ pub(crate) enum Labels {
 
 /// Row of a figure in the report.
 #[derive(Clone, Copy)]
-pub(crate) struct InReport {
+pub struct InReport {
+    /// The rows that it is among.
     pub group: Group,
+    /// Kind of its number.
     pub kind: Kind,
     /// `None`: a row for each part that occurs, labelled by its name.
     pub label: Option<&'static str>,
+    /// Unit behind the label.
     pub unit: &'static str,
     /// Rows of a group are in the order of their ranks, those of equal rank in the order of figures.
     pub rank: u8,
@@ -167,12 +213,16 @@ pub(crate) struct InReport {
 
 /// Row of a part of a figure in the report.
 #[derive(Clone, Copy)]
-pub(crate) struct ReportPart {
+pub struct ReportPart {
+    /// Its name inside the object of results.
     pub name: &'static str,
+    /// Its row.
     pub row: InReport,
 }
 
-const fn figure(key: &'static str, unit: &'static str, meaning: &'static str, of: fn(&Run<'_>) -> Value) -> Figure {
+/// A figure of documents and rows: its key, unit and meaning, and how it is read.
+#[must_use]
+pub const fn figure(key: &'static str, unit: &'static str, meaning: &'static str, of: fn(&Run<'_>) -> Value) -> Figure {
     let place = Place::Everywhere;
     Figure { key, unit, meaning, of, place, is_measured: None, terminal: None, report: None, parts: &[] }
 }
@@ -214,7 +264,9 @@ impl Figure {
         self
     }
 
-    const fn terminal(mut self, section: Section, label: &'static str) -> Self {
+    /// Shown by `--full` in a row of this label.
+    #[must_use]
+    pub const fn terminal(mut self, section: Section, label: &'static str) -> Self {
         self.terminal = Some(OnTerminal { section, rows: Labels::One(label) });
         self
     }
@@ -229,7 +281,9 @@ impl Figure {
         self
     }
 
-    const fn report(mut self, group: Group, kind: Kind, label: &'static str, unit: &'static str) -> Self {
+    /// A row of the report with this label.
+    #[must_use]
+    pub const fn report(mut self, group: Group, kind: Kind, label: &'static str, unit: &'static str) -> Self {
         self.report = Some(InReport { group, kind, label: Some(label), unit, rank: 0, if_any: false });
         self
     }
@@ -261,6 +315,7 @@ impl Figure {
     }
 
     /// Whether it is a key of the document.
+    #[must_use]
     pub fn is_key(&self, has_flows: bool) -> bool {
         match self.place {
             Place::Everywhere | Place::Document => true,
@@ -270,40 +325,54 @@ impl Figure {
     }
 
     /// Whether rows have it.
+    #[must_use]
     pub fn is_column(&self) -> bool {
         self.place == Place::Everywhere
     }
 
     /// Its value in tables; null where there was nothing to measure.
+    #[must_use]
     pub fn shown(&self, run: &Run<'_>) -> Value {
         if self.is_measured.is_none_or(|is| is(run)) { (self.of)(run) } else { Value::Null }
     }
 }
 
+/// Figures of a program, beside those of this crate.
+static ADDED: OnceLock<&'static [Figure]> = OnceLock::new();
+
+/// Adds figures of a program's own: from now on each is in every form of every result, as those of this crate are. Once, before
+/// the first comparison.
+///
+/// # Errors
+/// Those that were added before.
+pub fn add(figures: &'static [Figure]) -> Result<(), &'static [Figure]> {
+    ADDED.set(figures).map_err(|_| ADDED.get().copied().unwrap_or_default())
+}
+
 /// All figures, in the order of the JSON document.
-pub(crate) fn all() -> impl Iterator<Item = &'static Figure> {
-    let all = host::FIGURES.iter().chain(flash::FIGURES).chain(checks::FIGURES);
-    #[cfg(test)]
-    let all = all.chain(tests::TOYS);
-    all
+pub fn all() -> impl Iterator<Item = &'static Figure> {
+    let added = ADDED.get().copied().unwrap_or_default();
+    host::FIGURES.iter().chain(flash::FIGURES).chain(checks::FIGURES).chain(added)
 }
 
 /// The figure of this key.
 ///
 /// # Panics
 /// Where none has it.
-pub(crate) fn named(key: &str) -> &'static Figure {
+#[must_use]
+pub fn named(key: &str) -> &'static Figure {
     all().find(|figure| figure.key == key).expect("a key of the table")
 }
 
-/// The table of `docs/spec/results.md` on the keys of a scheme.
 /// An amount given in bytes, in MiB.
-pub(crate) fn mib(bytes: u64) -> f64 {
+#[must_use]
+pub fn mib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-#[cfg(test)]
-fn page() -> String {
+/// The table of `docs/spec/results.md` on the keys of a scheme.
+#[must_use]
+pub fn page() -> String {
     let rows =
         all().filter(|figure| figure.is_key(false)).map(|one| format!("| `{}` | {} | {} |\n", one.key, one.unit, one.meaning));
     format!("| key | unit | meaning |\n|---|---|---|\n{}", rows.collect::<String>())

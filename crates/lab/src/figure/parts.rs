@@ -10,7 +10,8 @@ const STEPS: [&str; 5] = ["hard", "retry", "soft_2_bit", "soft_3_bit", "parity"]
 const STREAMS: [&str; vocab::StreamId::COUNT_MAX] = ["0", "1", "2", "3", "4", "5", "6", "7"];
 
 /// The names inside an object of results, behind the stem of its key; nothing where the key is a plain value.
-pub(crate) fn inside(key: &str) -> Option<(&str, Vec<&'static str>)> {
+#[must_use]
+pub fn inside(key: &str) -> Option<(&str, Vec<&'static str>)> {
     let by = |what: &str, names: &[&'static str]| key.strip_suffix(what).map(|stem| (stem, names.to_vec()));
     by("_by_cause", &Cause::ALL.map(Cause::name))
         .or_else(|| by("_by_kind", &["read", "write", "flush", "discard"]))
@@ -21,13 +22,15 @@ pub(crate) fn inside(key: &str) -> Option<(&str, Vec<&'static str>)> {
 }
 
 /// Column of a name inside an object of results: `flash_reads` and `host-rmw` are `flash_reads_host_rmw`.
-pub(crate) fn column(stem: &str, name: &str) -> String {
+#[must_use]
+pub fn column(stem: &str, name: &str) -> String {
     format!("{stem}_{}", name.replace('-', "_"))
 }
 
 /// The value of a part that is not in the object: what did not happen is none of it, in whole numbers or not. A stream that the
 /// drive does not tell from others has no figures.
-pub(crate) fn nothing(key: &str, stem: &str) -> Value {
+#[must_use]
+pub fn nothing(key: &str, stem: &str) -> Value {
     if key.ends_with("_by_stream") {
         Value::Null
     } else if stem.ends_with("_j") || stem.ends_with("_s") {

@@ -18,7 +18,9 @@ pub struct RunSpeed {
 }
 
 impl RunSpeed {
-    pub(crate) fn of(outcome: &Outcome) -> Self {
+    /// The speed of an outcome.
+    #[must_use]
+    pub fn of(outcome: &Outcome) -> Self {
         let wall_s = outcome.wall_s;
         let flash_ops_per_s = if wall_s > 0.0 { outcome.result.flash.ops as f64 / wall_s } else { 0.0 };
         Self { wall_s, flash_ops_per_s }
@@ -27,7 +29,7 @@ impl RunSpeed {
 
 /// A run, and all that is known beside its result.
 #[derive(Clone, Copy)]
-pub(crate) struct Run<'a> {
+pub struct Run<'a> {
     result: &'a RunResult,
     /// Verdict on the run.
     pub verdict: Option<&'a SchemeVerdict>,
@@ -48,17 +50,21 @@ impl Deref for Run<'_> {
 }
 
 impl<'a> Run<'a> {
+    /// The run of an outcome; `slot` bytes are one logical page.
+    #[must_use]
     pub fn new(outcome: &'a Outcome, verdict: Option<&'a SchemeVerdict>, slot: u64) -> Self {
         let speed = Some(RunSpeed::of(outcome));
         Self { result: &outcome.result, verdict, outcome: Some(outcome), speed, slot }
     }
 
     /// A run of which the result alone is known, and what is given.
+    #[must_use]
     pub fn of_result(result: &'a RunResult, verdict: Option<&'a SchemeVerdict>, speed: Option<RunSpeed>) -> Self {
         Self { result, verdict, outcome: None, speed, slot: 0 }
     }
 
     /// The runs of each scheme of a comparison, one for each seed.
+    #[must_use]
     pub fn all(comparison: &'a Comparison) -> Vec<Vec<Self>> {
         let slot = comparison.experiment.drive.geometry.slot_size.0;
         let run = |one: &'a Comparison, scheme: usize| Run::new(&one.outcomes[scheme], one.verdict.schemes.get(scheme), slot);

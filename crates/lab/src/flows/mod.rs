@@ -1,11 +1,10 @@
-//! Figures of flows: of each beside the others and alone, as tables and as a picture.
+//! Flows of a workload: how they are played together and alone, their figures, and cautions about them.
 
 mod cautions;
-mod picture;
+mod figures;
 mod played;
-mod shown;
 
 pub(crate) use cautions::{cautions, ends_apart};
-pub use picture::picture;
+pub use figures::{FIGURES, FlowFigure};
+pub(crate) use figures::{keys, row_keys};
 pub(crate) use played::{Playing, played, played_alone};
-pub(crate) use shown::{fairness_text, keys, row_keys, table};

@@ -4,7 +4,8 @@ use crate::comparison::Comparison;
 use experiment::{Caution, Experiment, seed_of, workload};
 
 /// Seeds as text: `1 to 5`.
-pub(crate) fn range(experiment: &Experiment) -> String {
+#[must_use]
+pub fn range(experiment: &Experiment) -> String {
     let last = seed_of(experiment.seed, experiment.seeds as usize - 1).unwrap_or(u64::MAX);
     format!("{} to {last}", experiment.seed)
 }

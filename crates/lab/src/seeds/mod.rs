@@ -9,17 +9,19 @@
 
 mod export;
 mod joined;
-pub(crate) mod points;
+pub mod points;
 mod verdict;
 
 use crate::clock::{Clock, needs_demand};
 use crate::comparison::{Comparison, Seeds};
 use experiment::{Arrival, Experiment, seed_of};
-pub(crate) use joined::{cautions, fairness, notes, range};
+pub use joined::range;
+pub(crate) use joined::{cautions, fairness, notes};
 use ssd::Pace;
 
 /// The experiment of a repetition but the first, at the clock of the first: it alone, as `flashkeep run` would run it.
-pub(crate) fn experiment_of(base: &Experiment, repetition: usize, clock: &Clock, duration_s: f64) -> Experiment {
+#[must_use]
+pub fn experiment_of(base: &Experiment, repetition: usize, clock: &Clock, duration_s: f64) -> Experiment {
     let mut experiment = base.clone();
     experiment.seed = seed_of(base.seed, repetition).expect("the range of seeds was checked");
     experiment.seeds = 1;

@@ -17,13 +17,15 @@ const BEHIND: [&str; 8] =
 const OF_THE_FIRST: [&str; 4] = ["seed", "config_hash", "trace_hash", "event_digest"];
 
 /// Whether rows over several seeds have a column of this name, and others have not.
-pub(crate) fn is_column(name: &str) -> bool {
+#[must_use]
+pub fn is_column(name: &str) -> bool {
     let is = |column: &&str| name.strip_prefix(*column).is_some_and(|rest| BEHIND.contains(&rest));
     name == SEEDS || COMPARED.iter().any(is)
 }
 
 /// The rows of all seeds, scheme by scheme within each seed, as one row for each scheme.
-pub(crate) fn joined(rows: &[Row]) -> Vec<Row> {
+#[must_use]
+pub fn joined(rows: &[Row]) -> Vec<Row> {
     let scheme = |row: &Row| row.get("scheme").cloned();
     let first_seed = rows.first().and_then(|row| row.get("seed"));
     let schemes = rows.iter().take_while(|row| row.get("seed") == first_seed).count();

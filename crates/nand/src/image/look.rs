@@ -25,7 +25,9 @@ pub(super) fn threads() -> u32 {
 /// Tells `put` what the pages of each block say, in the order of blocks. This many threads read and decode. They allocate nothing
 /// in the meantime, as they share one heap and would wait for each other: whoever keeps what was found copies it.
 pub(super) fn look_at_blocks<S: Store>(
-    (store, layout, grid): (&S, &Layout, &Grid),
+    store: &S,
+    layout: &Layout,
+    grid: &Grid,
     threads: u32,
     mut put: impl FnMut(BlockAddr, &[Found]),
 ) -> io::Result<()> {

@@ -175,7 +175,7 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
     fn restore_blocks(&mut self, threads: u32) -> io::Result<()> {
         let Self { memory, file, layout, newest_found, .. } = self;
         let (store, grid) = (file.as_ref().expect("it is one in a store"), memory.grid().clone());
-        look::look_at_blocks((store, layout, &grid), threads, |block, found| {
+        look::look_at_blocks(store, layout, &grid, threads, |block, found| {
             memory.restore(block, found);
             let valid = found.iter().filter(|page| page.state == PageState::Valid);
             *newest_found = valid.map(|page| page.oob.sequence).fold(*newest_found, u64::max);

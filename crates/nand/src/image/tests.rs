@@ -282,7 +282,7 @@ fn a_block_that_cannot_be_read_ends_the_look_at_all_of_them() {
         for threads in 1..=3 {
             let mut seen = 0;
             let grid = Grid::new(geometry(PAGES));
-            let looked = look::look_at_blocks((&disk, &layout, &grid), threads, |_, _| seen += 1);
+            let looked = look::look_at_blocks(&disk, &layout, &grid, threads, |_, _| seen += 1);
             assert_eq!(
                 (looked.map_err(|error| error.to_string()), seen),
                 (Err("bad disk".to_owned()), block),

@@ -49,13 +49,7 @@ impl Client {
     }
 
     /// Sends a request of this many bytes; `data` are those of a write.
-    pub fn send(
-        &mut self,
-        (flags, kind): (u16, u16),
-        cookie: u64,
-        (offset, length): (u64, u32),
-        data: &[u8],
-    ) -> std::io::Result<()> {
+    pub fn send(&mut self, flags: u16, kind: u16, cookie: u64, offset: u64, length: u32, data: &[u8]) -> std::io::Result<()> {
         if kind == READ {
             self.reads.insert(cookie, length as usize);
         }
@@ -78,8 +72,8 @@ impl Client {
     }
 
     /// Has one request answered; nothing else is under way.
-    pub fn ask(&mut self, kind: (u16, u16), range: (u64, u32), data: &[u8]) -> Reply {
-        self.send(kind, 0, range, data).expect("it listens");
+    pub fn ask(&mut self, flags: u16, kind: u16, offset: u64, length: u32, data: &[u8]) -> Reply {
+        self.send(flags, kind, 0, offset, length, data).expect("it listens");
         self.hear().expect("an answer").1
     }
 }
@@ -146,7 +140,7 @@ impl Modern {
     }
 
     /// Has a request answered that brings nothing back.
-    pub fn ask(&mut self, (flags, kind): (u16, u16), (offset, length): (u64, u32), data: &[u8]) -> Result<(), u32> {
+    pub fn ask(&mut self, flags: u16, kind: u16, offset: u64, length: u32, data: &[u8]) -> Result<(), u32> {
         self.stream.write_all(&[&request(flags, kind, 1, offset, length), data].concat()).expect("it listens");
         let (_, error, _) = (self.number(4), self.number(4), self.number(8));
         if error == 0 { Ok(()) } else { Err(error as u32) }

@@ -3,8 +3,8 @@
 use super::snapshots;
 use crate::core::Core;
 use crate::record::{Recorder, is_empty};
-use crate::recording::{MARK_MAX, Step};
 use crate::server::Server;
+use crate::steps::{MARK_MAX, Step};
 use serde_json::{Value, json};
 use ssd::disk::{CONTROLS, Control, SECTOR};
 use std::path::Path;

@@ -54,7 +54,8 @@ pub(super) fn with_marks(image: u64, marks: &[&str]) -> Digest {
 
 impl<'a> Checks<'a> {
     pub fn new(
-        (command, limit): (&'a str, Option<Duration>),
+        command: &'a str,
+        limit: Option<Duration>,
         work: &'a Path,
         known: BTreeMap<Digest, Verdict>,
         tell: impl Fn(Digest, &Verdict) + Send + Sync + 'a,

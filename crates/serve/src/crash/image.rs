@@ -1,7 +1,7 @@
 //! The contents of a drive. Copies share the parts that are equal, and images are told apart without a look at all their bytes.
 
 use crate::directory::ServeError;
-use crate::recording::Held;
+use crate::steps::Held;
 use ssd::disk::{Disk, SECTOR};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};

@@ -6,7 +6,7 @@ use super::image::Digest;
 use super::state::{State, digest_of};
 use super::strict::Loss;
 use crate::directory::ServeError;
-use crate::recording::{Recording, Step};
+use crate::steps::{Recording, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;

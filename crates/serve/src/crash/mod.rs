@@ -23,7 +23,7 @@ pub use shrink::{Shrunk, Smaller};
 pub use strict::Loss;
 
 use crate::directory::ServeError;
-use crate::recording::{Recording, Step};
+use crate::steps::{Recording, Step};
 use checks::Checks;
 use image::Digest;
 use instant::{Plan, Tries};
@@ -171,7 +171,26 @@ struct Job<'a> {
 }
 
 /// The findings of a thread at a step.
-type Found = (usize, Result<Images, ServeError>);
+struct Found {
+    step: usize,
+    images: Result<Images, ServeError>,
+}
+
+/// The work of a run.
+struct Work<'a> {
+    kept: &'a Kept,
+    /// Images known from an interrupted run, by step.
+    known: BTreeMap<usize, Images>,
+    plan: Plan,
+}
+
+/// Steps that are still to be tried, and the channels to and from the threads that try them.
+struct Hands<'a, 'r> {
+    tries: BTreeMap<usize, Tries>,
+    known: BTreeMap<usize, Images>,
+    give: &'a SyncSender<Job<'r>>,
+    hear: &'a Receiver<Found>,
+}
 
 /// Images in the order of their instants, from whatever thread they come.
 struct Collector<'a> {
@@ -188,10 +207,10 @@ struct Collector<'a> {
 }
 
 impl Collector<'_> {
-    fn hear(&mut self, (step, images): Found) -> Result<(), ServeError> {
-        let images = images?;
-        self.kept.request(step, &images);
-        self.add(step, images);
+    fn hear(&mut self, found: Found) -> Result<(), ServeError> {
+        let images = found.images?;
+        self.kept.request(found.step, &images);
+        self.add(found.step, images);
         Ok(())
     }
 
@@ -247,10 +266,10 @@ impl Crash {
         let Known { verdicts, requests } = known;
         let tried = {
             let checks =
-                Checks::new((&self.check, self.limit), &self.work, verdicts, |digest, verdict| kept.verdict(digest, verdict));
+                Checks::new(&self.check, self.limit, &self.work, verdicts, |digest, verdict| kept.verdict(digest, verdict));
             self.check_start(&start, recording, from, &checks)?;
             let plan = self.plan(&start, recording, from)?;
-            let mut tried = self.try_all(&start, recording, &checks, (&kept, requests, plan), progress)?;
+            let mut tried = self.try_all(&start, recording, &checks, Work { kept: &kept, known: requests, plan }, progress)?;
             self.make_smaller(&start, recording, &mut tried)?;
             let images: BTreeSet<PathBuf> = tried.failures.iter().map(|failure| failure.image.clone()).collect();
             for more in checks.failed().into_iter().map(|digest| checks.path(digest)).filter(|path| !images.contains(path)) {
@@ -333,7 +352,7 @@ impl Crash {
         let mut state = start.fork()?;
         recording.steps[..only.step].iter().enumerate().try_for_each(|(index, step)| state.take(step, index))?;
         let image = state.cut(self, recording.steps.get(only.step), only)?;
-        let checks = Checks::new((&self.check, self.limit), &self.work, BTreeMap::new(), |_, _| {});
+        let checks = Checks::new(&self.check, self.limit, &self.work, BTreeMap::new(), |_, _| {});
         let (digest, verdict) = checks.verdict(&image, &self.marks(recording, only.step))?;
         let failure = |said| Failure { instant: only, image: checks.path(digest), said, smaller: None };
         Ok(Tried { instants: 1, images: 1, failures: verdict.map(failure).into_iter().collect(), ..Tried::default() })
@@ -344,9 +363,10 @@ impl Crash {
         start: &State,
         recording: &Recording,
         checks: &Checks,
-        (kept, known, plan): (&Kept, BTreeMap<usize, Images>, Plan),
+        work: Work<'_>,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Tried, ServeError> {
+        let Work { kept, known, plan } = work;
         let Plan { tries, instants, images_left_out, singles_left_out } = plan;
         let (left, ends) = (tries.keys().copied().collect(), AtomicBool::new(false));
         let (done, seen, all) = (BTreeMap::new(), BTreeSet::new(), instants.values().next_back().copied());
@@ -361,7 +381,8 @@ impl Crash {
                 scope.spawn(move || self.work(&take, &tell, checks, ends));
             }
             drop((take, tell));
-            let replayed = self.replay(start, recording, (tries, known), (&give, &hear), (&mut collector, progress));
+            let mut hands = Hands { tries, known, give: &give, hear: &hear };
+            let replayed = self.replay(start, recording, &mut hands, &mut collector, progress);
             ends.store(replayed.is_err() || collector.is_enough(), Relaxed);
             drop(give);
             replayed?;
@@ -378,24 +399,24 @@ impl Crash {
         &self,
         start: &State,
         recording: &'a Recording,
-        (mut plan, mut known): (BTreeMap<usize, Tries>, BTreeMap<usize, Images>),
-        (give, hear): (&SyncSender<Job<'a>>, &Receiver<Found>),
-        (collector, progress): (&mut Collector, &mut dyn FnMut(usize, usize)),
+        hands: &mut Hands<'_, 'a>,
+        collector: &mut Collector,
+        progress: &mut dyn FnMut(usize, usize),
     ) -> Result<(), ServeError> {
         let (steps, mut state) = (&recording.steps, start.fork()?);
         for step in 0..=steps.len() {
-            hear.try_iter().try_for_each(|found| collector.hear(found))?;
+            hands.hear.try_iter().try_for_each(|found| collector.hear(found))?;
             if collector.is_enough() {
                 break;
             }
             let next = steps.get(step);
-            if let Some(tries) = plan.remove(&step) {
-                if let Some(images) = known.remove(&step) {
+            if let Some(tries) = hands.tries.remove(&step) {
+                if let Some(images) = hands.known.remove(&step) {
                     collector.tried.known += images.len();
                     collector.add(step, images);
                 } else {
                     let job = Job { state: state.fork()?, next, step, marks: self.marks(recording, step), tries };
-                    if give.send(job).is_err() {
+                    if hands.give.send(job).is_err() {
                         // All threads panicked; that is told when they are joined.
                         break;
                     }
@@ -416,7 +437,7 @@ impl Crash {
         while let Ok(job) = next() {
             let images = self.try_step(&job, checks, ends).transpose();
             if let Some(images) = images {
-                let _ = tell.send((job.step, images));
+                let _ = tell.send(Found { step: job.step, images });
             }
         }
     }

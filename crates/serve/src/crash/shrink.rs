@@ -9,7 +9,7 @@ use super::image::differences;
 use super::state::State;
 use super::{Crash, Failure, Instant, Tried};
 use crate::directory::ServeError;
-use crate::recording::{Recording, Step};
+use crate::steps::{Recording, Step};
 use ssd::disk::DiskRequest;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -97,7 +97,7 @@ impl Crash {
         }
         let work = self.work.join(format!("smaller-{number}"));
         std::fs::create_dir_all(&work).map_err(|error| ServeError::File(work.clone(), "create", error))?;
-        let checks = Checks::new((&self.check, self.limit), &work, BTreeMap::new(), |_, _| {});
+        let checks = Checks::new(&self.check, self.limit, &work, BTreeMap::new(), |_, _| {});
         let (first, steps) = (failure.instant, &recording.steps[..]);
         let mut shrinker = Shrinker { crash: self, start, recording, steps, first, checks, replays: 0 };
         failure.smaller = shrinker.run(number)?;

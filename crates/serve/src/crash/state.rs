@@ -5,7 +5,7 @@ use super::instant::Cut;
 use super::strict::{Block, Loss};
 use super::{Crash, DriveKind, Instant};
 use crate::directory::ServeError;
-use crate::recording::{Recording, Step};
+use crate::steps::{Recording, Step};
 use ssd::disk::{Control, Disk, SECTOR};
 use vocab::{Nanos, Streams};
 

@@ -9,7 +9,7 @@
 
 use super::image::{Image, adds};
 use crate::directory::ServeError;
-use crate::recording::Step;
+use crate::steps::Step;
 use ssd::disk::{DiskRequest, SECTOR};
 use std::collections::BTreeMap;
 use std::fmt;

@@ -162,7 +162,7 @@ pub fn answer(stream: &mut impl Write, status: u16, kind: &str, body: &[u8]) -> 
 }
 
 fn now() -> Instant {
-    crate::core::now()
+    crate::time::now()
 }
 
 #[cfg(test)]

@@ -8,17 +8,22 @@ use ssd::protect::SchemeChoice;
 use ssd::{Buffer, BufferKind, Drive, Failure, Fate, Pace, PayloadKind, Power, Session, Setup, Slc, SlcFold, SlcFull, SlcMode};
 use vocab::{BlockAddr, Bytes, DieId, Fua, HostCommand, HostOp, Lba, Nanos, PeCycles, SimTime, Streams};
 
-const VARIANTS: [(SlcMode, SlcFold, SlcFull); 6] = [
-    (SlcMode::Static, SlcFold::Idle, SlcFull::Bypass),
-    (SlcMode::Static, SlcFold::Full, SlcFull::Bypass),
-    (SlcMode::Static, SlcFold::Full, SlcFull::Wait),
-    (SlcMode::Dynamic, SlcFold::Idle, SlcFull::Bypass),
-    (SlcMode::Dynamic, SlcFold::Full, SlcFull::Wait),
-    (SlcMode::Dynamic, SlcFold::Idle, SlcFull::Wait),
+/// Modes of an SLC cache.
+#[derive(Clone, Copy, Debug)]
+struct Variant(SlcMode, SlcFold, SlcFull);
+
+const VARIANTS: [Variant; 6] = [
+    Variant(SlcMode::Static, SlcFold::Idle, SlcFull::Bypass),
+    Variant(SlcMode::Static, SlcFold::Full, SlcFull::Bypass),
+    Variant(SlcMode::Static, SlcFold::Full, SlcFull::Wait),
+    Variant(SlcMode::Dynamic, SlcFold::Idle, SlcFull::Bypass),
+    Variant(SlcMode::Dynamic, SlcFold::Full, SlcFull::Wait),
+    Variant(SlcMode::Dynamic, SlcFold::Idle, SlcFull::Wait),
 ];
 
 /// Three blocks of each die are the cache, or at most three at a time are; four erases in SLC mode wear like one.
-fn cached(mut drive: Drive, (mode, fold, full): (SlcMode, SlcFold, SlcFull)) -> Drive {
+fn cached(mut drive: Drive, variant: Variant) -> Drive {
+    let Variant(mode, fold, full) = variant;
     drive.slc = Slc { mode, blocks: 3, fold, full, endurance: PeCycles(4 * drive.endurance.0), ..Slc::default() };
     drive
 }
@@ -153,7 +158,7 @@ fn a_scheme_survives_what_it_promises_in_slc_mode() {
 
 /// Four dies whose buses cost nothing, each with six blocks of eight pages in SLC mode as a cache.
 fn without_buses(fold: SlcFold, full: SlcFull) -> Session {
-    let mut model = cached(drive(4, 40, 16, 1), (SlcMode::Static, fold, full));
+    let mut model = cached(drive(4, 40, 16, 1), SlcMode::Static, fold, full);
     (model.timing.command, model.timing.transfer, model.slc.blocks) = (Nanos(0), ssd::nand::Transfer::PerPage(Nanos(0)), 6);
     Session::new(&setup_of(&SchemeChoice::named("none"), model, 0.9)).unwrap_or_else(|error| panic!("{error}"))
 }

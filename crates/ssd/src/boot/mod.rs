@@ -110,7 +110,8 @@ pub(crate) struct BroughtUp {
 pub(crate) fn bring_up<'a, P: FlashPayload>(
     engine: &'a mut Engine<P>,
     setup: &'a Setup,
-    (before, remains): (Option<&'a mut Engine<P>>, Remains<P>),
+    before: Option<&'a mut Engine<P>>,
+    remains: Remains<P>,
     steps: Vec<Step<'a, P>>,
     hear: HearHistory<'a>,
 ) -> Result<BroughtUp, SetupError> {

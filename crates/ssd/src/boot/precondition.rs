@@ -112,7 +112,7 @@ pub(crate) fn precondition<P: FlashPayload>(
     }
     let mut draws = streams.stream("precondition/overwrites");
     let mut hear = |overwritten| hear(progress(filled, overwritten));
-    let steady = overwrite_until_steady(engine, settings, (working_set, limit), &mut draws, &mut hear);
+    let steady = overwrite_until_steady(engine, settings, working_set, limit, &mut draws, &mut hear);
     finish_untimed(engine);
     engine.core.map.use_slc();
     steady
@@ -141,7 +141,8 @@ pub(crate) fn finish_untimed<P: FlashPayload>(engine: &mut Engine<P>) {
 fn overwrite_until_steady<P: FlashPayload>(
     engine: &mut Engine<P>,
     settings: &Precondition,
-    (working_set, limit): (u32, u64),
+    working_set: u32,
+    limit: u64,
     draws: &mut Stream,
     hear: &mut dyn FnMut(u64),
 ) -> Steady {

@@ -134,7 +134,8 @@ impl Iterator for Window<'_> {
 pub(crate) fn warm_up<P: FlashPayload>(
     drive: &mut Engine<P>,
     commands: &mut dyn Iterator<Item = HostCommand>,
-    (until, depth): (WarmUp, u32),
+    until: WarmUp,
+    depth: u32,
     hear: HearHistory<'_>,
 ) -> Warmed {
     let geometry = *drive.core.device.grid.geometry();

@@ -16,7 +16,7 @@ use vocab::{BlockAddr, Slot};
 impl<P: FlashPayload> Care<P> {
     /// The newest copy of such contents in flash that is not newer, with its rank, `but` that one. It may have been superseded
     /// by what failed just now while it was on its way itself; then its block is kept only because no one has erased it yet.
-    pub fn newest_copy(&self, core: &Core<P>, (tag, update): (OobTag, u64), but: Slot) -> Option<(Slot, u64)> {
+    pub fn newest_copy(&self, core: &Core<P>, tag: OobTag, update: u64, but: Slot) -> Option<(Slot, u64)> {
         let (array, grid) = (&core.device.array, &core.device.grid);
         let mut newest = None;
         for block in (0..grid.geometry().blocks()).map(BlockAddr).filter(|&block| self.keeps_pages(core, block)) {
@@ -46,12 +46,13 @@ impl<P: FlashPayload> Care<P> {
 pub(crate) fn move_pin<P: FlashPayload>(
     core: &mut Core<P>,
     pages: &PageWriter,
-    (tag, update): (OobTag, u64),
+    tag: OobTag,
+    update: u64,
     from: Slot,
     to: Slot,
 ) -> Option<UnitId> {
     let kept = core.map.unit_of(to);
-    let left = keep_for_newer(core, pages, (tag, update), from, Some(kept))?;
+    let left = keep_for_newer(core, pages, tag, update, from, Some(kept))?;
     core.map.pin(kept);
     Some(left)
 }
@@ -62,11 +63,12 @@ pub(crate) fn move_pin<P: FlashPayload>(
 pub(crate) fn pass_pin_on<P: FlashPayload>(
     core: &mut Core<P>,
     pages: &PageWriter,
-    contents: (OobTag, u64),
+    tag: OobTag,
+    update: u64,
     failed: Slot,
     kept: Option<UnitId>,
 ) -> Option<UnitId> {
-    keep_for_newer(core, pages, contents, failed, kept).or(kept)
+    keep_for_newer(core, pages, tag, update, failed, kept).or(kept)
 }
 
 /// The newest contents of the same page that are older, and are under way themselves: what the page goes back to if they
@@ -74,7 +76,8 @@ pub(crate) fn pass_pin_on<P: FlashPayload>(
 pub(crate) fn older_under_way<P: FlashPayload>(
     core: &Core<P>,
     pages: &PageWriter,
-    (tag, update): (OobTag, u64),
+    tag: OobTag,
+    update: u64,
 ) -> Option<(Slot, u64)> {
     let images = &core.device.images;
     let slots =
@@ -89,7 +92,8 @@ pub(crate) fn older_under_way<P: FlashPayload>(
 fn keep_for_newer<P: FlashPayload>(
     core: &mut Core<P>,
     pages: &PageWriter,
-    (tag, update): (OobTag, u64),
+    tag: OobTag,
+    update: u64,
     from: Slot,
     kept: Option<UnitId>,
 ) -> Option<UnitId> {

@@ -228,11 +228,11 @@ impl<P: FlashPayload> Care<P> {
         if under_way > 0 && under_way >= at_most {
             return Collecting::Waits;
         }
-        self.read_on(core, writer, (log, victim), at_most)
+        self.read_on(core, writer, log, victim, at_most)
     }
 
     /// Reads the next pages of the victim, up to this many moves under way.
-    fn read_on(&mut self, core: &mut Core<P>, writer: &PageWriter, (log, victim): (usize, UnitId), at_most: u32) -> Collecting {
+    fn read_on(&mut self, core: &mut Core<P>, writer: &PageWriter, log: usize, victim: UnitId, at_most: u32) -> Collecting {
         let pages = victim_pages(core);
         let collector = &mut self.collectors[log];
         // Nothing valid is left to be found: spare the walk over the rest of the victim.

@@ -111,7 +111,7 @@ pub(crate) fn note_first_program<P: FlashPayload>(core: &mut Core<P>, block: Blo
     let pe = PeCycles(device.array.block(block).pe);
     let (log, logs) = (core.map.log_of(core.map.unit_of_block(block)), core.map.logs());
     let blocks = device.grid.geometry().blocks() as usize / logs;
-    core.limits.note_first_program(device.now, (log, blocks), (block, pe), is_since);
+    core.limits.note_first_program(device.now, log, blocks, block, pe, is_since);
     core.limits.stirred |= !core.device.calendar.is_pending(timer(&core.device.grid));
 }
 
@@ -417,7 +417,7 @@ mod tests {
     #[test]
     fn blocks_of_an_aged_drive_wait_in_the_half_of_the_margin_that_their_reads_have_reached() {
         let mut bench = Bench::new("da-raid5", |_| {});
-        let at = Thresholds::new((1000, Nanos(RETENTION)), 20, 4);
+        let at = Thresholds::new(1000, Nanos(RETENTION), 20, 4);
         let counts = [at.idle_reads - 1, at.idle_reads, at.now_reads - 1, at.now_reads, at.now_reads + 1];
         for (die, reads) in (0..).zip(counts) {
             bench.write(die, [die as u32]);
@@ -497,7 +497,7 @@ mod tests {
             bench.core.device.array.set_age(block, |info| info.pe = pe);
         }
         start_with(&mut bench.core, by_wear(None, None));
-        let borne = [46_000, 231_161].map(|reads| Thresholds::new((reads, Nanos(0)), 20, 4).idle_reads);
+        let borne = [46_000, 231_161].map(|reads| Thresholds::new(reads, Nanos(0), 20, 4).idle_reads);
         for block in [new, worn] {
             read(&mut bench, block, borne[0] - 1000);
         }

@@ -45,7 +45,7 @@ pub(crate) struct Thresholds {
 
 impl Thresholds {
     /// Of blocks with these limits, in reads and in age.
-    pub fn new((reads, retention): (u32, Nanos), margin_percent: u32, pages_per_block: u32) -> Self {
+    pub fn new(reads: u32, retention: Nanos, margin_percent: u32, pages_per_block: u32) -> Self {
         let part = |of: u64, share: u32| (u128::from(of) * u128::from(share) / 200) as u64;
         let (idle, now) = (200 - 2 * margin_percent, 200 - margin_percent);
         // A limit that the moves alone would pass leaves half of it to the host.
@@ -89,7 +89,7 @@ impl ByWear {
             let upper = PeCycles((u32::from(class) + 1).saturating_mul(self.step));
             let reads = self.limits.reads.unwrap_or_else(|| self.tolerance.reads(upper));
             let retention = self.limits.retention.unwrap_or_else(|| self.tolerance.retention(upper));
-            Thresholds::new((reads, retention), self.limits.margin_percent, self.pages_per_block)
+            Thresholds::new(reads, retention, self.limits.margin_percent, self.pages_per_block)
         });
         class
     }
@@ -195,8 +195,10 @@ impl Limits {
     pub fn note_first_program(
         &mut self,
         now: SimTime,
-        (log, blocks): (usize, usize),
-        (block, pe): (BlockAddr, PeCycles),
+        log: usize,
+        blocks: usize,
+        block: BlockAddr,
+        pe: PeCycles,
         is_since: impl Fn(BlockAddr, SimTime) -> bool,
     ) {
         let class = self.classify(block, pe);
@@ -238,10 +240,10 @@ mod tests {
     #[test]
     fn the_margin_has_two_halves_and_the_moves_are_set_aside() {
         let retention = Nanos(1_000_000);
-        let at = Thresholds::new((46_000, retention), 10, 256);
+        let at = Thresholds::new(46_000, retention, 10, 256);
         assert_eq!((at.idle_reads, at.now_reads), (45_744 * 90 / 100, 45_744 * 95 / 100));
         assert_eq!((at.idle_age, at.now_age), (Nanos(900_000), Nanos(950_000)));
-        let least = Thresholds::new((16, retention), 10, 256);
+        let least = Thresholds::new(16, retention, 10, 256);
         assert_eq!((least.idle_reads, least.now_reads), (7, 7));
     }
 

@@ -88,11 +88,11 @@ impl<P: FlashPayload> Core<P> {
         (self.device.stopwatch, self.ledgers) = (None, None);
     }
 
-    /// A job begins, of a request that was sent at `sent`: since then the drive was off line.
+    /// A job of `sectors` from `first` on begins, of a request that was sent at `sent`: since then the drive was off line.
     #[inline]
-    pub fn job_begins(&mut self, job: JobId, sent: SimTime, sectors: (Lba, u32)) {
+    pub fn job_begins(&mut self, job: JobId, sent: SimTime, first: Lba, sectors: u32) {
         if let Some(ledgers) = &mut self.ledgers {
-            let mut ledger = Ledger { sectors, ..Ledger::new(sent) };
+            let mut ledger = Ledger { sectors: (first, sectors), ..Ledger::new(sent) };
             ledger.waited(Wait::OffLine, self.device.now);
             put(&mut ledgers.of_jobs, job.index(), ledger);
         }

@@ -155,13 +155,13 @@ impl<P: FlashPayload> Engine<P> {
         match command.owner {
             Owner::HostRead { job } => self.host.host_read_done(&mut self.core, id, command, job, outcome),
             Owner::Merge { job, page } => {
-                self.host.merge_read_done(&mut self.core, &self.writer, command, (job, page as usize), outcome);
+                self.host.merge_read_done(&mut self.core, &self.writer, command, job, page as usize, outcome);
             }
             Owner::Collect { log } => self.collect_read_done(command.ppn, log as usize, outcome),
-            Owner::Solve { solve, term } => self.reads.solve_read_done(&mut self.core, command, (solve, term), outcome),
+            Owner::Solve { solve, term } => self.reads.solve_read_done(&mut self.core, command, solve, term, outcome),
             Owner::Scrub { superblock } => self.scrub_read_done(superblock, outcome),
             Owner::Recharge { log } => self.recharge_read_done(command, log as usize, outcome),
-            Owner::Lazy { read, block } => reads!(self.lazy_read_done(command, (read, usize::from(block)), outcome)),
+            Owner::Lazy { read, block } => reads!(self.lazy_read_done(command, read, usize::from(block), outcome)),
             owner => self.writer.read_ended(&mut self.core, owner, command.ppn, outcome),
         }
         self.hand_on();

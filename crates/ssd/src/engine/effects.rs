@@ -69,7 +69,7 @@ impl<P: FlashPayload> Engine<P> {
             Parcel::AwaitDurable { job, pages } => self.host.await_durable(&mut self.core, &self.writer, job, pages),
             Parcel::CheckRead { lpn, floor, contents } => self.check_read(lpn, floor, contents.as_ref()),
             Parcel::Merged { job, page, old } => {
-                self.host.merge_done(&mut self.core, &self.writer, (job, page as usize), old.as_ref());
+                self.host.merge_done(&mut self.core, &self.writer, job, page as usize, old.as_ref());
             }
             Parcel::MoveRepaired { log, slot, payload } => self.move_repaired(log, slot, payload),
             Parcel::ParityBuilt { waiter } => self.parity_built(waiter),

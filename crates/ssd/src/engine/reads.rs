@@ -21,7 +21,9 @@ impl<P: FlashPayload> Engine<P> {
     pub(crate) fn read_step(&mut self, step: ReadStep<P>) {
         match step {
             ReadStep::SolveAgain { target, failed } => reads!(self.solve_again(target, failed)),
-            ReadStep::SolveAgainInGroup { target, lost, failed } => reads!(self.solve_again_in_group(target, lost, failed)),
+            ReadStep::SolveAgainInGroup { target, lost, failed } => {
+                reads!(self.solve_again_in_group(target, lost.0, lost.1, failed))
+            }
             ReadStep::Sum(new) => self.reads.start_solve(&mut self.core, new),
             ReadStep::DropCode { group } => self.reads.drop_code(&mut self.core, group),
             ReadStep::DropCodeOf { read, group } => reads!(self.drop_code_of(read, group)),

@@ -114,20 +114,20 @@ impl Blocks {
         if let Some(checkpoint) = &mut drive.core.safe.checkpoint {
             for block in checkpoint.take_changed() {
                 let now = number_of(checkpoint.of(block));
-                change((SUMMARIES, block), &mut self.summaries[block.index()], now, to);
+                change(SUMMARIES, block, &mut self.summaries[block.index()], now, to);
             }
         }
         let now = Work::of(drive);
         if self.looked.is_none_or(|looked| now.is_far_from(looked)) {
             self.looked = Some(now);
             for (block, was) in (0..).map(BlockAddr).zip(&mut self.cells) {
-                change((CELLS, block), was, cells(drive.core.device.array.block(block)), to);
+                change(CELLS, block, was, cells(drive.core.device.array.block(block)), to);
             }
         }
     }
 }
 
-fn change((kind, block): (u8, BlockAddr), was: &mut u64, now: u64, to: &mut Writer) {
+fn change(kind: u8, block: BlockAddr, was: &mut u64, now: u64, to: &mut Writer) {
     if std::mem::replace(was, now) != now {
         let value = (now > 0).then_some(Value::Number(now));
         fields::put(to, (kind, block.0.into()), value.as_ref());

@@ -71,7 +71,8 @@ pub(super) fn differ_but(before: &Fields, now: &Fields, but: Key) -> bool {
 }
 
 /// Writes a field; `None`: it is gone.
-pub(super) fn put(to: &mut Writer, (kind, number): Key, value: Option<&Value>) {
+pub(super) fn put(to: &mut Writer, key: Key, value: Option<&Value>) {
+    let (kind, number) = key;
     to.u8(kind);
     to.u64(number);
     let at = to.bytes.len();

@@ -140,7 +140,7 @@ impl Memory {
 
     /// The first state, in an empty file. `setup` says in words what the drive is.
     pub fn create(path: &Path, file: Box<dyn Store>, setup: &str, state: &[u8]) -> Result<Self, MemoryError> {
-        let mut memory = Self::over(path, file, (Record::default(), 1));
+        let mut memory = Self::over(path, file, Record::default(), 1);
         memory.begin(state)?;
         // The header comes last: before, the file is none.
         let written = memory.file.write_at(&header(setup), 0);
@@ -148,7 +148,7 @@ impl Memory {
         Ok(memory)
     }
 
-    fn over(path: &Path, file: Box<dyn Store>, (newest, at): (Record, usize)) -> Self {
+    fn over(path: &Path, file: Box<dyn Store>, newest: Record, at: usize) -> Self {
         Self { path: path.to_owned(), file, newest, at, end: newest.end(), number: 0, last: newest.crc, durable: 0, waits: false }
     }
 
@@ -185,7 +185,7 @@ impl Memory {
         if crc != record.crc {
             return fail(record.offset, "state", format!("found checksum {crc:08x}, its record says {:08x}", record.crc));
         }
-        let mut opened = Opened { memory: Self::over(path, file, (record, at)), fields: Found::default(), written: Vec::new() };
+        let mut opened = Opened { memory: Self::over(path, file, record, at), fields: Found::default(), written: Vec::new() };
         let applied = opened.fields.apply(&state, record.offset);
         applied.map_err(|malformed| opened.memory.refuse(malformed))?;
         while opened.next_transaction(size)? {}

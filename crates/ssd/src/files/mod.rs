@@ -141,7 +141,7 @@ impl ImageSession {
         let mut flash = FileArray::create_on(path, Logged::new(image), setup.drive.geometry, members)?;
         mark_bad_blocks(&mut flash, setup, &protection, &Streams::new(setup.seed));
         let mut drive = Engine::new(setup, protection, whole(flash, setup))?;
-        boot::bring_up(&mut drive, setup, (None, Remains::default()), boot::new_drive(), &mut |_| {})?;
+        boot::bring_up(&mut drive, setup, None, Remains::default(), boot::new_drive(), &mut |_| {})?;
         boot::faults::begin(&mut drive.core.device.array, &setup.faults, &Streams::new(setup.seed));
         kill_dead_dies(&mut drive, &setup.faults);
         drive.core.safe.wear_was_added = setup.age.adds_cycles();
@@ -150,10 +150,10 @@ impl ImageSession {
         let state = fields::all(&saved.list(), saved::slot_of(&drive));
         let memory = Memory::create(&Memory::path_beside(path), memory, &in_words(setup), &state)?;
         image_of(&drive).start();
-        Ok(Self::over(drive, memory, (0, saved), path))
+        Ok(Self::over(drive, memory, 0, saved, path))
     }
 
-    fn over(drive: Engine<PageBuf>, memory: Memory, (opened, saved): (u64, Kept), path: &Path) -> Self {
+    fn over(drive: Engine<PageBuf>, memory: Memory, opened: u64, saved: Kept, path: &Path) -> Self {
         let memory = Some(memory);
         Self {
             drive,
@@ -236,7 +236,7 @@ impl ImageSession {
         let mounted = mount(&mut drive, setup, now, remains);
         had_temperatures(&mut drive, temperatures);
         drive.host.requests.journal = Some(Journal::default());
-        let mut session = Self { mounted, ..Self::over(drive, memory, (opened + 1, Kept::default()), path) };
+        let mut session = Self { mounted, ..Self::over(drive, memory, opened + 1, Kept::default(), path) };
         session.saved = Kept::all(&mut session.drive, session.opened);
         let slot = saved::slot_of(&session.drive);
         let mut changes = found.changes_to(&session.saved.list(), saved::RANKS, slot);
@@ -531,7 +531,7 @@ fn mount(drive: &mut Engine<PageBuf>, setup: &Setup, saved: SimTime, remains: Re
     });
     // The clock was saved before the last program ended.
     drive.core.device.now = written.max().unwrap_or_default().max(saved);
-    let found = boot::bring_up(drive, setup, (None, remains), boot::reopened(), &mut |_| {}).expect("it was built before");
+    let found = boot::bring_up(drive, setup, None, remains, boot::reopened(), &mut |_| {}).expect("it was built before");
     found.mounted
 }
 

@@ -94,7 +94,7 @@ pub(super) struct Followup {
 
 impl<P: FlashPayload> WriteBuffer<P> {
     /// `at_work`: pages under way that keep every die at work.
-    pub fn new(buffer: &Buffer, (slot_size, at_work): (Bytes, usize), scheme: Option<&dyn StripeScheme>) -> Self {
+    pub fn new(buffer: &Buffer, slot_size: Bytes, at_work: usize, scheme: Option<&dyn StripeScheme>) -> Self {
         let cached = scheme.filter(|scheme| scheme.has_write_cache());
         let own = cached.is_some() && buffer.kind == BufferKind::Off;
         Self {
@@ -451,7 +451,8 @@ mod tests {
     use protect::Protection;
 
     /// Size of a page, and more of them than any test has under way.
-    const PAGES: (Bytes, usize) = (Bytes(4096), 1000);
+    const PAGE: Bytes = Bytes(4096);
+    const AT_WORK: usize = 1000;
 
     fn write(buffer: &mut WriteBuffer<Tag>, lpn: u32) {
         let payload = Tag::stamp(Lpn(lpn), 1, 8);
@@ -467,12 +468,12 @@ mod tests {
     fn in_a_scheme_s_write_cache_a_stripe_is_as_old_as_its_last_write() {
         let setup = tiny_setup("da-raid5", BufferKind::Off);
         let Protection::Stripes(scheme) = tiny_scheme(&setup) else { panic!("static stripes") };
-        let mut cache = WriteBuffer::new(&setup.buffer, PAGES, Some(&*scheme));
+        let mut cache = WriteBuffer::new(&setup.buffer, PAGE, AT_WORK, Some(&*scheme));
         assert_eq!((cache.kind(), cache.capacity()), (BufferKind::Plp, None));
         let n = scheme.data_strips();
         [0, n, 1, 2 * n].into_iter().for_each(|lpn| write(&mut cache, lpn));
         assert_eq!(by_age(&cache), [n, 1, 0, 2 * n]);
-        let mut restored = WriteBuffer::new(&setup.buffer, PAGES, Some(&*scheme));
+        let mut restored = WriteBuffer::new(&setup.buffer, PAGE, AT_WORK, Some(&*scheme));
         restored.restore(cache.pages_by_age());
         assert_eq!(by_age(&restored), [n, 1, 0, 2 * n], "a cut makes no page younger");
     }
@@ -498,7 +499,7 @@ mod tests {
     fn pages_that_changed_are_among_those_that_were_touched() {
         let setup = tiny_setup("da-raid5", BufferKind::Off);
         let Protection::Stripes(scheme) = tiny_scheme(&setup) else { panic!("static stripes") };
-        let mut buffer = WriteBuffer::new(&setup.buffer, PAGES, Some(&*scheme));
+        let mut buffer = WriteBuffer::new(&setup.buffer, PAGE, AT_WORK, Some(&*scheme));
         write(&mut buffer, 0);
         assert_eq!(buffer.take_touched(), Vec::<u32>::new(), "no one asked");
         buffer.note_touched();
@@ -526,7 +527,7 @@ mod tests {
     fn stripes_know_which_of_their_pages_are_dirty() {
         let setup = tiny_setup("da-raid5", BufferKind::Off);
         let Protection::Stripes(scheme) = tiny_scheme(&setup) else { panic!("static stripes") };
-        let mut cache = WriteBuffer::new(&setup.buffer, PAGES, Some(&*scheme));
+        let mut cache = WriteBuffer::new(&setup.buffer, PAGE, AT_WORK, Some(&*scheme));
         let (n, mut draws) = (scheme.data_strips(), vocab::Streams::new(7).stream("test/mates"));
         for step in 0..2000 {
             let lpn = draws.below(u64::from(3 * n)) as u32;
@@ -541,7 +542,7 @@ mod tests {
     #[test]
     fn a_page_written_again_while_on_its_way_stays() {
         let setup = tiny_setup("none", BufferKind::Volatile);
-        let mut buffer = WriteBuffer::<Tag>::new(&setup.buffer, PAGES, None);
+        let mut buffer = WriteBuffer::<Tag>::new(&setup.buffer, PAGE, AT_WORK, None);
         write(&mut buffer, 3);
         let old = buffer.launch(3, 8);
         write(&mut buffer, 3);
@@ -557,7 +558,7 @@ mod tests {
     #[test]
     fn a_page_that_a_die_has_taken_up_takes_no_slot() {
         let setup = tiny_setup("none", BufferKind::Plp);
-        let mut buffer = WriteBuffer::<Tag>::new(&setup.buffer, PAGES, None);
+        let mut buffer = WriteBuffer::<Tag>::new(&setup.buffer, PAGE, AT_WORK, None);
         (0..4).for_each(|lpn| write(&mut buffer, lpn));
         let leaving: Vec<_> = (0..4).map(|lpn| buffer.launch(lpn, 8)).collect();
         assert_eq!(buffer.taken_slots(), 4, "they are queued for their dies");
@@ -577,13 +578,13 @@ mod tests {
     #[test]
     fn a_cut_finds_all_pages_by_age() {
         let setup = tiny_setup("none", BufferKind::Plp);
-        let mut buffer = WriteBuffer::<Tag>::new(&setup.buffer, PAGES, None);
+        let mut buffer = WriteBuffer::<Tag>::new(&setup.buffer, PAGE, AT_WORK, None);
         [5, 9, 2, 7].into_iter().for_each(|lpn| write(&mut buffer, lpn));
         buffer.launch(2, 8);
         let pages = buffer.pages_by_age();
         let lpns = |pages: &[(Lpn, Tag)]| pages.iter().map(|(lpn, _)| lpn.0).collect::<Vec<_>>();
         assert_eq!(lpns(&pages), [2, 5, 9, 7]);
-        let mut restored = WriteBuffer::<Tag>::new(&setup.buffer, PAGES, None);
+        let mut restored = WriteBuffer::<Tag>::new(&setup.buffer, PAGE, AT_WORK, None);
         restored.restore(pages.clone());
         assert_eq!((restored.pages_by_age(), restored.dirty_pages()), (pages, 4));
     }

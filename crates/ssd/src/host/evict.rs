@@ -238,7 +238,7 @@ impl<P: FlashPayload> Host<P> {
         job.reset(Asker::Buffer, RequestKind::Write, core.device.now);
         job.long = long;
         job.pages.extend(lpns.iter().map(|&lpn| self.buffer.launch(lpn, self.requests.sectors_per_slot)));
-        core.job_begins(id, core.device.now, (Lba(0), 0));
+        core.job_begins(id, core.device.now, Lba(0), 0);
         core.out.push(Effect::Place { job: id });
         core.part_done(id);
     }

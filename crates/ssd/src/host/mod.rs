@@ -79,7 +79,7 @@ impl<P: FlashPayload> Host<P> {
         let stripe_scheme = protection.stripes();
         let slot_size = geometry.slot_size;
         let at_work = (Buffer::usual_size(&setup.drive).0 / slot_size.0) as usize;
-        let buffer = WriteBuffer::new(&setup.buffer, (slot_size, at_work), stripe_scheme);
+        let buffer = WriteBuffer::new(&setup.buffer, slot_size, at_work, stripe_scheme);
         let by_stripes = stripe_scheme.is_some() && buffer.kind() == BufferKind::Off;
         let (pages, sectors, has_payload) = (setup.user_slots, geometry.sectors_per_slot(), setup.payload != PayloadKind::None);
         Self {

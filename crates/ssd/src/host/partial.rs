@@ -79,12 +79,13 @@ impl<P: FlashPayload> Host<P> {
         core: &mut Core<P>,
         writer: &Writer<P>,
         command: &Command,
-        (job, page): (JobId, usize),
+        job: JobId,
+        page: usize,
         outcome: ReadOutcome,
     ) {
         if outcome.is_clean() {
             let old = core.device.array.payload(command.ppn)[usize::from(command.first)].clone();
-            self.merge_done(core, writer, (job, page), Some(&old));
+            self.merge_done(core, writer, job, page, Some(&old));
         } else {
             let failed = Some(core.device.grid.slot(command.ppn, u32::from(command.first)));
             core.out.send(Parcel::Solve { target: Target::Merge { job, page: page as u32, failed } });
@@ -93,7 +94,7 @@ impl<P: FlashPayload> Host<P> {
 
     /// The old contents are known, or lost permanently: then the page is not written, because what it would hold beside
     /// the new sectors is unknown.
-    pub fn merge_done(&mut self, core: &mut Core<P>, writer: &Writer<P>, (job, page): (JobId, usize), old: Option<&P>) {
+    pub fn merge_done(&mut self, core: &mut Core<P>, writer: &Writer<P>, job: JobId, page: usize, old: Option<&P>) {
         match old {
             Some(old) => core.jobs[job].merge(page, old),
             None => core.jobs[job].failed = true,
@@ -167,7 +168,7 @@ mod tests {
         let command = alone.core.device.commands[CommandId::new(0)];
         assert_eq!((command.owner, command.ppn), (Owner::Merge { job, page: 0 }, vocab::Ppn(7)));
         let old = PageBuf::stamp(Lpn(3), 9, SECTORS);
-        alone.host.merge_done(&mut alone.core, &alone.writer, (job, 0), Some(&old));
+        alone.host.merge_done(&mut alone.core, &alone.writer, job, 0, Some(&old));
         alone.hand_on();
         assert_eq!(alone.placing, [job]);
         let merged = &alone.core.jobs[job].pages[0].payload;
@@ -212,7 +213,7 @@ mod tests {
             let old = PageBuf::default();
             for page in 0..2 {
                 assert!(alone.placing.is_empty());
-                alone.host.merge_done(&mut alone.core, &alone.writer, (id, page), (page == 0 || is_found).then_some(&old));
+                alone.host.merge_done(&mut alone.core, &alone.writer, id, page, (page == 0 || is_found).then_some(&old));
                 alone.hand_on();
             }
             assert_eq!(alone.placing.len(), usize::from(is_found));

@@ -205,7 +205,7 @@ impl<P: FlashPayload> Host<P> {
         };
         core.device.record(Fact::Arrived { kind });
         let id = core.jobs.take();
-        core.job_begins(id, sent, (command.lba, command.sectors));
+        core.job_begins(id, sent, command.lba, command.sectors);
         let job = &mut core.jobs[id];
         job.reset(Asker::Host, kind, sent);
         job.fua = command.op == HostOp::Write(Fua::Yes);

@@ -170,16 +170,15 @@ impl<P: FlashPayload> Reads<P> {
         }
         let (zones, wanted): (_, Blocks) = (below.zones(), wants.iter().map(|want| usize::from(want.block)).collect());
         let mut line = LineRead { wanted, ..*line };
-        let mut ask = ask_of_line(core, below, &line, zones.scheme.offer());
+        let mut asked = ask_of_line(core, below, &line, zones.scheme.offer());
         let dies: Vec<_> = wants.iter().filter_map(|want| zones.die_of(core, want.lpn)).collect();
-        let extra = ask.0.offered.without(&ask.0.wanted).without(&ask.0.held).len() as u32;
-        if line.code.is_none() || !self.admits(core, dies.into_iter(), extra) {
+        if line.code.is_none() || !self.admits(core, dies.into_iter(), asked.extra()) {
             line.code = None;
-            ask = ask_of_line(core, below, &line, Offer::Wanted);
+            asked = ask_of_line(core, below, &line, Offer::Wanted);
         }
         let ahead = wants.iter().filter(|want| matches!(want.sink, Sink::Ahead { .. }));
         let fetched: Vec<(Lpn, Sink)> = ahead.map(|want| (want.lpn, want.sink)).collect();
-        let Some(read) = self.start_line(core, below, &line, ask, wants, Cause::Host) else { return };
+        let Some(read) = self.start_line(core, below, &line, asked, wants, Cause::Host) else { return };
         for (lpn, sink) in fetched {
             if let Some(page) = self.page_of_sink(sink, lpn) {
                 *page = Page::UnderWay(read);

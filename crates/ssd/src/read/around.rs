@@ -334,7 +334,8 @@ impl<P: FlashPayload> Reads<P> {
         core: &mut Core<P>,
         below: Below<'_, P>,
         command: &Command,
-        (id, block): (LazyId, usize),
+        id: LazyId,
+        block: usize,
         outcome: ReadOutcome,
     ) {
         let op = &mut self.lazy.ops[id];

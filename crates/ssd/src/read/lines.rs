@@ -75,8 +75,8 @@ impl<P: FlashPayload> Reads<P> {
             _ if below.is_at_hand(core, want.lpn) => {}
             _ => {
                 let line = LineRead { wanted: [usize::from(want.block)].into_iter().collect(), code: None, ..*line };
-                let (ask, sources) = ask_of_line(core, below, &line, Offer::Wanted);
-                self.start_line(core, below, &line, (ask, sources), vec![want], Cause::Host);
+                let asked = ask_of_line(core, below, &line, Offer::Wanted);
+                self.start_line(core, below, &line, asked, vec![want], Cause::Host);
             }
         }
     }
@@ -125,12 +125,12 @@ impl<P: FlashPayload> Reads<P> {
             return true;
         }
         let line = LineRead { wanted: wants.iter().map(|want| usize::from(want.block)).collect(), ..*line };
-        let (ask, sources) = ask_of_line(core, below, &line, below.zones().scheme.offer());
-        let extra = ask.offered.without(&ask.wanted).without(&ask.held).len() as u32;
+        let asked = ask_of_line(core, below, &line, below.zones().scheme.offer());
+        let extra = asked.extra();
         if !self.admits(core, dies, extra) {
             return false;
         }
-        self.start_line(core, below, &line, (ask, sources), wants.to_vec(), Cause::Host);
+        self.start_line(core, below, &line, asked, wants.to_vec(), Cause::Host);
         true
     }
 
@@ -140,12 +140,13 @@ impl<P: FlashPayload> Reads<P> {
         core: &mut Core<P>,
         below: Below<'_, P>,
         line: &LineRead,
-        (ask, sources): (Ask, Vec<Source<P>>),
+        asked: AskedLine<P>,
         wants: Vec<WantedPage>,
         cause: Cause,
     ) -> Option<LazyId> {
         let scheme = &below.zones().scheme;
         let (graph, decoder, stamp) = (scheme.layout().graph(), scheme.decoder(), line.code);
+        let AskedLine { ask, sources } = asked;
         self.read_lazily(core, below, NewRead { graph, decoder, ask, stamp, cause, slots: (0, 1), sources, wants })
     }
 
@@ -155,28 +156,37 @@ impl<P: FlashPayload> Reads<P> {
         core: &mut Core<P>,
         below: Below<'_, P>,
         target: Target,
-        (line, lpn): (LineRead, Lpn),
+        line: LineRead,
+        lpn: Lpn,
         failed: Option<Slot>,
     ) {
         let block = line.wanted.iter().next().expect("the lost block");
-        let (mut ask, sources) = ask_of_line(core, below, &line, Offer::All);
-        let lies_there = |slot: Slot| matches!(sources[block], Source::Page(ppn) if core.device.grid.slot(ppn, 0) == slot);
+        let mut asked = ask_of_line(core, below, &line, Offer::All);
+        let lies_there = |slot: Slot| matches!(asked.sources[block], Source::Page(ppn) if core.device.grid.slot(ppn, 0) == slot);
         if failed.is_some_and(lies_there) {
-            ask.offered.remove(block);
+            asked.ask.offered.remove(block);
         }
         let wants = vec![WantedPage { block: block as u8, slot: 0, lpn, sink: Sink::Repair(target) }];
-        self.start_line(core, below, &line, (ask, sources), wants, Cause::Rebuild);
+        self.start_line(core, below, &line, asked, wants, Cause::Rebuild);
         self.lazy.queue_alternatives(core);
     }
 }
 
+/// Pages that may be read for a line, and the place of each block of it.
+pub(crate) struct AskedLine<P> {
+    pub ask: Ask,
+    pub sources: Vec<Source<P>>,
+}
+
+impl<P> AskedLine<P> {
+    /// Pages that are read beside those that are wanted.
+    pub fn extra(&self) -> u32 {
+        self.ask.offered.without(&self.ask.wanted).without(&self.ask.held).len() as u32
+    }
+}
+
 /// Pages that may be read for a line, and their places.
-pub(crate) fn ask_of_line<P: FlashPayload>(
-    core: &Core<P>,
-    below: Below<'_, P>,
-    line: &LineRead,
-    offer: Offer,
-) -> (Ask, Vec<Source<P>>) {
+pub(crate) fn ask_of_line<P: FlashPayload>(core: &Core<P>, below: Below<'_, P>, line: &LineRead, offer: Offer) -> AskedLine<P> {
     let scheme = &below.zones().scheme;
     let blocks = scheme.layout().graph().blocks();
     let data = scheme.layout().graph().data();
@@ -192,7 +202,7 @@ pub(crate) fn ask_of_line<P: FlashPayload>(
     if below.zones().is_over() {
         ask.offered = ask.offered.without(&behind_wanted(core, &ask, &sources));
     }
-    (ask, sources)
+    AskedLine { ask, sources }
 }
 
 /// Alternatives that lie on a die of what they stand in for: they would wait behind it. Where code zones are the way of

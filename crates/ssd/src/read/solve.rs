@@ -122,10 +122,11 @@ impl<P: FlashPayload> Reads<P> {
         core: &mut Core<P>,
         below: Below<'_, P>,
         target: Target,
-        lost: (Ppn, u32),
+        lost: Ppn,
+        index: u32,
         failed: Vec<Ppn>,
     ) {
-        let sources = below.writer.groups().sources_of(core, lost, &failed);
+        let sources = below.writer.groups().sources_of(core, lost, index, &failed);
         self.solve_from(core, below, target, sources, failed);
     }
 
@@ -154,7 +155,7 @@ impl<P: FlashPayload> Reads<P> {
                 let (cause, pace) = (Cause::Rebuild, Pace::OneADie);
                 self.start_solve(core, NewSolve { wanted_by, cause, pace, sums: vec![held], terms, failed });
             }
-            Sources::Line { line, lpn, failed } => self.solve_by_code(core, below, target, (line, lpn), failed),
+            Sources::Line { line, lpn, failed } => self.solve_by_code(core, below, target, line, lpn, failed),
             Sources::NoneOfCodePage { lpn } => {
                 core.out.send(Parcel::Zones(ZoneStep::LoseCodePage { lpn }));
                 solved(core, target, Solution::Lost);
@@ -206,7 +207,8 @@ impl<P: FlashPayload> Reads<P> {
         &mut self,
         core: &mut Core<P>,
         command: &Command,
-        (id, term): (SolveId, u16),
+        id: SolveId,
+        term: u16,
         outcome: ReadOutcome,
     ) {
         let (ppn, slot) = (command.ppn, usize::from(command.first));
@@ -415,7 +417,7 @@ mod tests {
             reads.start_solve(&mut core, NewSolve { wanted_by, cause, pace, sums: vec![Tag::default()], terms, failed: vec![] });
             let id = reads.solves.used().next().expect("it has begun");
             let read = Command { ppn, ..Command::default() };
-            reads.solve_read_done(&mut core, &read, (id, 0), ReadOutcome::Clean);
+            reads.solve_read_done(&mut core, &read, id, 0, ReadOutcome::Clean);
             assert_eq!((reads.solves[id].left, core.is_pending(Timer::Adder)), (if waits { 2 } else { 1 }, waits));
             if waits {
                 core.device.now = SimTime(50);

@@ -140,8 +140,8 @@ impl Alone {
         let Some((id, command)) = self.next_end() else { return false };
         let outcome = if self.failing.contains(&command.ppn) { ReadOutcome::Uncorrectable } else { ReadOutcome::Clean };
         match command.owner {
-            Owner::Solve { solve, term } => self.reads.solve_read_done(&mut self.core, &command, (solve, term), outcome),
-            Owner::Lazy { read, block } => reads!(self.lazy_read_done(&command, (read, usize::from(block)), outcome)),
+            Owner::Solve { solve, term } => self.reads.solve_read_done(&mut self.core, &command, solve, term, outcome),
+            Owner::Lazy { read, block } => reads!(self.lazy_read_done(&command, read, usize::from(block), outcome)),
             Owner::NoOne => {}
             _ => self.plain.push(command),
         }
@@ -571,7 +571,7 @@ fn over_another_way_of_writing_code_on_the_die_of_what_is_wanted_is_no_alternati
     store(&mut alone.core, log, moved, Tag::default());
     let offered = |alone: &Alone| {
         let below = Below { writer: &alone.writer, host: &alone.host };
-        ask_of_line(&alone.core, below, &line, Offer::All).0.offered
+        ask_of_line(&alone.core, below, &line, Offer::All).ask.offered
     };
     assert_eq!(offered(&alone).iter().collect::<Vec<_>>(), (0..blocks).collect::<Vec<_>>(), "a layout sees to that");
     alone.writer.zones.as_mut().expect("zones").put_over();

@@ -391,7 +391,7 @@ impl Rates {
         };
         let info = device.array.block(device.grid.split(ppn).0);
         let now = SimTime(device.now.0.saturating_add(self.later.0));
-        let cells = ecc.cells.mean_page_at(ppn, info, (view.written, now));
+        let cells = ecc.cells.mean_page_at(ppn, info, view.written, now);
         let class = |value: f64| if value > 0.0 { (value.ln() * 100.0).round() as i32 } else { i32::MIN };
         let stress = &cells.stress;
         let alike = (info.pe, class(stress.retention_hours), class(stress.reads), cells.site.page, info.recharges, info.is_slc());
@@ -404,7 +404,7 @@ impl Rates {
         let all = at(best_rber);
         // Half of the interval has passed since the last look.
         let found = self.scrub.map_or(0.0, |every| {
-            let now = ecc.cells.mean_page_at(ppn, info, (view.written, device.now));
+            let now = ecc.cells.mean_page_at(ppn, info, view.written, device.now);
             let (all, since) = (unreadable(&now), slope(ecc, &now, &unreadable) * hours(every) / 2.0);
             (all - since).clamp(0.0, all)
         });

@@ -114,7 +114,7 @@ impl Session {
         hear: &mut dyn FnMut(HistoryProgress),
     ) {
         inside!(self.inner_mut(), prepared => {
-            prepared.warmed = Some(warm_up::warm_up(&mut prepared.engine, commands, (until, depth), hear));
+            prepared.warmed = Some(warm_up::warm_up(&mut prepared.engine, commands, until, depth, hear));
         });
     }
 
@@ -271,14 +271,14 @@ impl<P: FlashPayload> Prepared<P> {
         let array = P::Flash::over(array);
         let array = Faulty::new(array, grid.dies(), setup.faults.uncorrectable_reads, faults);
         let mut engine = Engine::new(setup, protection, array)?;
-        let none = (None, Remains::default());
-        let steady = boot::bring_up(&mut engine, setup, none, boot::written_drive(), hear)?.steady;
+        let remains = Remains::default();
+        let steady = boot::bring_up(&mut engine, setup, None, remains, boot::written_drive(), hear)?.steady;
         Ok(Self { engine, setup: setup.clone(), steady, warmed: None, pe_before: Vec::new(), buffered_before: 0 })
     }
 
     fn age(&mut self) -> Result<(), SetupError> {
         let (engine, setup) = (&mut self.engine, &self.setup);
-        boot::bring_up(engine, setup, (None, Remains::default()), boot::aged_drive(), &mut |_| {})?;
+        boot::bring_up(engine, setup, None, Remains::default(), boot::aged_drive(), &mut |_| {})?;
         boot::faults::begin(&mut engine.core.device.array, &setup.faults, &Streams::new(setup.seed));
         self.pe_before = pe_cycles(engine);
         // Those of the history before the workload.

@@ -51,8 +51,8 @@ impl<P: FlashPayload> Prepared<P> {
         let array = self.engine.core.device.array.clone();
         let protection = build_scheme(&self.setup.drive, &self.setup.scheme).expect("it was built before");
         let mut engine = Engine::new(&self.setup, protection, array).expect("it was built before");
-        let from = (Some(&mut self.engine), remains);
-        let found = boot::bring_up(&mut engine, &self.setup, from, boot::mounted(), &mut |_| {}).expect("it was built before");
+        let found = boot::bring_up(&mut engine, &self.setup, Some(&mut self.engine), remains, boot::mounted(), &mut |_| {});
+        let found = found.expect("it was built before");
         self.engine = engine;
         found.mounted
     }

@@ -76,8 +76,7 @@ impl Newests {
         }
     }
 
-    /// A copy of a page was found: it is taken if it is newer than the one found before, or as new and programmed
-    /// earlier.
+    /// A copy of a page was found: see [`Newest::comes_before`].
     pub fn offer(&mut self, lpn: Lpn, found: Newest) {
         let newest = match self {
             Self::All(pages) => pages.get_mut(lpn.index()),
@@ -85,8 +84,7 @@ impl Newests {
             Self::These(_) => None,
         };
         let Some(newest) = newest else { return };
-        let is_newer = |old: &Newest| (found.update, old.sequence) > (old.update, found.sequence);
-        if newest.as_ref().is_none_or(is_newer) {
+        if newest.as_ref().is_none_or(|old| found.comes_before(old)) {
             *newest = Some(found);
         }
     }
@@ -116,7 +114,7 @@ impl Found {
     pub fn offer_solved(&mut self, members: Vec<Member>) {
         for member in members {
             if let Some(lpn) = data_of(member.tag) {
-                self.offer(lpn, Newest { update: member.update, sequence: u64::MAX, slot: Some(member.slot) });
+                self.offer(lpn, Newest::copy(member.update, u64::MAX, member.slot));
                 self.solved.push(member);
             }
         }
@@ -139,7 +137,7 @@ pub(crate) fn data_in<P: FlashPayload>(core: &Core<P>, ppn: Ppn) -> impl Iterato
         let lpn = data_of(tag)?;
         let slot = core.device.grid.slot(ppn, index as u32);
         let update = if core.breaks(SafetyRule::Rank) { sequence } else { core.device.array.update(ppn, index as u32) };
-        Some((lpn, Newest { update, sequence, slot: Some(slot) }))
+        Some((lpn, Newest::copy(update, sequence, slot)))
     })
 }
 

@@ -121,9 +121,9 @@ impl<P: FlashPayload> Writer<P> {
     /// needs no pin for it any more.
     pub fn old_goes_to(&mut self, core: &mut Core<P>, role: PageRole, from: Slot, to: Slot) -> Option<UnitId> {
         let stripes = self.stripes_if_any_mut().filter(|stripes| !stripes.held.is_empty())?;
-        let strip = stripes.strip_of_role(role)?;
+        let (stripe, strip) = stripes.strip_of_role(role)?;
         let map = &mut core.map;
-        let goes = stripes.held.old_goes_to(strip, from, to, |slot| map.unit_of(slot));
+        let goes = stripes.held.old_goes_to(stripe, strip, from, to, |slot| map.unit_of(slot));
         goes.then(|| {
             map.pin(map.unit_of(to));
             map.unit_of(from)
@@ -156,13 +156,13 @@ impl<P: FlashPayload> Writer<P> {
     pub fn program_ended(&mut self, core: &mut Core<P>, owner: Owner, image: ImageId, outcome: ProgramOutcome) {
         match (&mut self.in_use, owner) {
             (InUse::Rows(rows), Owner::Cover { cover, holds }) => {
-                rows.program_ended(core, &mut self.moves, (image, cover), holds, outcome);
+                rows.program_ended(core, &mut self.moves, image, cover, holds, outcome);
             }
             (InUse::Groups(groups), Owner::GroupPage { row, codeword, holds }) => {
-                groups.program_ended(core, &mut self.moves, (image, (row, u32::from(codeword))), holds, outcome);
+                groups.program_ended(core, &mut self.moves, image, (row, u32::from(codeword)), holds, outcome);
             }
             (InUse::Stripes(stripes), Owner::Stripe { op, strip }) => {
-                stripes.program_done(core, image, (op, u32::from(strip)), outcome);
+                stripes.program_done(core, image, op, u32::from(strip), outcome);
             }
             (InUse::Zones, Owner::Code { encode }) => self.zones().code_programmed(core, image, encode, outcome),
             (_, Owner::NoOne) => {}
@@ -250,9 +250,9 @@ impl<P: FlashPayload> Writer<P> {
 
     /// The die takes no further page that this write pointer writes: of any row, or of those of the superblock whose block failed.
     /// Block groups are narrowed all together, with the first write pointer.
-    pub fn narrow(&mut self, core: &mut Core<P>, write_pointer: usize, (die, superblock): (DieId, Option<u32>)) {
+    pub fn narrow(&mut self, core: &mut Core<P>, write_pointer: usize, die: DieId, superblock: Option<u32>) {
         match &mut self.in_use {
-            InUse::Rows(rows) => rows.narrow(core, &mut self.moves, write_pointer, (die, superblock)),
+            InUse::Rows(rows) => rows.narrow(core, &mut self.moves, write_pointer, die, superblock),
             InUse::Groups(groups) if write_pointer == 0 => groups.narrow(core, die, superblock),
             InUse::Groups(_) | InUse::Pages | InUse::Stripes(_) | InUse::Zones => {}
         }

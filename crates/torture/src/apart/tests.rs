@@ -7,11 +7,11 @@ use vocab::{HostCommand, HostOp, Lba, SimTime, StreamId};
 
 /// A drive of torture under the scheme with these options, taken apart after its history and some writes.
 fn drive(scheme: &str, options: &[(&str, &str)]) -> Apart {
-    drive_of((0, 2), scheme, options)
+    drive_of(0, 2, scheme, options)
 }
 
 /// The same, of this many dies at least, with this many writes under way.
-fn drive_of((dies, depth): (u32, u32), scheme: &str, options: &[(&str, &str)]) -> Apart {
+fn drive_of(dies: u32, depth: u32, scheme: &str, options: &[(&str, &str)]) -> Apart {
     let scope = Scope::named(7, &[scheme.into()], &[], false).expect("a known scheme");
     let setups = (0..64).filter_map(|number| scope.replay(number * 16).0).map(|scenario| scenario.setup);
     let mut fitting = setups.filter(|setup| setup.faults.wear_out == 0.0 && setup.drive.geometry.dies() >= dies);
@@ -104,7 +104,7 @@ fn a_parity_that_is_gone_leaves_pages_bare_unless_there_is_another() {
 /// one, too (torture, seed 2, `cut,wear-out`, 18544), or if they count as covered where the parity before is wrong.
 #[test]
 fn two_parities_of_a_row_do_without_a_page_that_both_sum() {
-    let mut apart = drive_of((6, 1), "ds-raid", &[]);
+    let mut apart = drive_of(6, 1, "ds-raid", &[]);
     let spoil = |apart: &mut Apart, ppn: Ppn| {
         let page = apart.flash.pages.get_mut(&ppn).expect("it was read");
         page.slots.iter_mut().for_each(|(_, bytes)| *bytes.last_mut().expect("tags have bytes") ^= 1);

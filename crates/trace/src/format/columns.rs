@@ -6,7 +6,7 @@ use super::spc::keep;
 use super::{Format, Names, Parser, Taken};
 use crate::TraceError;
 use crate::error::{Bad, shown};
-use crate::field::{Field, Separator, TimeUnit, counted_range};
+use crate::field::{Counted, Field, Separator, TimeUnit, counted_range};
 use crate::record::Raw;
 use std::sync::Arc;
 use vocab::{Fua, HostOp, StreamId};
@@ -318,13 +318,17 @@ impl Csv {
         let (lba, sectors) = if op == HostOp::Flush {
             (0, 0)
         } else {
-            let scaled = |field: Field<'_>, unit: u64| Ok(u128::from(field.whole()?) * u128::from(unit));
-            let (start, count) = (scaled(found.lba, found.of_lba)?, scaled(found.size, found.of_size)?);
-            counted_range((found.lba, start), (found.size, count))?
+            let from = scaled(found.lba, found.of_lba)?;
+            counted_range(from, scaled(found.size, found.of_size)?)?
         };
         let device = self.devices.number(found.device)?;
         Ok(Some(Raw { at, device, op, lba, sectors, stream: stream_of(found.stream)? }))
     }
+}
+
+/// A field that counts units of `unit` bytes.
+fn scaled(field: Field<'_>, unit: u64) -> Result<Counted<'_>, Bad> {
+    Ok(Counted { field, bytes: u128::from(field.whole()?) * u128::from(unit) })
 }
 
 /// The number of a stream; an empty field names none.

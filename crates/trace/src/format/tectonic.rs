@@ -6,7 +6,7 @@
 use super::spc::keep;
 use super::{Format, Parser, Taken};
 use crate::error::Bad;
-use crate::field::{Field, Fields, Separator, TimeUnit, counted_range};
+use crate::field::{Counted, Field, Fields, Separator, TimeUnit, counted_range};
 use crate::record::Raw;
 use rustc_hash::FxHashMap;
 use vocab::{Fua, HostOp};
@@ -77,7 +77,8 @@ impl Parser for Tectonic {
             return Err(size.bad(format!("a request that ends within the {BLOCK} bytes of a block")));
         }
         let first = u128::from(self.block(block)?) * u128::from(BLOCK) + u128::from(start);
-        let (lba, sectors) = counted_range((offset, first), (size, u128::from(count)))?;
+        let (lba, sectors) =
+            counted_range(Counted { field: offset, bytes: first }, Counted { field: size, bytes: u128::from(count) })?;
         Ok(keep(Raw { at, device: 0, op, lba, sectors, stream: vocab::StreamId::default() }, out))
     }
 

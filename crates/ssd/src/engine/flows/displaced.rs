@@ -141,7 +141,7 @@ impl<P: FlashPayload> Engine<P> {
             if !self.republish(tag, from, to) {
                 self.old_goes_to(tag, from, to);
                 let update = self.core.device.images.updates(command.image)[index as usize];
-                if let Some(unit) = move_pin(&mut self.core, &self.writer.pages, (tag, update), from, to) {
+                if let Some(unit) = move_pin(&mut self.core, &self.writer.pages, tag, update, from, to) {
                     self.release(unit);
                 }
             }
@@ -246,7 +246,7 @@ impl<P: FlashPayload> Engine<P> {
     /// before, which is there as long as unit `pin` is pinned. False where there was nothing, or
     /// something newer took its place, or a stripe is to bring the contents back, or it would go back behind what
     /// was durable.
-    pub(crate) fn take_back(&mut self, (tag, update): (OobTag, u64), failed: Slot, pin: Option<UnitId>) -> bool {
+    pub(crate) fn take_back(&mut self, tag: OobTag, update: u64, failed: Slot, pin: Option<UnitId>) -> bool {
         let place = match tag.role() {
             PageRole::Data(lpn) => self.core.map.lookup(lpn),
             PageRole::Parity(stripe) => self.core.map.lookup_parity(stripe),
@@ -257,8 +257,8 @@ impl<P: FlashPayload> Engine<P> {
         // flash are older than what the host was answered for.
         let is_there =
             self.core.map.blocks_of(pin).all(|block| self.core.device.array.answers(self.core.device.grid.ppn(block, 0)));
-        let in_flash = if is_there { self.care.newest_copy(&self.core, (tag, update), failed) } else { None };
-        let under_way = older_under_way(&self.core, &self.writer.pages, (tag, update));
+        let in_flash = if is_there { self.care.newest_copy(&self.core, tag, update, failed) } else { None };
+        let under_way = older_under_way(&self.core, &self.writer.pages, tag, update);
         let Some((old, rank)) = in_flash.into_iter().chain(under_way).max_by_key(|&(_, rank)| rank) else { return false };
         if rank < self.least_rank(tag, update) {
             return false;
@@ -381,7 +381,7 @@ mod tests {
         run(&mut drive, HostOp::Write(Fua::No), 0);
         let Place::At(newest) = drive.core.map.lookup(Lpn(0)) else { panic!("it was written again") };
         let found = |drive: &Drive| {
-            let copy = drive.care.newest_copy(&drive.core, (OobTag::data(Lpn(0)), u64::MAX), newest);
+            let copy = drive.care.newest_copy(&drive.core, OobTag::data(Lpn(0)), u64::MAX, newest);
             copy.map(|(slot, _)| slot)
         };
         assert_eq!(found(&drive), Some(old));
@@ -415,7 +415,7 @@ mod tests {
             }
             let unit = drive.core.map.unit_of(before);
             drive.core.map.pin(unit);
-            let goes_back = drive.take_back((OobTag::data(Lpn(0)), rank), failed, Some(unit));
+            let goes_back = drive.take_back(OobTag::data(Lpn(0)), rank, failed, Some(unit));
             let expected = if is_lost { (false, failed) } else { (true, before) };
             assert_eq!((goes_back, drive.core.map.lookup(Lpn(0))), (expected.0, Place::At(expected.1)), "lost: {is_lost}");
         }
@@ -435,7 +435,7 @@ mod tests {
             drive.core.submit_program(image, crate::core::owner::Owner::NoOne, Cause::Host);
             under_way.push((drive.core.device.grid.slot(ppn, 0), update));
         }
-        let older = |update| older_under_way(&drive.core, &drive.writer.pages, (tag, update));
+        let older = |update| older_under_way(&drive.core, &drive.writer.pages, tag, update);
         assert_eq!([5, 7, 9, 10].map(older), [None, Some(under_way[0]), Some(under_way[1]), Some(under_way[2])]);
     }
 }

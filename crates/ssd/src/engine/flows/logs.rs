@@ -74,7 +74,7 @@ impl<P: FlashPayload> Engine<P> {
     /// The die takes no further page of the open rows: of all, or of those of one superblock.
     pub(crate) fn narrow_open_rows(&mut self, die: DieId, superblock: Option<u32>) {
         for write_pointer in 0..2 {
-            self.writer.narrow(&mut self.core, write_pointer, (die, superblock));
+            self.writer.narrow(&mut self.core, write_pointer, die, superblock);
             self.hand_on();
         }
     }

@@ -28,7 +28,7 @@ impl<P: FlashPayload> Engine<P> {
         let (pages, way) = (&mut self.writer.pages, self.writer.way);
         let coverage = |core: &_| coverage_to_keep(way, core, from);
         let stream = self.core.stream_of(data_of(contents.tag));
-        let Some(to) = pages.image_for_moved(&mut self.core, (log, stream), coverage) else {
+        let Some(to) = pages.image_for_moved(&mut self.core, log, stream, coverage) else {
             // A block that went bad, or several cuts in a row, may have used up what was reserved.
             assert!(self.core.grown_bad > 0 || self.core.is_mountable(), "the collector's reserve holds a victim");
             self.move_without_reserve(log, contents);
@@ -49,7 +49,7 @@ impl<P: FlashPayload> Engine<P> {
             PageRole::Parity(stripe) => self.core.map.publish_parity(stripe, slot),
             PageRole::Filler => unreachable!("fillers are never valid"),
         };
-        self.writer.pages.put_moved(&mut self.core, (log, stream), to, contents, published);
+        self.writer.pages.put_moved(&mut self.core, log, stream, to, contents, published);
     }
 
     /// A page that moves keeps the names of its codeword's members: parity and the pages of static stripes have
@@ -77,11 +77,11 @@ impl<P: FlashPayload> Engine<P> {
             let (tag, job, mut pin) = self.core.device.images.slot(image, index);
             let slot = self.core.device.grid.slot(ppn, index);
             let update = self.core.device.images.updates(image)[index as usize];
-            if !outcome.is_done() && !self.take_back((tag, update), slot, pin) {
+            if !outcome.is_done() && !self.take_back(tag, update, slot, pin) {
                 if pin.is_some() || !self.unmap_again(tag, slot, job) {
                     self.lose_program(image, index, holds);
                 }
-                pin = pass_pin_on(&mut self.core, &self.writer.pages, (tag, update), slot, pin);
+                pin = pass_pin_on(&mut self.core, &self.writer.pages, tag, update, slot, pin);
             }
             if let Some(pin) = pin {
                 self.release(pin);

@@ -184,7 +184,7 @@ impl<P: FlashPayload> Engine<P> {
     }
 
     fn program_parked(&mut self, ParkedStrip { stripe, strip, payload }: ParkedStrip<P>, log: usize, ppn: Ppn) {
-        self.writer.stripes_mut().program_rebuilt(&mut self.core, (stripe, strip), payload, ppn);
+        self.writer.stripes_mut().program_rebuilt(&mut self.core, stripe, strip, payload, ppn);
         self.start_collecting_if_short(log);
     }
 

@@ -19,8 +19,10 @@ use vocab::{Cause, Lpn, Ppn, Slot};
 /// in `spare` only where there is room without them.
 pub(crate) fn begin_mounting<P: FlashPayload>(
     engine: &mut Engine<P>,
-    (pages, leaning): (BTreeSet<Ppn>, Vec<Ppn>),
-    (pins, spare): (Vec<UnitId>, SpareCopies),
+    pages: BTreeSet<Ppn>,
+    leaning: Vec<Ppn>,
+    pins: Vec<UnitId>,
+    spare: SpareCopies,
     found: PagesFound,
 ) {
     engine.core.safe.recovering = true;
@@ -338,7 +340,7 @@ mod tests {
 
     /// Page 0 was found, with contents of rank 7.
     fn one_page_found() -> PagesFound {
-        PagesFound::new(vec![Some(Newest { update: 7, sequence: 7, slot: None })], |_| false)
+        PagesFound::new(vec![Some(Newest { sequence: 7, ..Newest::nowhere(7) })], |_| false)
     }
 
     /// A drive that has written page 0, and where that lies.
@@ -361,7 +363,7 @@ mod tests {
         drive.core.device.losses.remembered.insert(suspect);
         while !has_room && drive.core.map.take_page(log, Stream::Gc).is_some() {}
         assert_eq!(drive.core.map.has_room(log, Stream::Gc), has_room);
-        begin_mounting(drive, ([suspect].into(), vec![]), (vec![older], SpareCopies::default()), one_page_found());
+        begin_mounting(drive, [suspect].into(), vec![], vec![older], SpareCopies::default(), one_page_found());
         drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         assert!(drive.power.mounting.is_none(), "the host is heard");
         older
@@ -405,7 +407,7 @@ mod tests {
         let spare = (0..drive.core.map.units() as UnitId).find(is_empty).expect("a unit of which nothing is needed");
         drive.core.map.pin(spare);
         let copies = SpareCopies { pins: vec![spare], ..SpareCopies::default() };
-        begin_mounting(&mut drive, ([suspect].into(), vec![]), (vec![], copies), PagesFound::default());
+        begin_mounting(&mut drive, [suspect].into(), vec![], vec![], copies, PagesFound::default());
         drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         let Place::At(slot) = drive.core.map.lookup(Lpn(0)) else { panic!("it is there") };
         assert_eq!((drive.core.map.unit_of(slot), drive.core.map.unit(spare).pins), (spare, 0));
@@ -449,7 +451,7 @@ mod tests {
                 drive.core.device.losses.remembered.insert(first);
             }
             let copies = SpareCopies { others: vec![(Lpn(0), copy)], ..SpareCopies::default() };
-            begin_mounting(&mut drive, ([suspect].into(), vec![]), (vec![kept], copies), PagesFound::default());
+            begin_mounting(&mut drive, [suspect].into(), vec![], vec![kept], copies, PagesFound::default());
             drive.replay(&mut std::iter::empty(), Pace::Closed { depth: 1 }, &mut |_, _| {});
             assert!(drive.power.mounting.is_none(), "the host is heard");
             let Place::At(slot) = drive.core.map.lookup(Lpn(0)) else { panic!("it is there") };
@@ -486,7 +488,7 @@ mod tests {
         let Rewritten { mut drive, copy, second, suspect, unit: given_up } = rewritten();
         assert!(drive.core.map.condemn_unit(given_up), "it is about to be erased");
         let copies = SpareCopies { others: vec![(Lpn(0), copy)], ..SpareCopies::default() };
-        begin_mounting(&mut drive, ([suspect].into(), vec![]), (vec![], copies), PagesFound::default());
+        begin_mounting(&mut drive, [suspect].into(), vec![], vec![], copies, PagesFound::default());
         mount_on(&mut drive);
         assert_eq!(drive.core.map.lookup(Lpn(0)), Place::At(second));
     }
@@ -505,7 +507,7 @@ mod tests {
             let member = Member { slot: copy, tag: OobTag::data(Lpn(0)), update: 7 };
             let copies = SpareCopies { solved: vec![(Lpn(0), member)], ..SpareCopies::default() };
             let found = one_page_found();
-            begin_mounting(&mut drive, ([suspect].into(), vec![]), (vec![], copies), found);
+            begin_mounting(&mut drive, [suspect].into(), vec![], vec![], copies, found);
             mount_on(&mut drive);
             let Place::At(slot) = drive.core.map.lookup(Lpn(0)) else { panic!("it is there") };
             assert_eq!(slot, if is_there { copy } else { second });
@@ -530,7 +532,7 @@ mod tests {
             }
             let older = vec![OlderContents { lpn: Lpn(0), slot: copy, update: 5 }];
             let copies = SpareCopies { older, ..SpareCopies::default() };
-            begin_mounting(&mut drive, ([suspect].into(), vec![]), (vec![kept], copies), one_page_found());
+            begin_mounting(&mut drive, [suspect].into(), vec![], vec![kept], copies, one_page_found());
             mount_on(&mut drive);
             assert_eq!(drive.core.map.lookup(Lpn(0)), Place::At(if is_alone { copy } else { second }));
             if is_alone {

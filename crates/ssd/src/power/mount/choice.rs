@@ -63,7 +63,7 @@ impl Choice {
         for (lpn, durable) in journal.iter() {
             let Some(page) = self.pages.get_mut(lpn.index()) else { continue };
             if page.is_none_or(|newest| newest.update < durable) {
-                let before = page.replace(Newest { update: durable, sequence: 0, slot: None });
+                let before = page.replace(Newest::nowhere(durable));
                 stale.push(Stale { lpn, before, durable });
             }
         }
@@ -132,7 +132,7 @@ impl Otherwise {
     pub fn lose(&mut self, with: &Choice, journal: &Journal) {
         for (lpn, durable) in journal.iter().filter(|(lpn, _)| lpn.index() < with.pages.len()) {
             if self.page(with, lpn).is_none_or(|newest| newest.update < durable) {
-                self.pages.insert(lpn, Some(Newest { update: durable, sequence: 0, slot: None }));
+                self.pages.insert(lpn, Some(Newest::nowhere(durable)));
             }
         }
     }
@@ -156,11 +156,11 @@ mod tests {
     use super::*;
 
     fn at(update: u64, slot: u32) -> Option<Newest> {
-        Some(Newest { update, sequence: update, slot: Some(Slot(slot)) })
+        Some(Newest::copy(update, update, Slot(slot)))
     }
 
     fn lost(update: u64) -> Option<Newest> {
-        Some(Newest { update, sequence: 0, slot: None })
+        Some(Newest::nowhere(update))
     }
 
     /// The choice: the newest contents of page 0 lie in a suspect, those of pages 1 and 2 elsewhere, and page 3 has none.

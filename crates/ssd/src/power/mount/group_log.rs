@@ -53,10 +53,11 @@ pub(crate) fn choose_in_rows<P: FlashPayload>(
     engine: &Engine<P>,
     scanned: &ScannedPages,
     but: &BTreeSet<Ppn>,
-    (durable, lost): (&Journal, Lost),
+    durable: &Journal,
+    lost: Lost,
     sought: Newests,
 ) -> Chosen {
-    engine.writer.rows().choose(&engine.core, RowsSeen { seen: scanned, without: but }, (durable, lost), sought).into()
+    engine.writer.rows().choose(&engine.core, RowsSeen { seen: scanned, without: but }, durable, lost, sought).into()
 }
 
 /// See [`Rows::in_parts`].

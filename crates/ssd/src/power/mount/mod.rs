@@ -47,7 +47,7 @@ use crate::power::mount::group_log::{mount_groups, shares_codeword};
 use crate::power::mount::needed::NeededPages;
 use crate::power::mount::scanned::ScannedPages;
 use crate::power::mount::spare::find_spare_copies;
-use crate::power::mount::ways::steps;
+use crate::power::mount::ways::{Condition, Evidence, steps};
 use crate::power::outage::MemoryLoss;
 use crate::rules::SafetyRule;
 use crate::write::found::{Found, Lost, Newests};
@@ -99,7 +99,8 @@ pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remain
     mount_checkpoint(engine, &scanned, &suspects, remains.checkpoint.as_ref());
     mount_groups(engine, &mut remains, &scanned, &suspects);
     suspects.retain(|&ppn| engine.writer.may_count(&engine.core, ppn));
-    let (mut with, mut without, mut solved) = choose_each(engine, (&scanned, &remains), &known_lost, &suspects);
+    let (mut with, mut without, mut solved) =
+        choose_each(engine, Evidence { scanned: &scanned, remains: &remains }, &known_lost, &suspects);
     if engine.writer.facts().rebuilt_by == RebuiltBy::Stripes {
         engine.core.safe.lost = sorted(with.stripes.iter().flat_map(|found| found.lost.iter().copied()));
     } else {
@@ -140,14 +141,13 @@ pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remain
         .collect();
     let stays = remains.erasing.iter().filter(|&&block| half_erased.contains(&engine.core.map.unit_of_block(block)));
     engine.core.safe.erasing = sorted(stays.map(|&block| (block, false)));
-    let other_states = (&without, solved.as_ref());
     let keeps_copies = rewrites && engine.writer.facts().keeps_copies;
     let mut spare = SpareCopies { pins: spare, ..SpareCopies::default() };
     if keeps_copies {
-        find_spare_copies(engine, (&scanned, &suspects), &with, other_states, &mut spare);
+        find_spare_copies(engine, &scanned, &suspects, &with, &without, solved.as_ref(), &mut spare);
     }
     let mapped = with.pages.iter().flatten().count() as u64;
-    begin_mounting(engine, (pages, leaning), (fallback, spare), with.into_found());
+    begin_mounting(engine, pages, leaning, fallback, spare, with.into_found());
     engine.core.device.losses.remembered = suspects;
     let found = read_for_mount(engine, &scanned, remains.checkpoint.as_ref());
     Mounted { mapped, read_only: engine.host.requests.read_only_since.is_some(), lost: remains.outage.memory, ..found }
@@ -244,7 +244,7 @@ fn read_suspects<P: FlashPayload>(engine: &mut Engine<P>, scanned: &mut ScannedP
 /// one if suspects cannot be read and codewords give lost pages.
 fn choose_each<P: FlashPayload>(
     engine: &Engine<P>,
-    evidence: (&ScannedPages, &Remains<P>),
+    evidence: Evidence<'_, P>,
     known_lost: &Journal,
     suspects: &BTreeSet<Ppn>,
 ) -> (Choice, Otherwise, Option<Otherwise>) {
@@ -252,29 +252,31 @@ fn choose_each<P: FlashPayload>(
     // Unless a die took it, what can only be solved for is as suspect.
     let lost = if engine.core.device.losses.dead().is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
     // A suspect may be durable: what would count without it is kept, and the next mount knows better.
-    let sought = (steps(engine).may_change)(engine, evidence.0, suspects);
-    let otherwise = |lost| choose_without(engine, evidence, known_lost, (suspects, lost), (&with, sought.as_ref()));
+    let sought = (steps(engine).may_change)(engine, evidence.scanned, suspects);
+    let condition = |lost| Condition { but: suspects, lost };
+    let otherwise = |lost| choose_without(engine, evidence, known_lost, condition(lost), &with, sought.as_ref());
     let collects = engine.writer.facts().rebuilt_by == RebuiltBy::Collection && lost == Lost::AreLeftOut;
     let (without, solved) = (otherwise(lost), collects.then(|| otherwise(Lost::AreSolvedFor)));
     (with, without, solved)
 }
 
 /// The newest consistent state.
-fn choose<P: FlashPayload>(engine: &Engine<P>, (scanned, remains): (&ScannedPages, &Remains<P>)) -> Choice {
-    let (all, conditions) = (Newests::of_all(engine.core.map.user_slots()), (&BTreeSet::new(), Lost::AreSolvedFor));
-    Choice::of((steps(engine).choose)(engine, (scanned, remains), &engine.core.safe.journal, conditions, all))
+fn choose<P: FlashPayload>(engine: &Engine<P>, evidence: Evidence<'_, P>) -> Choice {
+    let all = Newests::of_all(engine.core.map.user_slots());
+    let condition = Condition { but: &BTreeSet::new(), lost: Lost::AreSolvedFor };
+    Choice::of((steps(engine).choose)(engine, evidence, &engine.core.safe.journal, condition, all))
 }
 
-/// The state if suspects cannot be read, as the difference from `with`. `durable`: which contents were durable. `lost`: what rows and
-/// groups do about lost pages. `sought`: the logical pages whose newest contents may differ; `None`: all may.
+/// The state under a condition, as the difference from `with`. `durable`: the contents that were durable. `sought`: the logical pages whose newest contents may differ; `None`: all may.
 fn choose_without<P: FlashPayload>(
     engine: &Engine<P>,
-    (scanned, remains): (&ScannedPages, &Remains<P>),
+    evidence: Evidence<'_, P>,
     durable: &Journal,
-    (suspects, lost): (&BTreeSet<Ppn>, Lost),
-    (with, sought): (&Choice, Option<&BTreeSet<Lpn>>),
+    condition: Condition<'_>,
+    with: &Choice,
+    sought: Option<&BTreeSet<Lpn>>,
 ) -> Otherwise {
-    let choose = |sought| (steps(engine).choose)(engine, (scanned, remains), durable, (suspects, lost), sought);
+    let choose = |sought| (steps(engine).choose)(engine, evidence, durable, condition, sought);
     let all = || Otherwise::of(with, choose(Newests::of_all(engine.core.map.user_slots())));
     let Some(sought) = sought else { return all() };
     // Code zones name pages behind those of the host.
@@ -494,7 +496,7 @@ mod tests {
     use vocab::{Cause, Fua, HostCommand, HostOp, Lba, SimTime};
 
     fn copy(update: u64, slot: u32) -> Newest {
-        Newest { update, sequence: 0, slot: Some(Slot(slot)) }
+        Newest::copy(update, 0, Slot(slot))
     }
 
     /// Slot 1 is a suspect. Fails if a copy of the same contents, or an older one, may be erased while all that counts is a page
@@ -513,7 +515,7 @@ mod tests {
     /// left to write to, or lets go of the first, which is what was durable when the write was answered.
     #[test]
     fn a_copy_is_one_too_many_beside_one_that_lasts_or_an_earlier_one() {
-        let at = |sequence, update| Newest { update, sequence, slot: Some(Slot(sequence as u32)) };
+        let at = |sequence, update| Newest::copy(update, sequence, Slot(sequence as u32));
         let all = [at(3, 7), at(5, 7), at(4, 6)];
         let too_many = |copy, lasting| is_one_too_many(&copy, lasting, all.iter());
         assert!(!too_many(at(3, 7), None), "the first of its contents");
@@ -521,7 +523,7 @@ mod tests {
         assert!(!too_many(at(4, 6), None), "the others are of other contents");
         assert!(!too_many(at(3, 7), Some(at(2, 6))), "what lasts is older");
         assert!(too_many(at(3, 7), Some(at(9, 7))) && too_many(at(4, 6), Some(at(9, 7))), "a copy lasts");
-        assert!(!too_many(at(3, 7), Some(Newest { update: 7, sequence: 0, slot: None })), "it is known to be lost");
+        assert!(!too_many(at(3, 7), Some(Newest::nowhere(7))), "it is known to be lost");
     }
 
     /// Two dies died, and a stripe has a page on each. Catches pages that are lost permanently and that memory does not know of: the

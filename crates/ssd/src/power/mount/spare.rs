@@ -18,9 +18,11 @@ use vocab::{Lpn, Ppn, Slot};
 /// give lost pages.
 pub(super) fn find_spare_copies<P: FlashPayload>(
     engine: &Engine<P>,
-    (scanned, suspects): (&ScannedPages, &BTreeSet<Ppn>),
+    scanned: &ScannedPages,
+    suspects: &BTreeSet<Ppn>,
     with: &Choice,
-    (without, solving): (&Otherwise, Option<&Otherwise>),
+    without: &Otherwise,
+    solving: Option<&Otherwise>,
     spare: &mut SpareCopies,
 ) {
     spare.others = other_copies(engine, with, without, suspects);
@@ -204,7 +206,7 @@ mod tests {
             let scanned = ScannedPages::new(&drive.core.device.array, None);
             let (with, without) = states(last, first);
             let (suspects, mut spare) = ([page_of(&drive, last)].into(), SpareCopies::default());
-            find_spare_copies(&drive, (&scanned, &suspects), &with, (&without, None), &mut spare);
+            find_spare_copies(&drive, &scanned, &suspects, &with, &without, None, &mut spare);
             let (slot, update) = (first.slot.expect("in flash"), first.update);
             let all = [OlderContents { lpn: Lpn(0), slot, update }];
             assert_eq!(spare.older, all[..expected], "{times} times, full: {is_full}, told: {was_told}");

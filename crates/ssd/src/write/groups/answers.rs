@@ -40,7 +40,7 @@ impl<P: FlashPayload> Redundancy<P> for Groups<P> {
     }
 
     fn pages_that_bring_back(&self, core: &Core<P>, _lpn: Lpn, place: Option<(Ppn, u32)>) -> Option<Vec<Ppn>> {
-        match self.sources_of(core, place?, &[place?.0]) {
+        match self.sources_of(core, place?.0, place?.1, &[place?.0]) {
             Sources::Weighted { pages, .. } => Some(pages.into_iter().map(|(ppn, _)| ppn).collect()),
             _ => None,
         }

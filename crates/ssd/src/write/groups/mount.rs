@@ -5,6 +5,7 @@
 
 use crate::core::Core;
 use crate::core::flash::FlashPayload;
+use crate::core::newest::Newest;
 use crate::rules::SafetyRule;
 use crate::write::found::{Found, Lost, Newests, PagesSeen, data_in, unreadable};
 use crate::write::groups::{CodewordKey, GroupRemains, Groups, row_of_group};
@@ -13,9 +14,6 @@ use nand::{FlashArray, Member, PageRole};
 use protect::Strip;
 use std::collections::BTreeSet;
 use vocab::{BlockAddr, DieId, Grid, Ppn, SuperblockId};
-
-/// Of equal copies the one whose codeword survives more losses is taken; more losses than this many count as many.
-const LOSSES_RANKED: u64 = 15;
 
 /// Knowledge of a mount about the pages of block groups.
 #[derive(Clone, Copy)]
@@ -67,10 +65,10 @@ impl<P: FlashPayload> Groups<P> {
     /// ended. What a dead die held is rebuilt anyway. `suspects`: parities that may not last and whose sums may be gone.
     pub fn note_groups_without_parity(&mut self, core: &Core<P>, seen: &dyn PagesSeen, suspects: &BTreeSet<Ppn>) {
         let groups = 0..core.device.grid.blocks_per_die();
-        self.without_parity = groups.filter(|&group| self.lacks_parity(core, (seen, suspects), SuperblockId(group))).collect();
+        self.without_parity = groups.filter(|&group| self.lacks_parity(core, seen, suspects, SuperblockId(group))).collect();
     }
 
-    fn lacks_parity(&self, core: &Core<P>, (seen, suspects): (&dyn PagesSeen, &BTreeSet<Ppn>), group: SuperblockId) -> bool {
+    fn lacks_parity(&self, core: &Core<P>, seen: &dyn PagesSeen, suspects: &BTreeSet<Ppn>, group: SuperblockId) -> bool {
         let Some(info) = self.info[group.index()] else { return false };
         let (data, stripe) = (self.codes[info.code].0.data, self.stripe_of(group, &info));
         let mut rows = (0..core.device.grid.pages_per_block()).map(|page| row_of_group(&core.device.grid, group, page));
@@ -154,12 +152,9 @@ impl<P: FlashPayload> Groups<P> {
             let missing: BTreeSet<Ppn> = parities.iter().flat_map(of_parity).filter(|&ppn| !is_there(ppn)).collect();
             let in_flash = parities.len().saturating_sub(missing.len());
             let is_held = self.held.contains_key(&(row, codeword));
-            let survives = if is_held { LOSSES_RANKED } else { (in_flash as u64).min(LOSSES_RANKED) };
+            let survives = if is_held { u32::MAX } else { in_flash as u32 };
             for ppn in strips().filter_map(readable) {
-                data_in(core, ppn).for_each(|(lpn, mut found)| {
-                    found.sequence |= (LOSSES_RANKED - survives) << 60;
-                    choice.offer(lpn, found);
-                });
+                data_in(core, ppn).for_each(|(lpn, found)| choice.offer(lpn, Newest { survives, ..found }));
             }
         }
     }

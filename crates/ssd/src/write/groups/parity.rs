@@ -22,7 +22,8 @@ impl<P: FlashPayload> Groups<P> {
         &mut self,
         core: &mut Core<P>,
         moves: &mut Moves<P>,
-        (image, key): (ImageId, CodewordKey),
+        image: ImageId,
+        key: CodewordKey,
         holds: Holds,
         outcome: ProgramOutcome,
     ) {
@@ -131,18 +132,12 @@ impl<P: FlashPayload> Groups<P> {
     }
 
     /// Writes a sum of a block as its last page, or as one of its last, a data page of the page stripe.
-    pub fn put_block_parity(
-        &mut self,
-        core: &mut Core<P>,
-        layout: &Arc<Layout>,
-        (page, position): (u32, u32),
-        write_pointer: usize,
-    ) {
+    pub fn put_block_parity(&mut self, core: &mut Core<P>, layout: &Arc<Layout>, page: u32, position: u32, write_pointer: usize) {
         let strip = StripPage::new(layout, page, position);
         let code = self.codes[layout.code].0;
         let key = strip.key(&core.device.grid);
         if !self.held.contains_key(&key) {
-            self.begin_sums(core, (key, layout), write_pointer, CacheRoom::SetAside);
+            self.begin_sums(core, key, layout, write_pointer, CacheRoom::SetAside);
         }
         let (row, die) = (key.0, strip.strip.die);
         let image = core.device.images.open(core.map.rows().page(row, die), oob_covering(StripSet::one(u32::from(die.0))));

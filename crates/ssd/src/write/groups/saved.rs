@@ -24,7 +24,8 @@ pub(crate) fn get_group(from: &mut Reader<'_>, codes: usize) -> Read<GroupInfo> 
 }
 
 /// Writes the sums of a page stripe's codeword.
-pub(crate) fn put_held(to: &mut Writer, (row, codeword): CodewordKey, held: &OpenSums<PageBuf>) {
+pub(crate) fn put_held(to: &mut Writer, key: CodewordKey, held: &OpenSums<PageBuf>) {
+    let (row, codeword) = key;
     to.u32(row);
     to.u32(codeword);
     to.u32(held.stream as u32);

@@ -36,14 +36,18 @@ impl<P: FlashPayload> Groups<P> {
         match place {
             Place::Unmapped => Sources::Discarded,
             Place::Missing => Sources::None,
-            Place::At(slot) => self.sources_of(core, core.device.grid.page_of(slot), &[]),
+            Place::At(slot) => {
+                let (ppn, index) = core.device.grid.page_of(slot);
+                self.sources_of(core, ppn, index, &[])
+            }
         }
     }
 
-    /// Sources that sum up to a slot of a page, without the pages whose reads `failed`.
-    pub fn sources_of(&self, core: &Core<P>, lost: (Ppn, u32), failed: &[Ppn]) -> Sources<P> {
-        match self.terms_of(core, lost, failed) {
-            Some((held, pages)) => Sources::Weighted { held, pages, lost, group: group_of(&core.device.grid, lost.0).0 },
+    /// Sources that sum up to slot `index` of a page, without the pages whose reads `failed`.
+    pub fn sources_of(&self, core: &Core<P>, lost: Ppn, index: u32, failed: &[Ppn]) -> Sources<P> {
+        let group = group_of(&core.device.grid, lost).0;
+        match self.terms_of(core, lost, index, failed) {
+            Some((held, pages)) => Sources::Weighted { held, pages, lost: (lost, index), group },
             None => Sources::None,
         }
     }
@@ -56,7 +60,7 @@ impl<P: FlashPayload> Groups<P> {
         if held.any(|(_, sums)| sums.data.contains(u32::from(die.0))) {
             return None;
         }
-        let (_, terms) = self.terms_of(core, (ppn, 0), &[ppn])?;
+        let (_, terms) = self.terms_of(core, ppn, 0, &[ppn])?;
         // A source on the page's own die is as busy as the page.
         let plain = |&(page, coefficient): &(Ppn, u8)| (coefficient == 1 && core.device.grid.die_of(page) != die).then_some(page);
         terms.iter().map(plain).collect()
@@ -64,7 +68,7 @@ impl<P: FlashPayload> Groups<P> {
 
     /// The sum of what the parity cache gives of the page, and the pages to be added to it, each with its
     /// coefficient. `None` if nothing brings the page back.
-    fn terms_of(&self, core: &Core<P>, (lost, index): (Ppn, u32), failed: &[Ppn]) -> Option<(P, Vec<(Ppn, u8)>)> {
+    fn terms_of(&self, core: &Core<P>, lost: Ppn, index: u32, failed: &[Ppn]) -> Option<(P, Vec<(Ppn, u8)>)> {
         let grid = &core.device.grid;
         let group = group_of(grid, lost);
         let info = self.info[group.index()].expect("a group with valid pages");
@@ -128,7 +132,7 @@ impl<P: FlashPayload> Groups<P> {
         let codeword = solved.stripe.strips[page.strip as usize].codeword;
         let is_unsettled = || {
             self.is_unsettled(solved.group, core.device.grid.pages_per_block())
-                || lacks_block_parity(core, solved, (codeword, page.page))
+                || lacks_block_parity(core, solved, codeword, page.page)
         };
         (is_parity && is_unsettled()).then_some(PageState::Unsettled)
     }
@@ -178,9 +182,9 @@ fn was_erased<P: FlashPayload>(core: &Core<P>, solved: &Solved<'_>, page: GroupP
 
 /// Whether the group was given up before each data block of the codeword had its sum: then
 /// the blocks of its parity, sums of these, do not sum up to nothing either. Asked for the sum that a page is in.
-fn lacks_block_parity<P: FlashPayload>(core: &Core<P>, solved: &Solved<'_>, of: (u32, u32)) -> bool {
-    let (codeword, pages) = (of.0, core.device.grid.pages_per_block());
-    let sum = solved.code.sum_of(of.1);
+fn lacks_block_parity<P: FlashPayload>(core: &Core<P>, solved: &Solved<'_>, codeword: u32, page: u32) -> bool {
+    let pages = core.device.grid.pages_per_block();
+    let sum = solved.code.sum_of(page);
     let last = pages - solved.code.block + sum;
     // A page whose program failed before a cut looks as if it was never written, and parities that are left still sum it.
     let is_in = |page, strip| {
@@ -229,7 +233,7 @@ mod tests {
         let solved = Solved { group: SuperblockId(0), stripe: &stripe, code };
         assert_eq!((code.block, stripe.data), (2, 4));
         let grid = core.device.grid.clone();
-        let lacks = |core: &Core<Tag>| [0, 1, 2, 3].map(|page| lacks_block_parity(core, &solved, (0, page)));
+        let lacks = |core: &Core<Tag>| [0, 1, 2, 3].map(|page| lacks_block_parity(core, &solved, 0, page));
         let write = |core: &mut Core<Tag>, strips: std::ops::Range<u32>, page| {
             strips.for_each(|strip| program(core, solved.ppn(&grid, GroupPage { page, strip })));
         };

@@ -108,7 +108,8 @@ impl<P: FlashPayload> Groups<P> {
     pub fn begin_sums(
         &mut self,
         core: &mut Core<P>,
-        (key, layout): (CodewordKey, &Arc<Layout>),
+        key: CodewordKey,
+        layout: &Arc<Layout>,
         write_pointer: usize,
         room: CacheRoom,
     ) {
@@ -143,7 +144,7 @@ impl<P: FlashPayload> Groups<P> {
             self.put_slot(core, strip, image, contents, Some(job));
         }
         let cause = core.jobs[job].cause();
-        self.send_data(core, Stream::Host, strip, image, (Holds::Data, cause))
+        self.send_data(core, Stream::Host, strip, image, Holds::Data, cause)
     }
 
     fn put_moved_page(&mut self, core: &mut Core<P>, moves: &mut Moves<P>) -> Placed {
@@ -153,7 +154,7 @@ impl<P: FlashPayload> Groups<P> {
             self.put_slot(core, strip, image, page.contents, None);
         }
         let cause = core.moving[0].cause;
-        self.send_data(core, Stream::Gc, strip, image, (Holds::MovedData, cause))
+        self.send_data(core, Stream::Gc, strip, image, Holds::MovedData, cause)
     }
 
     /// The next data page of the open group, as an empty image.
@@ -163,7 +164,7 @@ impl<P: FlashPayload> Groups<P> {
         let key = strip.key(&core.device.grid);
         if !self.held.contains_key(&key) {
             let layout = Arc::clone(&open.layout);
-            self.begin_sums(core, (key, &layout), write_pointer, CacheRoom::Taken);
+            self.begin_sums(core, key, &layout, write_pointer, CacheRoom::Taken);
         }
         let ppn = core.map.rows().page(key.0, strip.strip.die);
         (core.device.images.open(ppn, oob_covering(StripSet::EMPTY)), strip)
@@ -211,7 +212,8 @@ impl<P: FlashPayload> Groups<P> {
         stream: Stream,
         strip: StripPage,
         image: ImageId,
-        (holds, cause): (Holds, Cause),
+        holds: Holds,
+        cause: Cause,
     ) -> Placed {
         let write_pointer = write_pointer_of(&core.map, stream);
         let open = self.open[write_pointer].as_mut().expect("an open group");
@@ -231,7 +233,7 @@ impl<P: FlashPayload> Groups<P> {
             let layout = Arc::clone(&self.open[write_pointer].as_ref().expect("an open group").layout);
             let pages = core.device.grid.pages_per_block();
             (pages - code.block..pages)
-                .for_each(|page| self.put_block_parity(core, &layout, (page, strip.position), write_pointer));
+                .for_each(|page| self.put_block_parity(core, &layout, page, strip.position, write_pointer));
         }
         if !stripe_ends {
             return Placed::All;

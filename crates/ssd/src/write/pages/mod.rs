@@ -283,11 +283,11 @@ mod tests {
     fn moved_pages_are_sent_when_full_or_asked_for() {
         let (mut core, mut pages) = tiny();
         for (lpn, sent) in [(0, 0), (1, 1), (2, 1)] {
-            let to = pages.image_for_moved(&mut core, (3, StreamId(0)), |_| vocab::StripSet(7)).expect("an empty log has room");
+            let to = pages.image_for_moved(&mut core, 3, StreamId(0), |_| vocab::StripSet(7)).expect("an empty log has room");
             assert_eq!(to.is_new, lpn != 1);
             let published = core.map.publish(Lpn(lpn), core.next_slot_of(to.image));
             let contents = Contents { tag: OobTag::data(Lpn(lpn)), payload: Tag::default(), update: 1 };
-            pages.put_moved(&mut core, (3, StreamId(0)), to, contents, published);
+            pages.put_moved(&mut core, 3, StreamId(0), to, contents, published);
             assert_eq!(commands(&core).len(), sent);
             assert_eq!(core.device.images.slab[to.image].oob.coverage, vocab::StripSet(7));
         }
@@ -306,10 +306,10 @@ mod tests {
         let (mut core, mut pages) = tiny();
         let failed = core.map.take_page(2, Stream::Host).expect("an empty log has room");
         core.map.abandon(core.map.unit_of_block(core.device.block_of(failed)));
-        let to = pages.image_for_moved(&mut core, (2, StreamId(0)), |_| vocab::StripSet::EMPTY).expect("an empty log has room");
+        let to = pages.image_for_moved(&mut core, 2, StreamId(0), |_| vocab::StripSet::EMPTY).expect("an empty log has room");
         let published = core.map.publish(Lpn(0), core.next_slot_of(to.image));
         let contents = Contents { tag: OobTag::data(Lpn(0)), payload: Tag::default(), update: 1 };
-        pages.put_moved(&mut core, (2, StreamId(0)), to, contents, published);
+        pages.put_moved(&mut core, 2, StreamId(0), to, contents, published);
         let found = pages.page_for_displaced(&mut core, 2, [HOST, Stream::Gc]).expect("room is left");
         assert_eq!(commands(&core).len(), 1, "the half filled page of moved ones was sent");
         assert_eq!(core.device.grid.die_of(found), DieId(2));

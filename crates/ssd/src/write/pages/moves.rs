@@ -26,7 +26,8 @@ impl PageWriter {
     pub fn image_for_moved<P: FlashPayload>(
         &mut self,
         core: &mut Core<P>,
-        (log, stream): (usize, StreamId),
+        log: usize,
+        stream: StreamId,
         coverage: impl FnOnce(&Core<P>) -> StripSet,
     ) -> Option<MovedImage> {
         let at = self.moved_of(log, stream);
@@ -57,7 +58,8 @@ impl PageWriter {
     pub fn put_moved<P: FlashPayload>(
         &mut self,
         core: &mut Core<P>,
-        (log, stream): (usize, StreamId),
+        log: usize,
+        stream: StreamId,
         to: MovedImage,
         contents: Contents<P>,
         published: Published,

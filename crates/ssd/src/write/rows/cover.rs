@@ -88,7 +88,8 @@ impl<P: FlashPayload> Rows<P> {
         &mut self,
         core: &mut Core<P>,
         moves: &mut Moves<P>,
-        (image, cover): (ImageId, CoverId),
+        image: ImageId,
+        cover: CoverId,
         holds: Holds,
         outcome: ProgramOutcome,
     ) {
@@ -96,7 +97,7 @@ impl<P: FlashPayload> Rows<P> {
             core.moving[0].under_way -= 1;
         }
         if outcome == ProgramOutcome::Failed {
-            self.program_failed(core, moves, (image, cover), holds);
+            self.program_failed(core, moves, image, cover, holds);
         }
         self.part_of_cover_ended(core, moves, cover);
         if holds == Holds::MovedData {
@@ -106,7 +107,7 @@ impl<P: FlashPayload> Rows<P> {
 
     /// Data that failed are in the row's parity: the map keeps their place, and a read solves for them. A
     /// parity that failed covers nothing.
-    fn program_failed(&mut self, core: &mut Core<P>, moves: &mut Moves<P>, (image, id): (ImageId, CoverId), holds: Holds) {
+    fn program_failed(&mut self, core: &mut Core<P>, moves: &mut Moves<P>, image: ImageId, id: CoverId, holds: Holds) {
         let ppn = core.device.images.slab[image].ppn;
         core.device.note_failed(image);
         let rescued = moves.rescue(core, image);
@@ -158,7 +159,7 @@ impl<P: FlashPayload> Rows<P> {
         }
         if lacks_parity {
             let jobs = cover.jobs.clone();
-            self.wait_for_other_parity(core, (row, covered), jobs, rescued);
+            self.wait_for_other_parity(core, row, covered, jobs, rescued);
         } else if !any_rescued {
             cover.jobs.iter().for_each(|&job| core.part_done(job));
         }

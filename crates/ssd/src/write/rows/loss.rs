@@ -57,7 +57,8 @@ impl<P: FlashPayload> Rows<P> {
     pub fn wait_for_other_parity(
         &mut self,
         core: &mut Core<P>,
-        (row, covered): (u32, StripSet),
+        row: u32,
+        covered: StripSet,
         jobs: Vec<JobId>,
         rescued: Vec<Lpn>,
     ) {

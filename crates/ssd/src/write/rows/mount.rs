@@ -81,7 +81,7 @@ impl<P: FlashPayload> Rows<P> {
     }
 
     /// The newest contents of the logical pages that are sought.
-    pub fn choose(&self, core: &Core<P>, view: RowsSeen<'_>, (durable, lost): (&Journal, Lost), sought: Newests) -> Found {
+    pub fn choose(&self, core: &Core<P>, view: RowsSeen<'_>, durable: &Journal, lost: Lost, sought: Newests) -> Found {
         let (seeks_all, mut choice) = (matches!(sought, Newests::All(_)), Found::new(sought));
         for superblock in all_superblocks(core) {
             let whole = WholeSuperblock::of(core, view, superblock);
@@ -91,7 +91,7 @@ impl<P: FlashPayload> Rows<P> {
             }
             let in_parts = || rows_of(core, superblock).filter(|&row| has_sought(core, view, row, &choice.pages)).collect();
             let rows: BTreeSet<u32> = whole.map_or_else(in_parts, |whole| whole.rows_with(&choice.pages));
-            rows.into_iter().for_each(|row| offer_row(core, view, (durable, lost), row, &mut choice));
+            rows.into_iter().for_each(|row| offer_row(core, view, durable, lost, row, &mut choice));
         }
         choice
     }
@@ -263,13 +263,7 @@ fn has_sought<P: FlashPayload>(core: &Core<P>, view: RowsSeen<'_>, row: u32, sou
 }
 
 /// Offers what the pages of a row hold, and what they solve for.
-fn offer_row<P: FlashPayload>(
-    core: &Core<P>,
-    view: RowsSeen<'_>,
-    (durable, lost): (&Journal, Lost),
-    row: u32,
-    choice: &mut Found,
-) {
+fn offer_row<P: FlashPayload>(core: &Core<P>, view: RowsSeen<'_>, durable: &Journal, lost: Lost, row: u32, choice: &mut Found) {
     let parities = sound_parities(core, view, row);
     let covered = parities.iter().fold(StripSet::EMPTY, |all, parity| all.or(parity.covers));
     let lost_any = !core.device.losses.dead().is_empty() || row_pages(core, row).any(|(_, ppn)| view.is_unreadable(ppn));
@@ -280,7 +274,7 @@ fn offer_row<P: FlashPayload>(
             let data = data_in(core, ppn).filter(|(lpn, found)| is_taken || found.update <= durable.rank(*lpn));
             data.for_each(|(lpn, found)| choice.offer(lpn, found));
         } else if lost == Lost::AreSolvedFor
-            && let Some(members) = solved_in_row(core, view, (row, die), &parities)
+            && let Some(members) = solved_in_row(core, view, row, die, &parities)
         {
             choice.offer_solved(members);
         }
@@ -291,7 +285,8 @@ fn offer_row<P: FlashPayload>(
 fn solved_in_row<P: FlashPayload>(
     core: &Core<P>,
     view: RowsSeen<'_>,
-    (row, lost): (u32, DieId),
+    row: u32,
+    lost: DieId,
     parities: &[Parity],
 ) -> Option<Vec<Member>> {
     let is_there = |die: u32| view.is_there(core.map.rows().page(row, DieId(die as u16)));

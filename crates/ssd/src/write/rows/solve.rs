@@ -11,7 +11,11 @@ use vocab::{DieId, Ppn, StripSet};
 pub(crate) struct ParityOnItsWay;
 
 /// A parity page: its die, and the dies that it covers.
-type Parity = (DieId, StripSet);
+#[derive(Clone, Copy)]
+struct Parity {
+    die: DieId,
+    covered: StripSet,
+}
 
 impl<P: FlashPayload> Rows<P> {
     /// Pages whose sum is the page, from its row, without the `failed` ones: `None` if the row cannot give it.
@@ -24,9 +28,9 @@ impl<P: FlashPayload> Rows<P> {
         let in_flight = self.open.iter().any(|writer| writer.writes(row) && writer.waits_for_parity());
         match core.map.rows().coverage(row) {
             Some((covered, parity)) if covered.contains(lost) => {
-                let newest = sources_of(core, (row, lost), (parity, covered), None);
+                let newest = sources_of(core, row, lost, Parity { die: parity, covered }, None);
                 let usable = |pages: &Vec<Ppn>| pages.iter().all(|page| is_source(core, *page) && !failed.contains(page));
-                Ok(Some(newest).filter(usable).or_else(|| older_sources(core, (row, lost), usable)))
+                Ok(Some(newest).filter(usable).or_else(|| older_sources(core, row, lost, usable)))
             }
             _ if in_flight || self.covers.in_use() > 0 => Err(ParityOnItsWay),
             _ => Ok(None),
@@ -41,30 +45,21 @@ fn is_source<P: FlashPayload>(core: &Core<P>, ppn: Ppn) -> bool {
 /// The page as the sum of one parity that covers it, what that covers, and perhaps a parity before it, which
 /// takes out what both cover. Each parity of a row covers what those before it cover: no sum of more of them
 /// needs fewer pages.
-fn older_sources<P: FlashPayload>(
-    core: &Core<P>,
-    (row, lost): (u32, u32),
-    usable: impl Fn(&Vec<Ppn>) -> bool,
-) -> Option<Vec<Ppn>> {
+fn older_sources<P: FlashPayload>(core: &Core<P>, row: u32, lost: u32, usable: impl Fn(&Vec<Ppn>) -> bool) -> Option<Vec<Ppn>> {
     let (with, without): (Vec<Parity>, Vec<Parity>) =
-        parities_of(core, row).into_iter().partition(|(_, covered)| covered.contains(lost));
+        parities_of(core, row).into_iter().partition(|parity| parity.covered.contains(lost));
     let less = || std::iter::once(None).chain(without.iter().map(|&parity| Some(parity)));
     let mut sums = with.iter().flat_map(|&parity| less().map(move |less| (parity, less)));
-    sums.find_map(|(parity, less)| Some(sources_of(core, (row, lost), parity, less)).filter(&usable))
+    sums.find_map(|(parity, less)| Some(sources_of(core, row, lost, parity, less)).filter(&usable))
 }
 
 /// The pages whose sum is the lost one: a parity and what it covers, without what a parity before it covers.
-fn sources_of<P: FlashPayload>(
-    core: &Core<P>,
-    (row, lost): (u32, u32),
-    (parity, covered): Parity,
-    less: Option<Parity>,
-) -> Vec<Ppn> {
-    let mut dies = StripSet(covered.0 ^ less.map_or(0, |(_, covered)| covered.0));
+fn sources_of<P: FlashPayload>(core: &Core<P>, row: u32, lost: u32, parity: Parity, less: Option<Parity>) -> Vec<Ppn> {
+    let mut dies = StripSet(parity.covered.0 ^ less.map_or(0, |less| less.covered.0));
     dies.remove(lost);
-    dies.insert(u32::from(parity.0));
-    if let Some((parity, _)) = less {
-        dies.insert(u32::from(parity.0));
+    dies.insert(u32::from(parity.die.0));
+    if let Some(less) = less {
+        dies.insert(u32::from(less.die.0));
     }
     dies.iter().map(|die| core.map.rows().page(row, DieId(die as u16))).collect()
 }
@@ -79,7 +74,7 @@ fn parities_of<P: FlashPayload>(core: &Core<P>, row: u32) -> Vec<Parity> {
         }
         let page = core.device.array.page(ppn);
         let is_parity = matches!(page.tags[0].role(), PageRole::Parity(_));
-        is_parity.then_some((die, page.oob.coverage))
+        is_parity.then_some(Parity { die, covered: page.oob.coverage })
     };
     dies.filter_map(parity_on).collect()
 }

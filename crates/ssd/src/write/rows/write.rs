@@ -96,7 +96,8 @@ impl<P: FlashPayload> Rows<P> {
         core: &mut Core<P>,
         moves: &mut Moves<P>,
         write_pointer: usize,
-        (die, superblock): (DieId, Option<u32>),
+        die: DieId,
+        superblock: Option<u32>,
     ) {
         let row = &mut self.open[write_pointer];
         let is_meant = |row: u32| superblock.is_none_or(|superblock| core.map.rows().superblock_of(row).0 == superblock);
@@ -190,7 +191,7 @@ impl<P: FlashPayload> Rows<P> {
             self.put_slot(core, 0, image, contents);
         }
         let cause = core.jobs[job].cause();
-        self.send_data(core, 0, (image, place), (Holds::Data, cause));
+        self.send_data(core, 0, image, place, Holds::Data, cause);
     }
 
     fn put_moved_data(&mut self, core: &mut Core<P>, moves: &mut Moves<P>, write_pointer: usize) {
@@ -200,7 +201,7 @@ impl<P: FlashPayload> Rows<P> {
             self.put_slot(core, write_pointer, image, page.contents);
         }
         let cause = core.moving[0].cause;
-        self.send_data(core, write_pointer, (image, place), (Holds::MovedData, cause));
+        self.send_data(core, write_pointer, image, place, Holds::MovedData, cause);
     }
 
     /// Adds a page to a row's image: to the map, to the parity sum and to the image.
@@ -225,8 +226,10 @@ impl<P: FlashPayload> Rows<P> {
         &mut self,
         core: &mut Core<P>,
         write_pointer: usize,
-        (image, place): (ImageId, RowPlace),
-        (holds, cause): (Holds, Cause),
+        image: ImageId,
+        place: RowPlace,
+        holds: Holds,
+        cause: Cause,
     ) {
         let cover = self.cover(write_pointer);
         let row = &mut self.open[write_pointer];

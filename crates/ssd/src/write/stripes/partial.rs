@@ -381,13 +381,7 @@ impl<P: FlashPayload> ParityCache<P> {
 
     /// An old version of a strip, whose program failed in `from`, is to be programmed in `to`. True if the cache keeps it: then
     /// its pin goes along.
-    pub fn old_goes_to(
-        &mut self,
-        (stripe, strip): (StripeId, u32),
-        from: Slot,
-        to: Slot,
-        unit_of: impl Fn(Slot) -> UnitId,
-    ) -> bool {
+    pub fn old_goes_to(&mut self, stripe: StripeId, strip: u32, from: Slot, to: Slot, unit_of: impl Fn(Slot) -> UnitId) -> bool {
         let Some(entry) = self.entries.get_mut(&stripe.0) else { return false };
         let Some((_, place)) = entry.old.iter_mut().find(|(of, place)| (*of, *place) == (strip, Place::At(from))) else {
             return false;

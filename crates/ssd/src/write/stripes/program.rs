@@ -259,7 +259,7 @@ impl<P: FlashPayload> Stripes<P> {
     }
 
     /// The program of a strip has ended. One whose die died has failed.
-    pub fn program_done(&mut self, core: &mut Core<P>, image: ImageId, (id, strip): (OpId, u32), outcome: ProgramOutcome) {
+    pub fn program_done(&mut self, core: &mut Core<P>, image: ImageId, id: OpId, strip: u32, outcome: ProgramOutcome) {
         if !outcome.is_done() {
             let (tag, ..) = core.device.images.slot(image, 0);
             let slot = core.device.grid.slot(core.device.images.slab[image].ppn, 0);

@@ -71,7 +71,7 @@ impl<P: FlashPayload> Stripes<P> {
     }
 
     /// Programs a strip that was solved for into this page of the die that it goes to.
-    pub fn program_rebuilt(&mut self, core: &mut Core<P>, (stripe, strip): (StripeId, u32), payload: P, ppn: Ppn) {
+    pub fn program_rebuilt(&mut self, core: &mut Core<P>, stripe: StripeId, strip: u32, payload: P, ppn: Ppn) {
         let image = core.device.images.open(ppn, oob_covering(StripSet::EMPTY));
         let slot = core.next_slot_of(image);
         let n = self.data_strips();

@@ -45,7 +45,7 @@ impl<P: FlashPayload> Zones<P> {
         let sectors = core.device.grid.geometry().sectors_per_slot();
         let page = |(lpn, payload)| PageWrite { lpn, version: 0, payload, from: 0, to: sectors, rank: 0 };
         core.jobs[id].pages.extend(pages.into_iter().map(page));
-        core.job_begins(id, now, (Lba(0), 0));
+        core.job_begins(id, now, Lba(0), 0);
         id
     }
 

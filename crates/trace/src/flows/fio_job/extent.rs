@@ -6,6 +6,22 @@ use crate::TraceError;
 use crate::flows::{Amount, KINDS, Manner, Pacing, Place, ReadBack, Synthetic};
 use vocab::{Bytes, Nanos, SECTOR_BYTES};
 
+/// Passes of a job over its files.
+#[derive(Clone, Copy)]
+struct Passes {
+    /// Bytes of each.
+    pass: u64,
+    rounds: u64,
+}
+
+/// Bytes that a job asks for.
+struct Asked {
+    /// Bytes of a pass.
+    pass: u64,
+    /// Bytes of all passes.
+    all: u64,
+}
+
 /// The size of a job; 0 is none.
 fn size(values: Values<'_>) -> Result<Option<Part>, TraceError> {
     Ok(values.part("size")?.filter(|size| !matches!(size, Part::Bytes(0) | Part::Percent(0 | 100))))
@@ -64,7 +80,7 @@ pub(super) fn set(values: Values<'_>, one: &mut Synthetic, clone: u64, drive: u6
         }
     };
     one.range = (offset, length);
-    check_range(values, one.range, least)?;
+    check_range(values, offset, length, least)?;
     check_listed(values, one)?;
     let io_size =
         values.part("io_size")?.filter(|size| !matches!(size, Part::Bytes(0) | Part::Percent(0))).map(|size| size.of(total));
@@ -82,13 +98,13 @@ pub(super) fn set(values: Values<'_>, one: &mut Synthetic, clone: u64, drive: u6
     let is_endless = one.manner.strides.is_some();
     let (pass, rounds) = if is_endless { (pass.saturating_mul(rounds), 1) } else { (pass, rounds) };
     let asked = match io_size.filter(|_| rounds > 1 && !is_endless && one.manner.read_back.is_none()) {
-        Some(io_size) => looped((io_size, rounds), (size_pass, one)),
+        Some(io_size) => looped(io_size, rounds, size_pass, one),
         None => {
-            let (pass, rounds) = reading_back(one, (pass, rounds), (size_pass, least), &mut notes);
-            (pass, pass.saturating_mul(rounds))
+            let passes = reading_back(one, Passes { pass, rounds }, size_pass, least, &mut notes);
+            Asked { pass: passes.pass, all: passes.pass.saturating_mul(passes.rounds) }
         }
     };
-    amount(values, one, (asked, is_exact && io_size.is_none()), &mut notes)?;
+    amount(values, one, asked, is_exact && io_size.is_none(), &mut notes)?;
     Ok(notes)
 }
 
@@ -107,14 +123,14 @@ fn rounds(values: Values<'_>, one: &Synthetic) -> Result<u64, TraceError> {
 
 /// Bytes of a pass, and of all, with `io_size` and several loops (`do_io` and `keep_running` of fio's backend.c): a pass is one of the files, and
 /// the next loop goes on where the one before ended. An `io_size` beyond the files only sees to it that there are passes enough.
-fn looped((io_size, rounds): (u64, u64), (size_pass, one): (u64, &Synthetic)) -> (u64, u64) {
+fn looped(io_size: u64, rounds: u64, size_pass: u64, one: &Synthetic) -> Asked {
     if io_size <= size_pass {
-        return (size_pass, io_size.saturating_mul(rounds));
+        return Asked { pass: size_pass, all: io_size.saturating_mul(rounds) };
     }
     let asked = (0..KINDS.len()).filter(|kind| one.shares[*kind] > 0.0);
     let largest = asked.map(|kind| crate::flows::largest(&one.sizes[kind])).max().unwrap_or(SECTOR_BYTES);
     let passes = (io_size + 1).saturating_sub(largest).div_ceil(size_pass.max(1)).max(rounds);
-    (size_pass, size_pass.saturating_mul(passes))
+    Asked { pass: size_pass, all: size_pass.saturating_mul(passes) }
 }
 
 /// Refuses blocks that are listed and not in the range, at which fio ends with an error.
@@ -152,16 +168,12 @@ fn offset(values: Values<'_>, whole: u64, least: u64, clone: u64) -> Result<u64,
     }
 }
 
-/// Bytes of a pass, and passes, of a job that reads back; and in which order it does.
-fn reading_back(
-    one: &mut Synthetic,
-    (pass, rounds): (u64, u64),
-    (size_pass, least): (u64, u64),
-    notes: &mut Vec<String>,
-) -> (u64, u64) {
+/// Passes of a job that reads back; sets in which order it does.
+fn reading_back(one: &mut Synthetic, passes: Passes, size_pass: u64, least: u64, notes: &mut Vec<String>) -> Passes {
+    let Passes { pass, rounds } = passes;
     let Some(read_back) = one.manner.read_back.filter(|_| one.shares[1] > 0.0 || one.manner.rewrites) else {
         one.manner.read_back = None;
-        return (pass, rounds);
+        return passes;
     };
     // Reads that verify count in `io_size`, and each pass is of the size.
     let (pass, rounds) = if pass > size_pass && read_back != ReadBack::Only {
@@ -182,19 +194,20 @@ fn reading_back(
             ));
         }
     }
-    (pass, rounds)
+    Passes { pass, rounds }
 }
 
 fn amount(
     values: Values<'_>,
     one: &mut Synthetic,
-    ((pass, all), is_exact): ((u64, u64), bool),
+    asked: Asked,
+    is_exact: bool,
     notes: &mut Vec<String>,
 ) -> Result<(), TraceError> {
     let runtime = values.time("runtime", 1_000_000_000)?.filter(|time| *time > 0);
     let until = runtime.map(Nanos);
     let loops = loops(values)?;
-    let mut bytes = Some(all);
+    let mut bytes = Some(asked.all);
     if values.flag("time_based")? && until.is_some() {
         bytes = None;
     }
@@ -203,7 +216,7 @@ fn amount(
             "runtime: how many requests it holds depends on the drive; sums of the workload are those of its `size`".into(),
         );
     }
-    one.manner.pass = Some(pass.max(1));
+    one.manner.pass = Some(asked.pass.max(1));
     // Each loop has as many.
     let requests = values.number("number_ios", 0, 1 << 40)?.filter(|requests| *requests > 0);
     let requests = requests.map(|requests| requests.saturating_mul(loops));
@@ -214,19 +227,18 @@ fn amount(
     Ok(())
 }
 
-fn check_range(values: Values<'_>, range: (u64, u64), least: u64) -> Result<(), TraceError> {
+fn check_range(values: Values<'_>, offset: u64, length: u64, least: u64) -> Result<(), TraceError> {
     let section = values.section;
-    if range.1 < least {
+    if length < least {
         let hint = if is_on_the_drive(values)? { "a drive that is large enough (`--capacity`)" } else { SIZE };
         let message = format!(
-            "found a range of {} bytes from byte {} on for requests of {least} bytes; wanted room for one at least, and {hint}",
-            range.1, range.0
+            "found a range of {length} bytes from byte {offset} on for requests of {least} bytes; wanted room for one at least, and {hint}"
         );
         return Err(values.file.wrong(section.line, &section.name, message));
     }
-    let end = u128::from(range.0) + u128::from(range.1);
+    let end = u128::from(offset) + u128::from(length);
     if end > u128::from(crate::LBA_LIMIT.0) * u128::from(SECTOR_BYTES) / 2 {
-        let message = format!("found addresses beyond 2^62 bytes, up to {}; wanted a smaller range", Bytes(range.1));
+        let message = format!("found addresses beyond 2^62 bytes, up to {}; wanted a smaller range", Bytes(length));
         return Err(values.file.wrong(section.line, &section.name, message));
     }
     Ok(())

@@ -37,7 +37,7 @@ impl<'a> Job<'a> {
         let units: [u64; 3] = std::array::from_fn(|kind| units[kind].unwrap_or_else(|| crate::flows::smallest(&sizes[kind])));
         let pace::Pace { pacing, pauses, unrated } = pace::pacing(values, shares, &mut notes)?;
         let manner = follow::manner(values, file_names(values, 0)?.len() as u32, &mut notes)?;
-        let place = place(values, &sizes, units, shares, (manner.burst > 1, &mut notes))?;
+        let place = place(values, &sizes, units, shares, manner.burst > 1, &mut notes)?;
         check_strides(values, manner, &place)?;
         let placed = values.triple("percentage_random", "a percentage, or one each for reads, writes and trims", percentage)?;
         let flushes = [values.number("fsync", 0, 1 << 40)?, values.number("fdatasync", 0, 1 << 40)?];
@@ -284,7 +284,8 @@ fn place(
     sizes: &[Sizes; 3],
     units: [u64; 3],
     shares: [f64; 3],
-    (is_in_bursts, notes): (bool, &mut Vec<String>),
+    is_in_bursts: bool,
+    notes: &mut Vec<String>,
 ) -> Result<Place, TraceError> {
     if !follow::direction(values)?.is_random {
         return Ok(Place::Sequential);

@@ -80,7 +80,7 @@ pub fn parse(name: &str, text: &str, around: &Around<'_>) -> Result<Flows, Trace
     let share = drive_share(file, &found.jobs, around.drive, &mut flows.notes)?;
     let mut building = Building { file, flows, devices: BTreeMap::new(), stages: BTreeMap::new(), stage: 0, last: 0 };
     for (index, section) in found.jobs.iter().enumerate() {
-        building.job(index, Values { file, section }, (share, around))?;
+        building.job(index, Values { file, section }, share, around)?;
     }
     let mut flows = building.flows;
     about_all(&mut flows, &found);
@@ -122,7 +122,7 @@ struct Building<'a> {
 }
 
 impl<'a> Building<'a> {
-    fn job(&mut self, index: usize, values: Values<'a>, (share, around): (u64, &Around<'_>)) -> Result<(), TraceError> {
+    fn job(&mut self, index: usize, values: Values<'a>, share: u64, around: &Around<'_>) -> Result<(), TraceError> {
         let (file, section) = (self.file, values.section);
         if index > 0 && values.flag("stonewall")? {
             self.stage = self.last + 1;

@@ -91,7 +91,7 @@ impl<P: FlashPayload> Alone<P> {
         end_in_flash(&mut self.core, command, outcome);
         let Owner::GroupPage { row, codeword, holds } = command.owner else { unreachable!("groups program nothing else") };
         let key = (row, u32::from(codeword));
-        self.groups.program_ended(&mut self.core, &mut self.moves, (command.image, key), holds, outcome);
+        self.groups.program_ended(&mut self.core, &mut self.moves, command.image, key, holds, outcome);
         let effects = self.effects();
         self.core.device.images.give(command.image);
         in_words(&effects)

@@ -78,7 +78,7 @@ impl Alone {
     /// The rows hear how a program has ended; what others are to do then.
     fn tell(&mut self, command: &Command, outcome: ProgramOutcome) -> Vec<String> {
         if let Owner::Cover { cover, holds } = command.owner {
-            self.rows.program_ended(&mut self.core, &mut self.moves, (command.image, cover), holds, outcome);
+            self.rows.program_ended(&mut self.core, &mut self.moves, command.image, cover, holds, outcome);
         }
         let effects = self.effects();
         self.core.device.images.give(command.image);
@@ -239,7 +239,7 @@ fn a_row_that_loses_its_last_place_leaves_its_data_without_parity() {
         let left: Vec<u32> = (0..5).filter(|&die| !used.contains(die)).collect();
         let narrow = |alone: &mut Alone, die: u32| {
             let Alone { core, rows, moves } = alone;
-            rows.narrow(core, moves, 0, (DieId(die as u16), superblock));
+            rows.narrow(core, moves, 0, DieId(die as u16), superblock);
             in_words(&alone.effects())
         };
         assert_eq!(narrow(&mut alone, left[0]), Vec::<String>::new(), "a place is left for the parity");
@@ -308,7 +308,7 @@ fn a_row_without_room_for_another_parity_leaves_its_data_uncovered() {
     let used: StripSet = sub_stripe.iter().map(|command| alone.die(command)).collect();
     for die in (0..5).filter(|&die| !used.contains(die)) {
         let Alone { core, rows, moves } = &mut alone;
-        rows.narrow(core, moves, 0, (DieId(die as u16), Some(0)));
+        rows.narrow(core, moves, 0, DieId(die as u16), Some(0));
         alone.effects();
     }
     alone.spoil(&sub_stripe[2]);

@@ -25,7 +25,7 @@ fn row_of_five(there: &[usize]) -> (Alone, Vec<Ppn>) {
 /// Choice of a mount without a record of durable contents.
 fn choose(alone: &Alone, seen: &Seen, lost: Lost) -> Found {
     let view = RowsSeen { seen, without: &BTreeSet::new() };
-    alone.rows.choose(&alone.core, view, (&Journal::new(64), lost), Newests::of_all(alone.core.map.user_slots()))
+    alone.rows.choose(&alone.core, view, &Journal::new(64), lost, Newests::of_all(alone.core.map.user_slots()))
 }
 
 fn found(choice: &Found) -> Vec<u32> {
@@ -156,7 +156,7 @@ fn a_superblock_without_a_missing_page_says_the_same_block_by_block() {
     let these = || Newests::of_these([Lpn(0), Lpn(12), Lpn(60)]);
     let chosen = |seen: &Seen, without: &BTreeSet<Ppn>, sought: &dyn Fn() -> Newests| {
         let view = RowsSeen { seen, without };
-        let found = alone.rows.choose(&alone.core, view, (&Journal::new(64), Lost::AreLeftOut), sought());
+        let found = alone.rows.choose(&alone.core, view, &Journal::new(64), Lost::AreLeftOut, sought());
         let newest = |lpn: u32| match &found.pages {
             Newests::All(pages) => pages[lpn as usize],
             Newests::These(these) => these.pages.get(&Lpn(lpn)).copied().flatten(),

@@ -36,14 +36,14 @@ impl<P: FlashPayload> Chooser<'_, P> {
             let Some(lpn) = self.stripes.lpn_of(self.core, stripe, strip).filter(|_| version > 0) else { continue };
             let at = copies.with(strip, version);
             let (slot, age) = at.map_or((None, 0), |copy| (Some(self.slot(copy)), copy.age));
-            pages[lpn.index()] = Some(Newest { update: version, sequence: u64::MAX - age, slot });
+            pages[lpn.index()] = Some(Newest { sequence: u64::MAX - age, slot, ..Newest::nowhere(version) });
             if slot.is_none() && !is_whole {
                 lost.push((lpn, version));
             }
         }
         let newer_lost = self.lost_since(stripe, &part);
         for &(strip, lpn, update) in &newer_lost {
-            pages[lpn.index()] = Some(Newest { update, sequence: 0, slot: None });
+            pages[lpn.index()] = Some(Newest::nowhere(update));
             lost.push((lpn, update));
             part[strip as usize] = 0;
         }
@@ -54,7 +54,7 @@ impl<P: FlashPayload> Chooser<'_, P> {
         } else {
             self.redundancy_to_build(state, copies)
         };
-        StripeFound { newer, lost, unnamed: self.unnamed(stripe, (&part, !gone.is_empty()), copies), ..redundancy }
+        StripeFound { newer, lost, unnamed: self.unnamed(stripe, &part, !gone.is_empty(), copies), ..redundancy }
     }
 
     /// The chosen one of these states, which are in order of rank: the newest that is whole or durable; else the
@@ -93,7 +93,7 @@ impl<P: FlashPayload> Chooser<'_, P> {
         let none = vec![0; self.stripes.data_strips() as usize];
         let lost: Vec<(Lpn, u64)> = self.lost_since(stripe, &none).into_iter().map(|(_, lpn, update)| (lpn, update)).collect();
         for &(lpn, update) in &lost {
-            pages[lpn.index()] = Some(Newest { update, sequence: 0, slot: None });
+            pages[lpn.index()] = Some(Newest::nowhere(update));
         }
         StripeFound { lost, ..StripeFound::default() }
     }
@@ -149,7 +149,7 @@ impl<P: FlashPayload> Chooser<'_, P> {
     }
 
     /// A page of a part of a stripe, if no page names exactly this part: strips are gone, or it went back to older ones.
-    fn unnamed(&self, stripe: StripeId, (part, went_back): (&Versions, bool), copies: &Copies<'_>) -> Option<Slot> {
+    fn unnamed(&self, stripe: StripeId, part: &Versions, went_back: bool, copies: &Copies<'_>) -> Option<Slot> {
         let is_gone = |strip| self.stripes.lpn_of(self.core, stripe, strip).is_some();
         let is_part = went_back || (0..).zip(part).any(|(strip, &version)| version == 0 && is_gone(strip));
         let mut pages = (0..).zip(part).filter_map(|(strip, &version)| copies.with(strip, version)).filter(|_| is_part);
@@ -220,13 +220,13 @@ impl<P: FlashPayload> Chooser<'_, P> {
             (Some(parity), _) => {
                 StripeFound { parity: Some(self.place(parity)), parity_version: parity.update, ..StripeFound::default() }
             }
-            (None, Some(sums)) => self.redundancy_of_sums(stripe, sums, copies),
+            (None, Some((partial, sums))) => self.redundancy_of_sums(stripe, partial, sums, copies),
             (None, None) => self.redundancy_to_build(state, copies),
         }
     }
 
     /// A partial parity, and the stored parity and old versions that it leans on.
-    fn redundancy_of_sums(&self, stripe: StripeId, (partial, sums): (Partial, &Sums<P>), copies: &Copies<'_>) -> StripeFound {
+    fn redundancy_of_sums(&self, stripe: StripeId, partial: Partial, sums: &Sums<P>, copies: &Copies<'_>) -> StripeFound {
         let stored = self.stored_parity(stripe, sums, copies).map_or(Place::Missing, |copy| self.place(copy));
         StripeFound {
             parity: (sums.stripe.parity > 0).then_some(stored),
@@ -285,7 +285,7 @@ impl<P: FlashPayload> Chooser<'_, P> {
         let slots = |state: &State<'_, P>| {
             let of_data = (0..).zip(&state.versions).filter_map(|(strip, &version)| all.with(strip, version));
             let mut slots: Vec<Slot> = of_data.map(|copy| self.slot(copy)).collect();
-            let of_sums = state.sums.map(|sums| self.redundancy_of_sums(stripe, sums, &all));
+            let of_sums = state.sums.map(|(partial, sums)| self.redundancy_of_sums(stripe, partial, sums, &all));
             for found in [Some(self.redundancy_of(stripe, state, &all)), of_sums].into_iter().flatten() {
                 slots.extend(found.parity_slot());
                 slots.extend(found.old_slots());

@@ -22,6 +22,7 @@ use device::slab::{CommandId, JobId};
 use ftl::{Place, Stream, UnitId, UnitState};
 use nand::{FlashArray, MemoryArray, OobTag, ProgramOutcome, ReadOutcome};
 use protect::{Protection, SchemeChoice};
+use std::ops::Range;
 use vocab::{Cause, DieId, Lpn, Ppn, SimTime, Slot, StripSet, StripeId};
 
 /// Data strips of a stripe on five dies; the strip of this number is parity.
@@ -81,11 +82,11 @@ impl Drive {
     }
 
     /// A job that writes these pages, all sectors of them or some.
-    fn job(&mut self, pages: &[(u32, u32)], sectors: (u32, u32)) -> JobId {
+    fn job(&mut self, pages: &[(u32, u32)], sectors: Range<u32>) -> JobId {
         let job = self.core.jobs.take();
         self.core.jobs[job].reset(Asker::Host, RequestKind::Write, SimTime::ZERO);
         for &(lpn, version) in pages {
-            let (from, to) = sectors;
+            let (from, to) = (sectors.start, sectors.end);
             let write = PageWrite { lpn: Lpn(lpn), version, payload: page(lpn, version), from, to, rank: 0 };
             self.core.jobs[job].pages.push(write);
         }
@@ -94,7 +95,7 @@ impl Drive {
 
     /// Begins to write pages in these versions.
     fn begin(&mut self, pages: &[(u32, u32)]) -> JobId {
-        let job = self.job(pages, (0, 8));
+        let job = self.job(pages, 0..8);
         self.stripes.place(&mut self.core, job);
         self.go_on();
         job
@@ -137,7 +138,7 @@ impl Drive {
             self.stripes.read_done(&mut self.core, command.ppn, op, u32::from(strip), outcome);
         } else {
             assert!(self.core.device.program(&command).is_done(), "nothing makes programs fail here");
-            self.stripes.program_done(&mut self.core, command.image, (op, u32::from(strip)), ProgramOutcome::Done);
+            self.stripes.program_done(&mut self.core, command.image, op, u32::from(strip), ProgramOutcome::Done);
             self.core.device.images.give(command.image);
         }
         self.done.push(command);

@@ -270,10 +270,10 @@ fn a_write_that_waits_for_space_gives_way_to_a_commit_of_its_stripe() {
     drive.check();
 }
 
-fn discard(drive: &mut Drive, range: (u32, u32)) {
+fn discard(drive: &mut Drive, pages: Range<u32>) {
     let job = drive.core.jobs.take();
     drive.core.jobs[job].reset(Asker::Host, RequestKind::Discard, SimTime::ZERO);
-    drive.core.jobs[job].range = range;
+    drive.core.jobs[job].range = (pages.start, pages.end);
     drive.stripes.discard(&mut drive.core, job);
     drive.go_on();
 }
@@ -283,10 +283,10 @@ fn discard(drive: &mut Drive, range: (u32, u32)) {
 fn a_stripe_is_freed_when_all_its_pages_are_discarded() {
     let mut drive = with_partial_parity();
     drive.write(&[(4, 1), (5, 1), (6, 1), (7, 1)]);
-    discard(&mut drive, (0, 2));
+    discard(&mut drive, 0..2);
     assert!(drive.core.is_hidden(Lpn(1)) && drive.place(STRIPE, 1).is_some(), "others are solved for with it");
     assert!(drive.stripes.held.get(STRIPE).is_some());
-    discard(&mut drive, (2, 6));
+    discard(&mut drive, 2..6);
     assert!((0..=N).all(|strip| drive.stripes.place_of_strip(&drive.core, STRIPE, strip) == Place::Unmapped));
     assert!(drive.stripes.held.is_empty() && !drive.core.is_hidden(Lpn(1)));
     assert_eq!((0..drive.core.map.units() as u32).map(|unit| drive.pins(unit)).sum::<u32>(), 0);
@@ -351,10 +351,10 @@ fn an_old_version_that_goes_elsewhere_is_found_there_and_pinned_there() {
     let to = grid.slot(grid.ppn(grid.block(vocab::DieId(0), grid.blocks_per_die() - 1), 0), 0);
     assert_ne!(unit_of(&drive, from), unit_of(&drive, to));
     let (map, held) = (&drive.core.map, &mut drive.stripes.held);
-    assert!(!held.old_goes_to((STRIPE, 3), from, to, |slot| map.unit_of(slot)), "another strip lay there");
-    assert!(!held.old_goes_to((STRIPE, 1), to, from, |slot| map.unit_of(slot)), "it lay elsewhere");
-    assert!(!held.old_goes_to((StripeId(1), 1), from, to, |slot| map.unit_of(slot)), "no partial parity");
-    assert!(held.old_goes_to((STRIPE, 1), from, to, |slot| map.unit_of(slot)));
+    assert!(!held.old_goes_to(STRIPE, 3, from, to, |slot| map.unit_of(slot)), "another strip lay there");
+    assert!(!held.old_goes_to(STRIPE, 1, to, from, |slot| map.unit_of(slot)), "it lay elsewhere");
+    assert!(!held.old_goes_to(StripeId(1), 1, from, to, |slot| map.unit_of(slot)), "no partial parity");
+    assert!(held.old_goes_to(STRIPE, 1, from, to, |slot| map.unit_of(slot)));
     assert_eq!(held.get(STRIPE).expect("held").old_place(1), Some(Place::At(to)));
     let others: Vec<Slot> = held.get(STRIPE).expect("held").pinned().filter(|&slot| slot != to).collect();
     assert_eq!(held.pinned_in(map.unit_of(to)), [STRIPE]);
@@ -424,7 +424,7 @@ fn a_parity_that_no_block_takes_stays_in_the_parity_cache() {
                 let die = drive.core.device.grid.die_of(command.ppn);
                 drive.core.device.losses.die_died(die);
             }
-            drive.stripes.program_done(&mut drive.core, command.image, (op, N), ProgramOutcome::Failed);
+            drive.stripes.program_done(&mut drive.core, command.image, op, N, ProgramOutcome::Failed);
             drive.core.device.images.give(command.image);
             drive.core.device.commands.give(id);
             drive.go_on();

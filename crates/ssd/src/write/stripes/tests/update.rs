@@ -117,7 +117,7 @@ fn a_partly_written_page_that_cannot_be_read_waits_for_a_repair() {
     );
     drive.commands();
     drive.parts_done();
-    let job = drive.job(&[(1, 2)], (0, 4));
+    let job = drive.job(&[(1, 2)], 0..4);
     drive.stripes.place(&mut drive.core, job);
     drive.go_on();
     drive.settle();
@@ -139,7 +139,7 @@ fn a_partly_written_page_whose_old_contents_are_lost_fails() {
     drive.lose(STRIPE, 1);
     drive.commands();
     drive.parts_done();
-    let job = drive.job(&[(1, 2)], (0, 4));
+    let job = drive.job(&[(1, 2)], 0..4);
     drive.stripes.place(&mut drive.core, job);
     drive.go_on();
     drive.settle();
