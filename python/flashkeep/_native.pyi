@@ -16,13 +16,19 @@ def run(
     ecc: tuple[Callable[[int, int], int], Callable[[PageRead], object] | None, int] | None = None,
 ) -> Run: ...
 def life(
-    name: str, text: str | None, options: list[tuple[str, str]], threads: int | None, progress: Any
+    name: str,
+    text: str | None,
+    options: list[tuple[str, str]],
+    into: str | None,
+    threads: int | None,
+    progress: Any,
 ) -> Life: ...
 def advise(
     name: str,
     text: str | None,
     vary: list[tuple[str, str]],
     options: list[tuple[str, str]],
+    into: str | None,
     threads: int | None,
     progress: Any,
 ) -> Advice: ...

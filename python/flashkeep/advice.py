@@ -79,6 +79,7 @@ def advise(
     experiment: Union[Experiment, PathText, None] = None,
     *,
     vary: Mapping[str, Union[str, Sequence[str]]] | None = None,
+    into: PathText | None = None,
     threads: int | None = None,
     progress: Progress = None,
     check: bool = True,
@@ -89,6 +90,7 @@ def advise(
 
     ``vary`` has axes with their values, such as ``{"scheme": ["raid5", "ds-raid"], "refresh": "30d"}``. Options are
     those of ``flashkeep advise``, with ``_`` for ``-``: ``years=5``, ``dwpd=1``, ``read_p99="500us"``, ``lives=60``.
+    With ``into``, whole lives are kept in that directory, and those that are there are not simulated again.
     ``progress`` is True for a bar (tqdm), or is called with lives that were simulated and the most that may be. Raises
     BadInput, and CheckFailed where data came back wrong, unless ``check`` is False.
     """
@@ -96,11 +98,12 @@ def advise(
         experiment = Experiment()
     axes = [(key, value if isinstance(value, str) else ",".join(value)) for key, value in (vary or {}).items()]
     given = [(name.replace("_", "-"), str(value)) for name, value in options.items()]
+    kept = None if into is None else os.fspath(into)
     with bar(progress, "lives") as tell:
         if isinstance(experiment, Experiment):
-            native = _native.advise("experiment", experiment.to_toml(), axes, given, threads, tell)
+            native = _native.advise("experiment", experiment.to_toml(), axes, given, kept, threads, tell)
         else:
-            native = _native.advise(os.fspath(experiment), None, axes, given, threads, tell)
+            native = _native.advise(os.fspath(experiment), None, axes, given, kept, threads, tell)
     found = Advice(native)
     if check and not found.passed:
         raise CheckFailed("wrong data was returned in a timed run", found)

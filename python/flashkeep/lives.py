@@ -51,6 +51,11 @@ class Life(Framed):
         return self._native.table("tornado")
 
     @property
+    def strata(self) -> _native.Frame | None:
+        """One row for each scheme and number of die failures: how likely it is, and the loss given it; None where no die fails."""
+        return self._native.table("strata")
+
+    @property
     def passed(self) -> bool:
         """Whether every read of every timed run gave what was written."""
         return self._native.passed
@@ -76,6 +81,7 @@ class Life(Framed):
 def life(
     experiment: Union[Experiment, PathText, None] = None,
     *,
+    into: PathText | None = None,
     threads: int | None = None,
     progress: Progress = None,
     check: bool = True,
@@ -85,18 +91,20 @@ def life(
     experiment file.
 
     Options are those of ``flashkeep life``, with ``_`` for ``-``: ``dwpd=1``, ``years=5``, ``refresh="30d"``,
-    ``scrub="30d"``, ``timed=0``, ``tornado=True``. Seeds are those of the experiment (``seed``, ``seeds``). ``progress``
+    ``scrub="30d"``, ``timed=0``, ``tornado=True``. Seeds are those of the experiment (``seed``, ``seeds``). With ``into``,
+    whole lives are kept in that directory, and those that are there are not simulated again. ``progress``
     is True for a bar (tqdm), or is called with percents of all rated P/E cycles and 100. Raises BadInput, and CheckFailed
     where data came back wrong, unless ``check`` is False.
     """
     if experiment is None:
         experiment = Experiment()
     given = [(name.replace("_", "-"), str(value)) for name, value in options.items()]
+    kept = None if into is None else os.fspath(into)
     with bar(progress, "%") as tell:
         if isinstance(experiment, Experiment):
-            native = _native.life("experiment", experiment.to_toml(), given, threads, tell)
+            native = _native.life("experiment", experiment.to_toml(), given, kept, threads, tell)
         else:
-            native = _native.life(os.fspath(experiment), None, given, threads, tell)
+            native = _native.life(os.fspath(experiment), None, given, kept, threads, tell)
     found = Life(native)
     if check and not found.passed:
         raise CheckFailed("wrong data was returned in a timed run", found)

@@ -1,6 +1,7 @@
 """Lives through Python: the frames are those of the command line, options are its options."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,9 +28,19 @@ def test_frames_have_a_row_for_each_scheme_age_and_seed(tmp_path: Path) -> None:
     assert max(ages["drive_writes"]) == pytest.approx(max(life.ends["drive_writes"]))
     assert life.seeds is not None and life.seeds["seed"] == [1, 2, 1, 2]
     assert life.tornado is None
+    assert life.strata is not None and sum(life.strata["weight"]) == pytest.approx(2.0)
     assert {row["scheme"] for row in life.document["tables"]["ages"]} == {"none", "raid5"}
     assert life.report(tmp_path / "life").name == "index.html"
     assert (tmp_path / "life" / "ages.parquet").read_bytes()[:4] == b"PAR1"
+
+
+def test_lives_that_are_kept_are_not_lived_again(tmp_path: Path) -> None:
+    heard: list[tuple[int, int]] = []
+    options: dict[str, Any] = {"years": 0.5, "timed": 0, "phases": "months=5;months=7,off"}
+    first = fk.life(small(), into=tmp_path / "kept", **options)
+    again = fk.life(small(), into=tmp_path / "kept", progress=lambda *done: heard.append(done), **options)
+    assert again.document == first.document and heard[-1] == (100, 100) and len(heard) == 4
+    assert set(first.ages["phase"]) == {1, 2}
 
 
 def test_bad_options_are_named() -> None:

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use studies::advise::{Budget, Given, Heard, Needs, Stage, advise, settings};
+use studies::advise::{Budget, Crew, Given, Heard, Needs, Stage, advise, settings};
 use studies::life::{CELSIUS, LifeSettings};
 
 /// Options of `advise`.
@@ -38,7 +38,7 @@ pub struct AdviseOptions {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Needs")]
 struct NeedOptions {
-    /// File of needs (TOML): class, years, dwpd, dies, pe, uber, loss, read-p99, read-p999, write-p99, soft; options win
+    /// File of needs (TOML): class, years, dwpd, dies, pe, uber, loss, read-p99, read-p999, write-p99, energy, soft; options win
     #[arg(long, value_name = "FILE")]
     needs: Option<PathBuf>,
     /// Class of JESD218, for the defaults: client (UBER 1e-15, a year at 30 C without power) or enterprise (1e-16, three months at 40 C, a die
@@ -72,6 +72,9 @@ struct NeedOptions {
     /// The same for p99 of writes
     #[arg(long, value_name = "TIME")]
     write_p99: Option<String>,
+    /// Upper limit on the energy of flash and codecs, in J for each GB that the host reads or writes, at each such age
+    #[arg(long, value_name = "J/GB")]
+    energy: Option<f64>,
     /// Needs that only rank designs, by name, such as pe,loss
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     soft: Option<Vec<String>>,
@@ -118,6 +121,9 @@ struct OutputOptions {
     /// Directory of the report: index.html, designs.csv, results.json, experiment.toml of the answer
     #[arg(short = 'o', long, alias = "output", value_name = "DIR", default_value = "report/advise")]
     report: PathBuf,
+    /// Keep each whole life in DIR and skip those that are there: the same command goes on after Ctrl-C or a crash, also on several machines
+    #[arg(long, value_name = "DIR")]
+    into: Option<PathBuf>,
     /// Replace files in --report that Flashkeep did not write
     #[arg(long)]
     force: bool,
@@ -147,6 +153,7 @@ impl AdviseOptions {
             read_p99: own.read_p99.clone(),
             read_p999: own.read_p999.clone(),
             write_p99: own.write_p99.clone(),
+            energy: own.energy,
             soft: own.soft.clone(),
         };
         Needs::of(&typed.or(file))
@@ -196,12 +203,15 @@ pub fn run(options: &AdviseOptions) -> Result<ExitCode, Problem> {
         return Ok(ExitCode::SUCCESS);
     }
     report::report_directory(&output.report, output.force)?;
+    let into = output.into.as_deref().map(crate::life::kept).transpose()?;
+    let is_kept = into.is_some();
     let bar = progress::Count::new("lives");
     let reached = Arc::new(Mutex::new(None::<Heard>));
     let so_far = Arc::clone(&reached);
     interrupt::saying(move || {
         let heard = (*so_far.lock().ok()?)?;
-        Some(format!("stopped after {} lives, at {}; nothing was written", heard.lives, heard.stage.words()))
+        let rest = if is_kept { "whole lives are kept, and the same command goes on" } else { "nothing was written" };
+        Some(format!("stopped after {} lives, at {}; {rest}", heard.lives, heard.stage.words()))
     });
     let hear = |heard: Heard| {
         let before = reached.lock().expect("nothing panics while it is held").replace(heard);
@@ -212,8 +222,12 @@ pub fn run(options: &AdviseOptions) -> Result<ExitCode, Problem> {
         }
         bar.show(u64::from(heard.lives), u64::from(budget.lives));
     };
-    let found = advise(&experiment, &vary, &needs, &model, budget, &bench, &hear);
+    let crew = Crew { bench: &bench, hear: &hear, into: into.as_ref() };
+    let found = advise(&experiment, &vary, &needs, &model, budget, &crew);
     bar.clear();
+    if let Some(kept) = into.filter(|kept| kept.found() > 0) {
+        note(&format!("{} lives were there already", kept.found()));
+    }
     finish(&found?, &asked, output)
 }
 

@@ -6,12 +6,13 @@ use crate::{CHECK_FAILED, interrupt, pretty, print, progress, say, threads, type
 use clap::Args;
 use common::Problem;
 use experiment::Experiment;
+use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Instant;
-use studies::life::{CELSIUS, CLASSES, Class, LifeSettings, bytes_of, days_of, life_until, lives, micros_of};
+use studies::life::{CELSIUS, CLASSES, Class, Kept, LifeSettings, bytes_of, days_of, life_until, lives, micros_of, phases_of};
 
 /// Options of `life`.
 #[derive(Debug, Args)]
@@ -64,6 +65,10 @@ struct AskedOptions {
     /// Stop after N years [default: at the end of the drive, at most 100]
     #[arg(long, value_name = "N")]
     years: Option<f64>,
+    /// Phases of the calendar, again and again, such as `years=1; years=2,dwpd=0.3; months=3,off,celsius=30`: lengths in years, months or days;
+    /// drive writes a day; or switched off, with the temperature meanwhile
+    #[arg(long, value_name = "PHASES")]
+    phases: Option<String>,
     /// Age at which data are refreshed (read and written again), such as 30d, or `none`
     #[arg(long, value_name = "TIME", default_value = "30d")]
     refresh: String,
@@ -125,6 +130,9 @@ struct OutputOptions {
     /// Directory of the report: index.html, ages.csv, results.json, experiment.toml
     #[arg(short = 'o', long, alias = "output", value_name = "DIR", default_value = "report/life")]
     report: PathBuf,
+    /// Keep each whole life in DIR and skip those that are there: the same command goes on after Ctrl-C or a crash, also on several machines
+    #[arg(long, value_name = "DIR")]
+    into: Option<PathBuf>,
     /// Replace files in --report that Flashkeep did not write
     #[arg(long)]
     force: bool,
@@ -137,7 +145,7 @@ struct OutputOptions {
     /// One JSON document on stdout
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// CSV on stdout: tables with an empty line between them: ends, seeds, tornado, ages, smart
+    /// CSV on stdout: tables with an empty line between them: ends, strata, seeds, tornado, ages, smart
     #[arg(long)]
     csv: bool,
     /// Lives simulated in parallel [default: all cores]
@@ -172,11 +180,24 @@ impl LifeOptions {
             scrub_days: days_of("--scrub", &asked.scrub)?,
             represents: asked.represents.as_deref().map(|text| bytes_of("--represents", text)).transpose()?,
             tornado: looks.tornado,
+            phases: asked.phases.as_deref().map_or(Ok(Vec::new()), |text| phases_of("--phases", text))?,
             class: Class { uber: asked.uber.unwrap_or(asked.class.uber), ..asked.class },
             read_p99_us: asked.read_p99.as_deref().map(|text| micros_of("--read-p99", text)).transpose()?,
             worn: (wear.worn_at_rated, wear.wear_exponent),
             ..self.model.settings(wear.reference_celsius)
         })
+    }
+}
+
+/// The lives that are kept in a directory.
+pub(crate) fn kept(path: &Path) -> Result<Kept, Problem> {
+    Kept::open(path, RandomState::new().hash_one(std::process::id()))
+}
+
+/// Says how many lives of all were kept before.
+fn tell(kept: &Kept, all: usize) {
+    if kept.found() > 0 {
+        say(&format!("{} of {all} lives were there already", kept.found()));
     }
 }
 
@@ -188,8 +209,10 @@ pub fn run(options: &LifeOptions) -> Result<ExitCode, Problem> {
     let (experiment, settings, output) = (options.experiment()?, options.settings()?, &options.output);
     report::report_directory(&output.report, output.force)?;
     warn_of_canaries(experiment.schemes.iter().map(String::as_str));
+    let into = output.into.as_deref().map(kept).transpose()?;
     let bar = progress::Count::new("% of all rated P/E cycles");
-    let reached = Mutex::new(vec![0.0; lives(&experiment, &settings)]);
+    let all = lives(&experiment, &settings);
+    let reached = Mutex::new(vec![0.0; all]);
     interrupt::noted();
     #[expect(clippy::disallowed_methods, reason = "the driver reads the wall clock")]
     let start = Instant::now();
@@ -200,9 +223,10 @@ pub fn run(options: &LifeOptions) -> Result<ExitCode, Problem> {
         let done: f64 = reached.iter().sum::<f64>() / reached.len() as f64;
         bar.show((done * 100.0) as u64, 100);
     };
-    let found = life_until(&experiment, &settings, &bench, &hear, &interrupt::asked);
+    let found = life_until(&experiment, &settings, &bench, &hear, &interrupt::asked, into.as_ref());
     bar.clear();
     let found = found?;
+    into.inspect(|kept| tell(kept, all));
     let study = found.study(&format!("flashkeep {}", typed().join(" ")));
     let index = studies::write_life(&found, &study, &output.report)?;
     if output.json || output.csv {
@@ -217,7 +241,8 @@ pub fn run(options: &LifeOptions) -> Result<ExitCode, Problem> {
         print(&format!("{text}report: {}\n", index.display()));
     }
     if interrupt::asked() {
-        say("stopped: the report has the lives as far as they came");
+        let rest = if output.into.is_some() { "; whole lives are kept, and the same command goes on" } else { "" };
+        say(&format!("stopped: the report has the lives as far as they came{rest}"));
         return Ok(ExitCode::from(interrupt::INTERRUPTED));
     }
     if found.passed() {

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
-use studies::advise::{Heard, Needs, Question, advise as answer};
+use studies::advise::{Crew, Heard, Needs, Question, advise as answer};
 
 /// An answer.
 #[pyclass(frozen, module = "flashkeep._native")]
@@ -60,15 +60,17 @@ impl Advice {
 }
 
 /// Answers which design to take, for the experiment of a TOML text, or of a file where `text` is nothing: with axes by name and values,
-/// and options of `flashkeep advise` by name and text. `progress` gets the number of simulated lives, and their maximum.
+/// and options of `flashkeep advise` by name and text. With `into`, whole lives are kept in that directory, and those that are there are
+/// not lived again. `progress` gets the number of simulated lives, and their maximum.
 #[pyfunction]
-#[pyo3(signature = (name, text, vary, options, threads, progress))]
+#[pyo3(signature = (name, text, vary, options, into, threads, progress))]
 pub fn advise(
     py: Python<'_>,
     name: String,
     text: Option<String>,
     vary: Vec<(String, String)>,
     options: Vec<(String, String)>,
+    into: Option<PathBuf>,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Advice> {
@@ -90,7 +92,9 @@ pub fn advise(
         };
         let threads = threads.or_else(|| std::thread::available_parallelism().ok().map(Into::into)).unwrap_or(1);
         let bench = Bench { threads, clock: &|| start.elapsed().as_secs_f64(), progress: &|_| wanted.check() };
-        let advice = answer(&experiment, &vary, &needs, &settings, budget, &bench, &hear);
+        let into = crate::life::kept(into)?;
+        let crew = Crew { bench: &bench, hear: &hear, into: into.as_ref() };
+        let advice = answer(&experiment, &vary, &needs, &settings, budget, &crew);
         let advice = advice.map_err(|problem| bad_input(&problem))?;
         refused.into_inner().expect("nothing panicked")?;
         let study = advice.study(TYPED);

@@ -7,10 +7,11 @@ use crate::interrupt::interruptible;
 use experiment::Own;
 use lab::Bench;
 use pyo3::prelude::*;
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
-use studies::life::{LifeSettings, lives};
+use studies::life::{Kept, LifeSettings, life_until, lives};
 
 /// Lives that have been simulated.
 #[pyclass(frozen, module = "flashkeep._native")]
@@ -55,15 +56,22 @@ impl Life {
     }
 }
 
+/// The lives that are kept in a directory.
+pub fn kept(path: Option<PathBuf>) -> PyResult<Option<Kept>> {
+    let turn = RandomState::new().hash_one(std::process::id());
+    path.map(|path| Kept::open(&path, turn)).transpose().map_err(|problem| bad_input(&problem))
+}
+
 /// Simulates the lives of the experiment of a TOML text, or of a file where `text` is nothing, with options of `flashkeep life` by name
-/// and text. `progress` hears of percents of all rated P/E cycles, and of 100.
+/// and text. With `into`, whole lives are kept in that directory, and those that are there are not lived again. `progress` hears of percents of all rated P/E cycles, and of 100.
 #[pyfunction]
-#[pyo3(signature = (name, text, options, threads, progress))]
+#[pyo3(signature = (name, text, options, into, threads, progress))]
 pub fn life(
     py: Python<'_>,
     name: String,
     text: Option<String>,
     options: Vec<(String, String)>,
+    into: Option<PathBuf>,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Life> {
@@ -87,7 +95,9 @@ pub fn life(
         };
         let threads = threads.or_else(|| std::thread::available_parallelism().ok().map(Into::into)).unwrap_or(1);
         let bench = Bench { threads, clock: &|| start.elapsed().as_secs_f64(), progress: &|_| wanted.check() };
-        let life = studies::life::life(&experiment, &settings, &bench, &hear).map_err(|problem| bad_input(&problem))?;
+        let into = kept(into)?;
+        let life =
+            life_until(&experiment, &settings, &bench, &hear, &|| false, into.as_ref()).map_err(|problem| bad_input(&problem))?;
         heard.into_inner().expect("nothing panicked").1?;
         let study = life.study("flashkeep.life(..)");
         Ok(Life { life, study })

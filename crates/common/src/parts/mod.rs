@@ -1,6 +1,6 @@
 //! Work that is done in parts, and outlives any process that does it.
 //!
-//! A part is what one run of a sweep gave, or one piece of a campaign of torture: a file of its own, named by all that
+//! A part is what one run of a sweep gave, one piece of a campaign of torture, or one life: a file of its own, named by all that
 //! it depends on, written under another name and renamed, so a part is there wholly or not at all. Whoever goes on does
 //! what has no part, then merges all parts in their order. Who did what, when and how often cannot be seen in that.
 
@@ -30,5 +30,8 @@ pub const SWEEP: Work = Work { name: "a sweep", unit: "run", folder: "runs", els
 pub const CAMPAIGN: Work =
     Work { name: "a campaign of torture", unit: "piece", folder: "pieces", elsewhere: "run the campaign into another directory" };
 
+/// Lives of drives. A directory may have those of several questions: the name of a part says of which one it is.
+pub const LIVES: Work = Work { name: "lives", unit: "life", folder: "lives", elsewhere: "keep the lives in another directory" };
+
 /// All work that is done in parts.
-const WORKS: &[Work] = &[SWEEP, CAMPAIGN];
+const WORKS: &[Work] = &[SWEEP, CAMPAIGN, LIVES];

@@ -122,11 +122,36 @@ impl Advice {
         )));
         out.push_str(&wrapped(&format!("  {}", self.new_and_end(design))));
         out.push_str(&wrapped(&format!("  What binds: {}", self.binds(&looked.values))));
+        out.push_str(&wrapped(&format!("  {}", self.second(chosen))));
         let soft = self.needs.broken(&looked.values);
         if !soft.is_empty() {
             out.push_str(&wrapped(&format!("  Soft needs that it breaks: {}", failures(&soft))));
         }
         out
+    }
+
+    /// The next best of the designs that lived in full and meet every hard need.
+    #[must_use]
+    pub fn runner_up(&self) -> Option<usize> {
+        let chosen = self.chosen()?;
+        let meets = |index: &usize| self.needs.are_met(&self.designs[*index].looked.values);
+        self.finalists.iter().copied().filter(|&index| index != chosen).find(meets)
+    }
+
+    /// The runner-up, and its figures by those of the chosen design.
+    fn second(&self, chosen: usize) -> String {
+        let Some(second) = self.runner_up().map(|index| &self.designs[index]) else {
+            return "Second: none; no other design that lived in full meets every hard need".into();
+        };
+        let first = &self.designs[chosen];
+        let needs = [(Need::Pe, "P/E cycles"), (Need::ReadP99, "p99 of reads"), (Need::Loss, "loss"), (Need::Energy, "energy")];
+        let ratio = |(need, name): (Need, &str)| {
+            let (a, b) = second.looked.values.get(need).zip(first.looked.values.get(need))?;
+            (b > 0.0).then(|| format!("{} times the {name}", short(a / b)))
+        };
+        let flash = format!("{} times the raw flash", short(second.bound.raw_by_user / first.bound.raw_by_user));
+        let figures: Vec<String> = std::iter::once(flash).chain(needs.into_iter().filter_map(ratio)).collect();
+        format!("Second: {}: {}", second.name, figures.join(", "))
     }
 
     fn new_and_end(&self, design: &Design) -> String {

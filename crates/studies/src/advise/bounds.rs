@@ -301,7 +301,7 @@ impl<'a> Formulas<'a> {
             let is_sensed = is_full && !is_sensed_before && READS_SLACK * traffic.reads_from_flash > share;
             values.set(need, if is_sensed { sensing } else { 0.0 });
         }
-        values.set(Need::WriteP99, 0.0);
+        [Need::WriteP99, Need::Energy].into_iter().for_each(|need| values.set(need, 0.0));
     }
 
     /// Figures that a life will probably find, from a write amplification that was seen: an estimate that ranks designs, and no bound.

@@ -25,10 +25,11 @@ pub(super) fn measured(life: &SchemeLife, needs: &Needs, rated: f64, rates: &Rat
     let losses = life.losses_after(needs.years).unwrap_or(last.losses * stretch);
     values.set(Need::Loss, -(-losses).exp_m1());
     let timed: Vec<_> = life.epochs.iter().filter_map(|epoch| epoch.timed.as_ref()).collect();
-    let figures: [(Need, CountAndFigure); 3] = [
+    let figures: [(Need, CountAndFigure); 4] = [
         (Need::ReadP99, |timed| (timed.read.count, timed.read.p99)),
         (Need::ReadP999, |timed| (timed.read.count, timed.read.p999)),
         (Need::WriteP99, |timed| (timed.write.count, timed.write.p99)),
+        (Need::Energy, |timed| (timed.read.count + timed.write.count, timed.energy_j_per_gb)),
     ];
     for (need, of) in figures {
         let known = timed.iter().map(|timed| of(timed)).filter(|(count, _)| *count > 0);

@@ -25,7 +25,7 @@ pub use needs::{BAD_BLOCKS, Given, Limit, Need, Needs, Values};
 pub use options::Question;
 pub use space::{Axis, Key, OVER_PROVISIONING, POINTS_MAX, Point, REFRESH, SCHEMES, Space};
 
-use crate::life::{LifeSettings, Rates, SchemeLife, check_count};
+use crate::life::{Kept, LifeSettings, Rates, SchemeLife, check_count};
 use common::{Problem, in_parallel};
 use experiment::{Arrival, Experiment, Workload};
 use lab::needs_demand;
@@ -285,19 +285,30 @@ pub struct Advice {
     pub is_late: bool,
 }
 
+/// How designs are looked at; it changes no figure.
+#[derive(Clone, Copy)]
+pub struct Crew<'a> {
+    /// Threads and the clock.
+    pub bench: &'a Bench<'a>,
+    /// Hears how far the search has come.
+    pub hear: Talk<'a>,
+    /// Where whole lives are kept; those that are there are not lived again.
+    pub into: Option<&'a Kept>,
+}
+
 /// Answers which design of a space to take.
 ///
 /// # Errors
-/// Bad input: as [`crate::life::life`]; an axis or need that is not valid.
+/// Bad input: as [`crate::life::life`]; an axis or need that is not valid; a kept life that is damaged or cannot be written.
 pub fn advise(
     experiment: &Experiment,
     vary: &[(String, String)],
     needs: &Needs,
     settings: &LifeSettings,
     budget: Budget,
-    bench: &Bench<'_>,
-    hear: Talk<'_>,
+    crew: &Crew<'_>,
 ) -> Result<Advice, Problem> {
+    let &Crew { bench, hear, into } = crew;
     budget.check()?;
     let (workload, base, settings) = prepared(experiment, needs, settings)?;
     let space = Space::new(base, vary)?;
@@ -322,6 +333,7 @@ pub fn advise(
         budget,
         bench,
         hear,
+        into,
         open,
         looked,
         out,

@@ -31,6 +31,8 @@ pub enum Need {
     ReadP999,
     /// 99th percentile of writes, the same way.
     WriteP99,
+    /// Joules of flash and codecs for each GB (1e9 bytes) that the host reads or writes, the same way.
+    Energy,
 }
 
 /// Share of the blocks that may be bad within the rated cycles, as vendors promise (Schroeder et al., FAST 2016).
@@ -41,7 +43,7 @@ const FFR: f64 = 0.03;
 
 impl Need {
     /// All of them, in the order in which they are told.
-    pub const ALL: [Need; 10] = [
+    pub const ALL: [Need; 11] = [
         Need::Capacity,
         Need::Dies,
         Need::Years,
@@ -52,10 +54,11 @@ impl Need {
         Need::ReadP99,
         Need::ReadP999,
         Need::WriteP99,
+        Need::Energy,
     ];
 
     /// Those that only lives in time measure.
-    pub const OF_TIME: [Need; 3] = [Need::ReadP99, Need::ReadP999, Need::WriteP99];
+    pub const OF_TIME: [Need; 4] = [Need::ReadP99, Need::ReadP999, Need::WriteP99, Need::Energy];
 
     /// Its name in files, options and tables of data.
     #[must_use]
@@ -71,6 +74,7 @@ impl Need {
             Need::ReadP99 => "read-p99",
             Need::ReadP999 => "read-p999",
             Need::WriteP99 => "write-p99",
+            Need::Energy => "energy",
         }
     }
 
@@ -88,6 +92,7 @@ impl Need {
             Need::ReadP99 => "reads p99",
             Need::ReadP999 => "reads p99.9",
             Need::WriteP99 => "writes p99",
+            Need::Energy => "energy",
         }
     }
 
@@ -107,6 +112,7 @@ impl Need {
             Need::Pe => format!("{} of rated", percent(value)),
             Need::Uber | Need::Retention | Need::Loss => probability(value),
             Need::ReadP99 | Need::ReadP999 | Need::WriteP99 => micros(value),
+            Need::Energy => format!("{} J/GB", short(value)),
         }
     }
 
@@ -193,6 +199,8 @@ pub struct Given {
     pub read_p999: Option<String>,
     /// Most p99 of writes.
     pub write_p99: Option<String>,
+    /// Most energy by data of the host, in J/GB.
+    pub energy: Option<f64>,
     /// Needs that are soft, by name.
     pub soft: Option<Vec<String>>,
 }
@@ -222,6 +230,7 @@ impl Given {
             read_p99: self.read_p99.or(other.read_p99),
             read_p999: self.read_p999.or(other.read_p999),
             write_p99: self.write_p99.or(other.write_p99),
+            energy: self.energy.or(other.energy),
             soft: self.soft.or(other.soft),
         }
     }
@@ -263,6 +272,7 @@ impl Needs {
                 add(need, micros_of(&format!("--{}", need.key()), text)?, (1.0, 1e9))?;
             }
         }
+        given.energy.map_or(Ok(()), |energy| add(Need::Energy, energy, (1e-6, 1e9)))?;
         if let Some(idle) = soft.iter().find(|need| limits.iter().all(|limit| limit.need != **need)) {
             return Err(Problem::new("--soft", format!("found `{}`, which has no limit", idle.key())));
         }

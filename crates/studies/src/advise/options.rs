@@ -33,6 +33,7 @@ const OWN: &[Read] = &[
     ("read-p99", |q, _, t| given(&mut q.given.read_p99, t)),
     ("read-p999", |q, _, t| given(&mut q.given.read_p999, t)),
     ("write-p99", |q, _, t| given(&mut q.given.write_p99, t)),
+    ("energy", |q, o, t| number_of(o, t).map(|value| q.given.energy = Some(value))),
     ("soft", |q, _, t| {
         q.given.soft = Some(t.split(',').map(|need| need.trim().to_owned()).collect());
         Ok(())

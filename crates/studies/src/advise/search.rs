@@ -15,7 +15,7 @@ use super::measured::measured;
 use super::needs::{Need, Needs, Values};
 use super::space::{Point, Space};
 use super::{Budget, Corner, Heard, Level, Looked, Out, Stage, Talk};
-use crate::life::{Class, LifeSettings, SchemeLife, life};
+use crate::life::{Class, Kept, LifeSettings, SchemeLife, life, question};
 use common::{Problem, in_parallel};
 use experiment::{Arrival, Experiment, Size};
 use lab::Bench;
@@ -51,6 +51,7 @@ pub(super) struct Search<'a> {
     pub budget: Budget,
     pub bench: &'a Bench<'a>,
     pub hear: Talk<'a>,
+    pub into: Option<&'a Kept>,
     pub open: Vec<Open>,
     /// How each open design was looked at, by its index there.
     pub looked: Vec<Looked>,
@@ -408,7 +409,7 @@ impl Search<'_> {
             if deadline.is_some_and(|deadline| (bench.clock)() > deadline) {
                 return Ok((wanted, None, true));
             }
-            let lived = self.one(&wanted);
+            let lived = self.one(&wanted)?;
             let done = done.fetch_add(1, Relaxed) + 1;
             hear(Heard { stage, done, total, lives: self.lives - (total - done) as u32 });
             Ok((wanted, Some(lived), false))
@@ -441,11 +442,24 @@ impl Search<'_> {
         Ok(lives)
     }
 
-    fn one(&self, wanted: &Wanted) -> Result<SchemeLife, Problem> {
-        let (experiment, settings) = self.asked(wanted)?;
+    /// A life; the inner problem says why there is none of this design, the outer one is of the directory of lives.
+    fn one(&self, wanted: &Wanted) -> Result<Result<SchemeLife, Problem>, Problem> {
+        let (experiment, settings) = match self.asked(wanted) {
+            Ok(asked) => asked,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        let key = question(&experiment, self.formulas.workload.facts().digest, &settings);
+        if let Some(known) = self.into.map_or(Ok(None), |kept| kept.find(key))? {
+            return Ok(Ok(known));
+        }
         let quiet = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
-        let mut found = life(&experiment, &settings, &quiet, &|_, _, _| {})?;
-        Ok(found.schemes.remove(0))
+        let mut found = match life(&experiment, &settings, &quiet, &|_, _, _| {}) {
+            Ok(found) => found,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        let life = found.schemes.remove(0);
+        self.into.map_or(Ok(()), |kept| kept.keep(key, &life, &found.clock))?;
+        Ok(Ok(life))
     }
 
     /// Experiment and settings of a life.

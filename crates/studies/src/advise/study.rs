@@ -8,7 +8,7 @@ use report::study::{Axis, Cell, Column, Layout, Mark, Plot, Series, Study, Table
 use serde_json::{Value, json};
 
 /// Figures of a design in the table of designs: column and need.
-const FIGURES: [(&str, &str, Need); 10] = [
+const FIGURES: [(&str, &str, Need); 11] = [
     ("capacity", "capacity with bad blocks, relative to the need", Need::Capacity),
     ("dies", "dies that may die", Need::Dies),
     ("room_years", "years with room for writes", Need::Years),
@@ -19,6 +19,7 @@ const FIGURES: [(&str, &str, Need); 10] = [
     ("read_p99_us", "reads p99, worst age, us", Need::ReadP99),
     ("read_p999_us", "reads p99.9, worst age, us", Need::ReadP999),
     ("write_p99_us", "writes p99, worst age, us", Need::WriteP99),
+    ("energy_j_per_gb", "energy, worst age, J/GB of the host", Need::Energy),
 ];
 
 const fn column(key: &'static str, name: &'static str) -> Column {
@@ -86,10 +87,7 @@ impl Advice {
                 Cell::Text(failures(&broken)),
                 Cell::Rate(design.bound.raw_by_user),
             ];
-            let is_seen = |need: Need| {
-                let is_timed = matches!(need, Need::ReadP99 | Need::ReadP999 | Need::WriteP99);
-                !is_timed || looked.level == Level::Full
-            };
+            let is_seen = |need: Need| !Need::OF_TIME.contains(&need) || looked.level == Level::Full;
             cells.extend(FIGURES.map(|(.., need)| match looked.values.get(need).filter(|_| is_seen(need)) {
                 Some(value) => Cell::Rate(value),
                 None => Cell::Absent,
@@ -244,6 +242,7 @@ impl Advice {
         let mut document = self.study(command).to_json();
         document["answer"] = json!({
             "take": self.chosen().map(design),
+            "second": self.runner_up().map(design),
             "nearest": if self.chosen().is_none() { self.nearest().map(design) } else { None },
             "front": self.front().into_iter().map(design).collect::<Vec<_>>(),
             "points": self.points,

@@ -39,7 +39,18 @@ fn short_needs(pe: f64) -> Given {
 }
 
 fn advised(experiment: &Experiment, axes: &[(&str, &str)], needs: &Needs, budget: Budget, threads: usize) -> Advice {
-    advise(experiment, &vary(axes), needs, &model(), budget, &bench(threads), &|_| {}).unwrap_or_else(|e| panic!("{e}"))
+    advised_into(experiment, axes, needs, budget, (threads, None))
+}
+
+fn advised_into(
+    experiment: &Experiment,
+    axes: &[(&str, &str)],
+    needs: &Needs,
+    budget: Budget,
+    (threads, into): (usize, Option<&Kept>),
+) -> Advice {
+    let crew = Crew { bench: &bench(threads), hear: &|_| {}, into };
+    advise(experiment, &vary(axes), needs, &model(), budget, &crew).unwrap_or_else(|e| panic!("{e}"))
 }
 
 const ALL: Budget = Budget { lives: 1000, minutes: None, finalists: 18, seeds: 1, epochs: 2, corners: 0 };
@@ -296,4 +307,31 @@ fn wilson_intervals_are_the_published_ones() {
     let (low, high) = wilson(10, 20);
     assert!((low - 0.2993).abs() < 1e-4 && (high - 0.7007).abs() < 1e-4);
     assert!(wilson(0, 5).0.abs() < 1e-12);
+}
+
+/// An answer from lives that were kept is the same, and lives none of them again; a part that is damaged ends the search, not its design.
+#[test]
+fn advice_goes_on_from_lives_that_were_kept() {
+    let path = std::env::temp_dir().join(format!("flashkeep-advice-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    let kept = || Kept::open(&path, 5).expect("a directory of lives");
+    let (experiment, needs) = (tiny("zipf", 1, ""), asked(short_needs(1.0)));
+    let axes = [("scheme", "none,ds-raid"), ("over-provisioning", "150%"), ("code", "ldpc:rate=0.901"), ("refresh", "30d")];
+    let budget = Budget { lives: 12, finalists: 2, seeds: 2, ..ALL };
+    let alone = advised(&experiment, &axes, &needs, budget, 1);
+    assert!(alone.lives >= 4, "{}", alone.lives);
+    let (first, second) = (kept(), kept());
+    for (into, found) in [(&first, 0), (&second, alone.lives as usize)] {
+        let again = advised_into(&experiment, &axes, &needs, budget, (2, Some(into)));
+        assert_eq!(again.to_json("advise", None), alone.to_json("advise", None));
+        assert_eq!(into.found(), found);
+    }
+    for file in std::fs::read_dir(path.join("lives")).expect("made") {
+        std::fs::write(file.expect("a file").path(), "no part").expect("written");
+    }
+    let third = kept();
+    let crew = Crew { bench: &bench(1), hear: &|_| {}, into: Some(&third) };
+    let refused = advise(&experiment, &vary(&axes), &needs, &model(), budget, &crew).expect_err("damaged").to_string();
+    assert!(refused.contains("is no part of lives"), "{refused}");
+    std::fs::remove_dir_all(&path).expect("removed");
 }

@@ -1,6 +1,7 @@
 //! The life of a drive under one scheme: stretches, odds, timed runs, leaps.
 
 use super::endurance::{Endurance, Wearing};
+use super::phases::{Kind, Phase};
 use super::{End, Epoch, Hazard, LifeSettings, SchemeLife, Timed, Verified, YEARS_MAX};
 use common::Problem;
 use experiment::label::shown;
@@ -9,9 +10,9 @@ use lab::warm_up;
 use lab::{Clock, clock as clock_of};
 use ssd::nand::rber::{acceleration, aged};
 use ssd::nand::span_of;
-use ssd::{Demand, Session, SetupError, Stretch};
+use ssd::{Demand, Odds, Session, SetupError, Stretch};
 use std::collections::VecDeque;
-use vocab::{Cause, Nanos, SimTime};
+use vocab::{Cause, HostCommand, HostOp, Lba, Nanos, SECTOR_BYTES, SimTime};
 
 const YEAR_S: f64 = 365.0 * 86_400.0;
 /// Drive writes of a stretch at least; a recording ends with one of its loops. Less would leave it to chance which blocks are
@@ -62,6 +63,8 @@ pub(super) fn clock(runs: &Runs<'_>, new: &[New]) -> Result<Clock, Problem> {
 pub(super) struct Lived<'a> {
     pub runs: &'a Runs<'a>,
     pub settings: &'a LifeSettings,
+    /// Phases that come again and again.
+    pub calendar: &'a [Phase],
     pub clock: &'a Clock,
     /// Hears how far this life has come: years, and its P/E cycles by those rated.
     pub hear: &'a dyn Fn(f64, f64),
@@ -79,6 +82,10 @@ struct Age {
     /// By how much `host_pages` may be off, either way.
     host_pages_off: f64,
     losses: f64,
+    losses_by_cause: Hazard,
+    /// The phase of the calendar, and the years at which it is over.
+    phase: usize,
+    phase_over: f64,
     /// When the last stretches began.
     since: VecDeque<SimTime>,
     /// The leap after the last stretch.
@@ -106,6 +113,9 @@ impl Age {
             host_pages: 0.0,
             host_pages_off: 0.0,
             losses: 0.0,
+            losses_by_cause: Hazard::default(),
+            phase: 0,
+            phase_over: f64::INFINITY,
             leap: None,
             last: None,
             waf: f64::INFINITY,
@@ -113,6 +123,20 @@ impl Age {
             is_steady: true,
             is_stoppable: false,
         }
+    }
+}
+
+impl Age {
+    /// Adds expected events of loss.
+    fn lose(&mut self, events: &Hazard) {
+        self.losses += events.all();
+        self.losses_by_cause = self.losses_by_cause.plus(events);
+    }
+
+    /// Notes the write amplification of an age; that of the new drive beside.
+    fn note_waf(&mut self, new: f64, waf: f64) {
+        let is_whole = f64::from(self.wearing.worn()) < WORN_TO_MATTER * f64::from(self.wearing.all());
+        (self.is_steady, self.waf) = (is_whole || waf < STEADY.0 * self.waf || waf < STEADY.1 * new, waf);
     }
 }
 
@@ -144,7 +168,7 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
     for _ in 0..KEPT {
         lived.stretch(&mut age, &mut commands)?;
     }
-    (age.years, age.host_pages) = (0.0, 0.0);
+    (age.years, age.host_pages, age.phase_over) = (0.0, 0.0, lived.calendar[0].days / 365.0);
     let (mut epochs, mut steps, mut before) = (Vec::<Epoch>::new(), Steps::new(settings, rated), None::<Age>);
     let mut verified = Verified::default();
     loop {
@@ -181,12 +205,18 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
             epochs.push(epoch);
             age.is_stoppable = true;
             age.leap = Some(Leap { cycles: 0.0, pages_a_cycle: written.pages_a_cycle });
-            let waf = written.stretch.waf();
-            let (new, last) = (epochs[0].waf - epochs[0].refreshed, age.waf);
-            let is_whole = f64::from(age.wearing.worn()) < WORN_TO_MATTER * f64::from(blocks);
-            (age.is_steady, age.waf) = (is_whole || waf < STEADY.0 * last || waf < STEADY.1 * new, waf);
-            before = Some(age.clone());
+            age.note_waf(epochs[0].waf - epochs[0].refreshed, written.stretch.waf());
             steps.go_on();
+            if age.years >= age.phase_over {
+                if let Some(end) = lived.next_phase(index, &mut age, &mut epochs, &mut commands)? {
+                    commands.finish()?;
+                    return Ok(lived.ended(index, epochs, end, (blocks, verified)));
+                }
+                // An age at which nothing was broken comes first.
+                before = None;
+                continue;
+            }
+            before = Some(age.clone());
         }
         if settings.leaps && age.is_steady {
             lived.leap(&mut age, steps.longest, &mut commands)?;
@@ -244,8 +274,115 @@ impl Steps {
 
 impl Lived<'_> {
     /// Years of the calendar that a logical page of the host takes.
-    fn years_a_page(&self) -> f64 {
-        1.0 / (365.0 * self.settings.dwpd * f64::from(self.runs.plan.user_slots))
+    fn years_a_page(&self, age: &Age) -> f64 {
+        1.0 / (365.0 * self.phase(age).dwpd() * f64::from(self.runs.plan.user_slots))
+    }
+
+    fn phase(&self, age: &Age) -> &Phase {
+        &self.calendar[age.phase]
+    }
+
+    /// The next phase with power begins. Those without come and go: the end, if one of them brings it.
+    fn next_phase(
+        &self,
+        index: usize,
+        age: &mut Age,
+        epochs: &mut Vec<Epoch>,
+        commands: &mut warm_up::Commands<'_>,
+    ) -> Result<Option<End>, Problem> {
+        loop {
+            let is_on = matches!(self.phase(age).kind, Kind::On { .. });
+            let refreshed = self.settings.refresh_days.filter(|_| self.settings.leaps && is_on);
+            age.phase = (age.phase + 1) % self.calendar.len();
+            let Kind::Off { celsius } = self.phase(age).kind else { break };
+            if let Some(days) = refreshed {
+                age.session.refreshed_every(days_span(days));
+            }
+            let last = epochs.last().expect("a phase with power comes first").clone();
+            let epoch = self.switched_off(index, age, (last, celsius), commands)?;
+            let is_over = epoch.years >= self.years_end();
+            let end = if epoch.uber > self.settings.class.uber { Some(End::Retention) } else { is_over.then_some(End::Years) };
+            epochs.push(epoch);
+            if end.is_some() {
+                return Ok(end);
+            }
+        }
+        age.phase_over = age.years + self.phase(age).days / 365.0;
+        age.leap = None;
+        // Until the data that are rewritten have the ages of this phase.
+        for _ in 0..KEPT {
+            if age.years < age.phase_over {
+                self.stretch(age, commands)?;
+            }
+        }
+        Ok(None)
+    }
+
+    /// A phase without power, after which the drive is as it says: no page is refreshed, read or scrubbed, and data age at the temperature of the
+    /// phase. Pages that are lost by then count as lost. Dies and blocks fail in use alone.
+    fn switched_off(
+        &self,
+        index: usize,
+        age: &mut Age,
+        (last, celsius): (Epoch, f64),
+        commands: &mut warm_up::Commands<'_>,
+    ) -> Result<Epoch, Problem> {
+        let days = self.phase(age).days.min((self.years_end() - age.years) * 365.0).max(0.0);
+        let before = self.rested(index, &age.session)?.odds(Nanos(0), self.scrub()).lost;
+        // The last page that the host writes takes all the time: its calendar is the only one that a drive has.
+        let geometry = &self.runs.experiment.drive.geometry;
+        let sectors = (geometry.slot_size.0 / SECTOR_BYTES) as u32;
+        let is_write = |command: &HostCommand| matches!(command.op, HostOp::Write(_));
+        let Some(last_write) = commands.find(is_write) else { return Err(commands.ended()) };
+        let lba = Lba(last_write.lba.0 / u64::from(sectors) * u64::from(sectors));
+        let one = HostCommand { lba, sectors, ..last_write };
+        let hours = days * 24.0 * self.acceleration(celsius) / self.acceleration(self.settings.celsius.0);
+        let written = age.session.live(&mut std::iter::once(one), 1, span_of(hours), None);
+        age.host_pages += written.host_pages as f64;
+        age.years += days / 365.0;
+        age.since.clear();
+        let drive = self.rested(index, &age.session)?;
+        let (odds, off) = (drive.odds(Nanos(0), self.scrub()), drive.odds(self.off_time(), self.scrub()));
+        let lost = Hazard { bits: (odds.lost - before).max(0.0) * self.scale(), ..Hazard::default() };
+        age.lose(&lost);
+        let hazard = Hazard::of(&odds, age.wearing.all(), &self.settings.rates, self.scale());
+        age.last = Some((age.years, hazard));
+        Ok(Epoch {
+            years: age.years,
+            hazard,
+            losses: age.losses,
+            losses_by_cause: age.losses_by_cause,
+            phase: self.phase_number(age),
+            timed: None,
+            ..self.with_odds(last, &odds, &off)
+        })
+    }
+
+    /// The number of the phase from 1 on, where there are several.
+    fn phase_number(&self, age: &Age) -> Option<u32> {
+        (self.calendar.len() > 1).then_some(age.phase as u32 + 1)
+    }
+
+    /// Time between two scrubs.
+    fn scrub(&self) -> Option<Nanos> {
+        self.settings.scrub_days.map(days_span)
+    }
+
+    /// A drive with the odds of another time.
+    fn with_odds(&self, drive: Epoch, odds: &Odds, off: &Odds) -> Epoch {
+        let bits = f64::from(odds.pages.max(1)) * self.runs.experiment.drive.geometry.slot_size.0 as f64 * 8.0;
+        Epoch {
+            survives: odds.survives,
+            block_reads: odds.block_reads,
+            data_days: odds.age_s / 86_400.0,
+            rber: [odds.rber.0, odds.rber.1, odds.worst_rber],
+            unreadable: odds.unreadable,
+            unreadable_off: off.unreadable,
+            lost_with_die: odds.lost_with_die.iter().sum::<f64>() / (odds.lost_with_die.len() as f64).max(1.0) * self.scale(),
+            uber: odds.lost / bits,
+            uber_off: off.lost / bits,
+            ..drive
+        }
     }
 
     /// How many times larger the drive is that this one stands for.
@@ -263,7 +400,7 @@ impl Lived<'_> {
         let user = f64::from(self.runs.plan.user_slots);
         let (period, least) = (self.runs.workload.period(), (STRETCH * user).ceil() as u64);
         let pages = if period > 0 { least.div_ceil(period) * period } else { least };
-        let page_time = Nanos((self.years_a_page() * YEAR_S * 1e9).round().max(1.0) as u64);
+        let page_time = Nanos((self.years_a_page(age) * YEAR_S * 1e9).round().max(1.0) as u64);
         let sum = |cycles: Vec<u32>| cycles.into_iter().map(u64::from).sum::<u64>();
         let before = sum(age.session.pe_cycles());
         age.since.push_back(age.session.now());
@@ -278,7 +415,7 @@ impl Lived<'_> {
             return Err(commands.ended());
         }
         age.host_pages += stretch.host_pages as f64;
-        age.years += stretch.host_pages as f64 * self.years_a_page();
+        age.years += stretch.host_pages as f64 * self.years_a_page(age);
         self.wear_out(age);
         let pages_a_cycle = stretch.host_pages as f64 / (cycles as f64).max(1.0);
         Ok(Written { stretch, pages_a_cycle })
@@ -297,8 +434,11 @@ impl Lived<'_> {
         let cycles = age.session.pe_cycles();
         let most_worn = ((cycles.len() as f64 * WORN_IN_A_LEAP).ceil() as usize).max(1);
         let good = age.wearing.good();
-        let years_a_cycle = pages_a_cycle * f64::from(good) * self.years_a_page();
-        let until_over = ((self.years_end() - age.years) / years_a_cycle.max(1e-12)).ceil().clamp(1.0, 1e9) as u32;
+        let years_a_cycle = pages_a_cycle * f64::from(good) * self.years_a_page(age);
+        // A phase ends with the stretch after the leap.
+        let stretch = STRETCH * f64::from(self.runs.plan.user_slots) * self.years_a_page(age);
+        let over = self.years_end().min(age.phase_over - stretch);
+        let until_over = ((over - age.years) / years_a_cycle.max(1e-12)).ceil().clamp(1.0, 1e9) as u32;
         let taken = longest.min(age.wearing.cycles_until(&cycles, most_worn)).min(until_over).max(1);
         (taken, years_a_cycle * f64::from(taken))
     }
@@ -325,7 +465,7 @@ impl Lived<'_> {
         let (taken, _) = self.next_age(age, longest, pages_a_cycle);
         let until = mean(&age.session.pe_cycles()) + f64::from(taken);
         let mut lived = Stretch::default();
-        while mean(&age.session.pe_cycles()) < until && age.years < self.years_end() {
+        while mean(&age.session.pe_cycles()) < until && age.years < self.years_end().min(age.phase_over) {
             let stretch = self.stretch(age, commands)?.stretch;
             lived.add(&stretch);
             if stretch.is_read_only || (self.is_asked)() {
@@ -343,7 +483,7 @@ impl Lived<'_> {
     fn epoch(&self, index: usize, age: &mut Age, written: &mut Written) -> Result<(Epoch, Session), Problem> {
         let user = f64::from(self.runs.plan.user_slots);
         let (aged, old) = self.aged(index, &age.session)?;
-        let refreshed = self.refreshed(index, old);
+        let refreshed = self.refreshed(index, old, self.phase(age).dwpd());
         let geometry = &self.runs.experiment.drive.geometry;
         let pages_a_block = f64::from(geometry.pages_per_block * geometry.slots_per_page());
         written.pages_a_cycle = 1.0 / (1.0 / written.pages_a_cycle + refreshed / pages_a_block);
@@ -351,20 +491,18 @@ impl Lived<'_> {
             let then = if written.stretch.is_read_only { leap.pages_a_cycle } else { written.pages_a_cycle };
             let (from, to) = (leap.pages_a_cycle * leap.cycles, then * leap.cycles);
             age.host_pages += f64::midpoint(from, to);
-            age.years += f64::midpoint(from, to) * self.years_a_page();
+            age.years += f64::midpoint(from, to) * self.years_a_page(age);
             age.host_pages_off += (from - to).abs() / 2.0;
         }
-        let scrub = self.settings.scrub_days.map(|days| Nanos((days * 86_400e9) as u64));
-        let (odds, off) = (aged.odds(Nanos(0), scrub), aged.odds(self.off_time(), scrub));
+        let (odds, off) = (aged.odds(Nanos(0), self.scrub()), aged.odds(self.off_time(), self.scrub()));
         let cycles = age.session.pe_cycles();
         let (pe, blocks) = (spread(&cycles), cycles.len() as u32);
         let above = cycles.iter().filter(|&&pe| pe > self.runs.experiment.drive.endurance.0).count();
         let hazard = Hazard::of(&odds, blocks, &self.settings.rates, self.scale());
         // Until its first age a drive is as it is then.
         let (years, before) = age.last.unwrap_or((0.0, hazard));
-        age.losses += before.until(&hazard, age.years - years);
+        age.lose(&before.until(&hazard, age.years - years));
         age.last = Some((age.years, hazard));
-        let bits = f64::from(odds.pages.max(1)) * geometry.slot_size.0 as f64 * 8.0;
         let raw = f64::from(self.runs.plan.drives[index].drive.geometry.slots());
         let good = raw * f64::from(age.wearing.good()) / f64::from(blocks);
         let host_pages = (written.stretch.host_pages as f64).max(1.0);
@@ -384,61 +522,69 @@ impl Lived<'_> {
             worn_blocks: age.wearing.worn(),
             over_provisioning: good / user - 1.0,
             bad_blocks: blocks - age.wearing.good(),
-            survives: odds.survives,
             reads_by_write: written.stretch.read_pages as f64 / host_pages,
-            block_reads: odds.block_reads,
-            data_days: odds.age_s / 86_400.0,
-            rber: [odds.rber.0, odds.rber.1, odds.worst_rber],
-            unreadable: odds.unreadable,
-            unreadable_off: off.unreadable,
-            lost_with_die: odds.lost_with_die.iter().sum::<f64>() / (odds.lost_with_die.len() as f64).max(1.0) * self.scale(),
-            uber: odds.lost / bits,
-            uber_off: off.lost / bits,
             hazard,
             losses: age.losses,
-            timed: None,
+            losses_by_cause: age.losses_by_cause,
+            phase: self.phase_number(age),
+            ..Epoch::default()
         };
-        Ok((epoch, aged))
+        Ok((self.with_odds(epoch, &odds, &off), aged))
     }
 
     /// A fork of the drive with the page ECC that its wear asks for, ready for odds and for time; and how many logical pages are as old
     /// as refresh lets them become.
     fn aged(&self, index: usize, session: &Session) -> Result<(Session, u32), Problem> {
         let mut fork = session.clone();
-        let days = |days: f64| Nanos((days * 86_400e9) as u64);
         let counted = self.settings.refresh_days.filter(|_| self.settings.leaps);
-        let old = counted.map_or(0, |age| fork.refreshed_every(days(age)));
+        let old = counted.map_or(0, |age| fork.refreshed_every(days_span(age)));
+        Ok((self.rested(index, &fork)?, old))
+    }
+
+    /// A fork of the drive as it is, ready for odds and for time.
+    fn rested(&self, index: usize, session: &Session) -> Result<Session, Problem> {
+        let mut fork = session.clone();
         fork.age_as_read().map_err(|error: SetupError| Problem::new(&self.runs.experiment.schemes[index], error.to_string()))?;
-        Ok((fork, old))
+        Ok(fork)
     }
 
     /// Logical pages programmed by refresh for each page of the host, where this many are refreshed whenever they are due: f / (a d), of a
     /// share f of the user capacity, at age a, with d drive writes a day; redundancy of what is written again comes on top.
-    fn refreshed(&self, index: usize, old: u32) -> f64 {
+    fn refreshed(&self, index: usize, old: u32, dwpd: f64) -> f64 {
         let Some(days) = self.settings.refresh_days else { return 0.0 };
         let share = f64::from(old) / f64::from(self.runs.plan.user_slots);
         let redundancy = self.runs.plan.drives[index].capacity_overhead;
-        share / (days * self.settings.dwpd) / (1.0 - redundancy)
+        share / (days * dwpd) / (1.0 - redundancy)
     }
 
     /// The age at which data are refreshed program by program. A drive that leaps has its refresh counted: what is old after a leap was
     /// refreshed several times in it.
     fn written_refresh(&self) -> Option<Nanos> {
-        self.settings.refresh_days.filter(|_| !self.settings.leaps).map(|days| Nanos((days * 86_400e9) as u64))
+        self.settings.refresh_days.filter(|_| !self.settings.leaps).map(days_span)
     }
 
     /// Hours of the drive at its temperature that do to data what the time without power of its class does.
     fn off_time(&self) -> Nanos {
-        let (class, errors) = (&self.settings.class, &self.runs.experiment.errors);
-        let at = |celsius: f64| aged(acceleration(errors.activation_ev, celsius, errors.reference_celsius), errors.unaccelerated);
-        span_of((class.off_hours * at(class.off_celsius) / at(errors.celsius)).min(OFF_HOURS_MAX))
+        let class = &self.settings.class;
+        let hours = class.off_hours * self.acceleration(class.off_celsius) / self.acceleration(self.settings.celsius.0);
+        span_of(hours.min(OFF_HOURS_MAX))
+    }
+
+    /// Hours of the error model that an hour at this temperature is.
+    fn acceleration(&self, celsius: f64) -> f64 {
+        let errors = &self.runs.experiment.errors;
+        aged(acceleration(errors.activation_ev, celsius, errors.reference_celsius), errors.unaccelerated)
     }
 
     /// The workload on an aged fork of the drive, in time.
     fn timed(&self, index: usize, mut fork: Session, verified: &mut Verified) -> Result<Timed, Problem> {
         let result = self.runs.replay(index, &mut fork, self.clock, None)?;
         verified.add(&Verified { runs: 1, mismatches: result.oracle.mismatches });
+        let joules = result.flash.energy_j.values().fold(0.0, |sum, joules| sum + joules);
+        let pages = (result.host.read_pages + result.host.write_pages) as f64;
+        let host_gb = pages * self.runs.experiment.drive.geometry.slot_size.0 as f64 / 1e9;
         Ok(Timed {
+            energy_j_per_gb: if pages > 0.0 { joules / host_gb } else { f64::NAN },
             read: result.host.read_latency_us,
             write: result.host.write_latency_us,
             retries: result.ladder.retries_mean().unwrap_or(0.0),
@@ -475,6 +621,10 @@ impl Lived<'_> {
         let raw = f64::from(self.runs.plan.drives[index].drive.geometry.slots());
         f64::from(self.runs.experiment.drive.endurance.0) * raw / f64::from(self.runs.plan.user_slots) / new.waf
     }
+}
+
+fn days_span(days: f64) -> Nanos {
+    Nanos((days * 86_400e9) as u64)
 }
 
 /// Mean, and what 1 % and 99 % of the blocks have at most.

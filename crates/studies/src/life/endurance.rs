@@ -68,6 +68,11 @@ impl Wearing {
         self.bad = blocks.len() as u32;
     }
 
+    /// All blocks, bad ones among them.
+    pub fn all(&self) -> u32 {
+        self.thresholds.len() as u32
+    }
+
     /// Blocks that neither were bad nor have worn out.
     pub fn good(&self) -> u32 {
         self.thresholds.len() as u32 - self.bad - self.worn()

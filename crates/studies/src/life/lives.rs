@@ -1,6 +1,7 @@
 //! All lives that are asked for, on all threads: each scheme under each seed and, for the tornado, with each change of a parameter.
 
 use super::drive::{self, Lived};
+use super::kept::{self, Kept};
 use super::seeds::SeedLives;
 use super::settings::check;
 use super::tornado::{self, Change, Outcome, Swing};
@@ -11,6 +12,7 @@ use lab::Clock;
 use lab::seeds::experiment_of;
 use lab::{Bench, Observe, Runs};
 use ssd::PayloadKind;
+use std::collections::BTreeSet;
 
 /// A life to be lived.
 struct Piece {
@@ -20,12 +22,15 @@ struct Piece {
     repetition: usize,
     scheme: usize,
     change: Option<Change>,
+    /// Hash of all that it depends on.
+    key: u64,
     /// The drive, where it is ready.
     new: Option<drive::New>,
 }
 
 /// A piece that ran: where it belongs, and the life; `None` where it was not begun before the lives were stopped.
 struct Ran {
+    number: usize,
     repetition: usize,
     scheme: usize,
     change: Option<Change>,
@@ -44,19 +49,21 @@ pub fn lives(experiment: &Experiment, settings: &LifeSettings) -> usize {
 /// # Errors
 /// Bad input: as [`lab::compare`]; an experiment with faults, or with an age, as lives have their own; a workload without writes.
 pub fn life(experiment: &Experiment, settings: &LifeSettings, bench: &Bench<'_>, hear: HearLife<'_>) -> Result<Life, Problem> {
-    life_until(experiment, settings, bench, hear, &|| false)
+    life_until(experiment, settings, bench, hear, &|| false, None)
 }
 
-/// As [`life`], until `is_asked` to stop: lives that have begun end where they are, and the others are left out.
+/// As [`life`], until `is_asked` to stop: lives that have begun end where they are, and the others are left out. With `into`, whole lives are
+/// kept there, and those that are there are not lived again.
 ///
 /// # Errors
-/// As [`life`].
+/// As [`life`]; a file of `into` that is no part, or is damaged, or cannot be written.
 pub fn life_until(
     experiment: &Experiment,
     settings: &LifeSettings,
     bench: &Bench<'_>,
     hear: HearLife<'_>,
     is_asked: &(dyn Fn() -> bool + Sync),
+    into: Option<&Kept>,
 ) -> Result<Life, Problem> {
     let mut experiment = experiment.clone();
     check(&experiment, settings)?;
@@ -70,11 +77,10 @@ pub fn life_until(
     let observe = Observe::Nothing;
     let runs =
         Runs { experiment: &experiment, bench, drives: None, observe, workload: &workload, plan: &plan, map: &map, before: 0 };
-    let indices: Vec<usize> = (0..experiment.schemes.len()).collect();
-    let new = in_parallel(bench.threads, indices, |index| drive::New::build(&runs, index))?;
-    let clock = drive::clock(&runs, &new)?;
-    let all = All { runs: &runs, settings, clock: &clock, hear, is_asked };
-    let ran = in_parallel(bench.threads, pieces(&experiment, settings, new), |piece| all.run(piece))?;
+    let question = kept::question(&experiment, workload.facts().digest, settings);
+    let all = All { runs: &runs, settings, hear, is_asked, into };
+    let (clock, mut ran) = all.lived(pieces(&experiment, settings, question))?;
+    ran.sort_by_key(|ran| ran.number);
     let slot = experiment.drive.geometry.slot_size.0;
     let notes = super::notes(&experiment, settings, &workload, plan.user_slots);
     let mut verified = Verified::default();
@@ -84,7 +90,7 @@ pub fn life_until(
         settings: settings.clone(),
         workload: workload.facts().name.clone(),
         user_bytes: u64::from(plan.user_slots) * slot,
-        clock: clock.said.clone(),
+        clock,
         notes,
         schemes,
         seeds,
@@ -106,30 +112,67 @@ fn check_workload(workload: &Workload, settings: &LifeSettings) -> Result<(), Pr
 }
 
 /// The first seed first, as its results are shown most; then changes, which belong to it; then the other seeds.
-fn pieces(experiment: &Experiment, settings: &LifeSettings, new: Vec<drive::New>) -> Vec<Piece> {
-    let schemes = new.len();
+fn pieces(experiment: &Experiment, settings: &LifeSettings, question: u64) -> Vec<Piece> {
+    let schemes = experiment.schemes.len();
     let changes = if settings.tornado { tornado::changes(settings, experiment) } else { Vec::new() };
-    let first = new.into_iter().enumerate().map(|(scheme, new)| (0, scheme, None, Some(new)));
-    let changed = changes.into_iter().flat_map(|change| (0..schemes).map(move |scheme| (0, scheme, Some(change), None)));
-    let later = (1..experiment.seeds as usize).flat_map(|seed| (0..schemes).map(move |scheme| (seed, scheme, None, None)));
-    let all = first.chain(changed).chain(later).enumerate();
-    all.map(|(number, (repetition, scheme, change, new))| Piece { number, repetition, scheme, change, new }).collect()
+    let first = (0..schemes).map(|scheme| (0, scheme, None));
+    let changed = changes.into_iter().flat_map(|change| (0..schemes).map(move |scheme| (0, scheme, Some(change))));
+    let later = (1..experiment.seeds as usize).flat_map(|seed| (0..schemes).map(move |scheme| (seed, scheme, None)));
+    let piece = |(number, (repetition, scheme, change)): (usize, (usize, usize, Option<Change>))| {
+        let key = kept::key(question, (scheme, repetition), change.as_ref());
+        Piece { number, repetition, scheme, change, key, new: None }
+    };
+    first.chain(changed).chain(later).enumerate().map(piece).collect()
 }
 
 /// Settings and drives that all lives share.
 struct All<'a> {
     runs: &'a Runs<'a>,
     settings: &'a LifeSettings,
-    clock: &'a Clock,
     hear: HearLife<'a>,
     is_asked: &'a (dyn Fn() -> bool + Sync),
+    into: Option<&'a Kept>,
 }
 
 impl All<'_> {
-    fn run(&self, piece: Piece) -> Result<Ran, Problem> {
-        let Piece { number, repetition, scheme, change, new } = piece;
+    /// All pieces, in any order, and the clock of timed runs in words. Drives are built only where a life is missing.
+    fn lived(&self, mut pieces: Vec<Piece>) -> Result<(String, Vec<Ran>), Problem> {
+        let threads = self.runs.bench.threads;
+        let keys: BTreeSet<u64> = pieces.iter().map(|piece| piece.key).collect();
+        if let Some(kept) = self.into.filter(|_| !keys.is_empty()) {
+            if kept.has_all(&keys)? {
+                let known = pieces.iter().map(|piece| self.known(piece));
+                let known: Vec<Ran> = known.collect::<Result<Vec<_>, Problem>>()?.into_iter().flatten().collect();
+                return Ok((kept.clock(pieces[0].key)?, known));
+            }
+        }
+        let indices: Vec<usize> = (0..self.runs.experiment.schemes.len()).collect();
+        let new = in_parallel(threads, indices, |index| drive::New::build(self.runs, index))?;
+        let clock = drive::clock(self.runs, &new)?;
+        pieces.iter_mut().zip(new).for_each(|(piece, new)| piece.new = Some(new));
+        self.into.inspect(|kept| kept.turn(&mut pieces));
+        let ran = in_parallel(threads, pieces, |piece| self.run(piece, &clock))?;
+        if ran.iter().all(|ran| ran.life.as_ref().is_some_and(|life| life.end != End::Stopped)) {
+            self.into.map_or(Ok(()), |kept| kept.tidy(&keys))?;
+        }
+        Ok((clock.said, ran))
+    }
+
+    /// A piece that was kept.
+    fn known(&self, piece: &Piece) -> Result<Option<Ran>, Problem> {
+        let Some(life) = self.into.map_or(Ok(None), |kept| kept.find(piece.key))? else { return Ok(None) };
+        (self.hear)(piece.number, life.last().years, 1.0);
+        let &Piece { number, repetition, scheme, change, .. } = piece;
+        Ok(Some(Ran { number, repetition, scheme, change, life: Some(life) }))
+    }
+
+    fn run(&self, piece: Piece, clock: &Clock) -> Result<Ran, Problem> {
+        if let Some(ran) = self.known(&piece)? {
+            return Ok(ran);
+        }
+        let Piece { number, repetition, scheme, change, key, new } = piece;
         if (self.is_asked)() && new.is_none() {
-            return Ok(Ran { repetition, scheme, change, life: None });
+            return Ok(Ran { number, repetition, scheme, change, life: None });
         }
         let runs = self.runs;
         let (mut settings, mut experiment) = (self.settings.clone(), runs.experiment.clone());
@@ -137,7 +180,7 @@ impl All<'_> {
             (settings, experiment) = change.applied(&settings, &experiment);
         }
         if repetition > 0 {
-            experiment = experiment_of(&experiment, repetition, self.clock, runs.workload.duration_s());
+            experiment = experiment_of(&experiment, repetition, clock, runs.workload.duration_s());
             settings.timed = 0;
         }
         let drawn =
@@ -151,9 +194,11 @@ impl All<'_> {
         };
         let new = new.map_or_else(|| drive::New::build(&runs, scheme), Ok).map_err(named)?;
         let hear = |years, share| (self.hear)(number, years, share);
-        let lived = Lived { runs: &runs, settings: &settings, clock: self.clock, hear: &hear, is_asked: self.is_asked };
+        let calendar = settings.calendar();
+        let lived = Lived { runs: &runs, settings: &settings, calendar: &calendar, clock, hear: &hear, is_asked: self.is_asked };
         let life = drive::life(&lived, scheme, new).map_err(named)?;
-        Ok(Ran { repetition, scheme, change, life: Some(life) })
+        self.into.map_or(Ok(()), |kept| kept.keep(key, &life, &clock.said))?;
+        Ok(Ran { number, repetition, scheme, change, life: Some(life) })
     }
 }
 
@@ -165,7 +210,7 @@ fn gathered(experiment: &Experiment, settings: &LifeSettings, ran: Vec<Ran>) -> 
     let mut schemes = Vec::new();
     let mut seeds: Vec<SeedLives> = Vec::new();
     let mut changed = Vec::new();
-    for Ran { repetition, scheme, change, life } in ran {
+    for Ran { repetition, scheme, change, life, .. } in ran {
         let Some(life) = life else { continue };
         match (repetition, change) {
             (0, None) => schemes.push(life),

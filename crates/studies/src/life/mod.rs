@@ -7,13 +7,16 @@
 
 mod drive;
 mod endurance;
+mod kept;
 mod lives;
 mod loss;
 mod options;
+mod phases;
 mod screen;
 mod seeds;
 mod settings;
 mod smart;
+mod strata;
 mod study;
 #[cfg(test)]
 mod tests;
@@ -21,20 +24,26 @@ mod tornado;
 
 pub use endurance::Endurance;
 use experiment::{Experiment, Workload};
+pub use kept::Kept;
+pub(crate) use kept::question;
 pub use lives::{life, life_until, lives};
 pub use loss::{Hazard, Rates};
 pub(crate) use options::number_of;
+pub use phases::{AskedPhase, phases_of};
 pub(crate) use screen::probability;
 pub use seeds::SeedLives;
+use serde::{Deserialize, Deserializer, Serialize};
 pub use settings::{CELSIUS, CLASSES, Class, LifeSettings, SIGMA, YEARS_MAX, bytes_of, days_of, micros_of};
 pub(crate) use settings::{check, check_count};
 use ssd::Latency;
+pub use strata::Stratum;
 pub(crate) use study::AGES;
 pub use tornado::{Outcome, PARAMETERS, Parameter, Swing};
 use vocab::Cause;
 
 /// A requirement, or the drive, that ended a life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum End {
     /// Years that were asked for are over; the drive lives.
     Years,
@@ -42,7 +51,7 @@ pub enum End {
     ReadOnly,
     /// UBER is above the limit of its class while it works.
     Uber,
-    /// UBER would be above it after the time without power that its class asks for.
+    /// UBER would be above it after the time without power that its class asks for, or is so after a phase without power.
     Retention,
     /// Reads take longer than was asked for.
     ReadP99,
@@ -85,7 +94,7 @@ impl End {
 }
 
 /// Reads and writes of the workload at an age, replayed in time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timed {
     /// Reads.
     pub read: Latency,
@@ -93,12 +102,21 @@ pub struct Timed {
     pub write: Latency,
     /// Reads of a page with other references, after its first read.
     pub retries: f64,
-    /// Write amplification in time, which the map alone has to agree with.
+    /// Write amplification in time, which the map alone has to agree with; NaN where the host wrote nothing.
+    #[serde(deserialize_with = "or_nan")]
     pub waf: f64,
+    /// Joules of flash and codecs for each GB (1e9 bytes) that the host read or wrote; NaN where it did neither.
+    #[serde(deserialize_with = "or_nan")]
+    pub energy_j_per_gb: f64,
+}
+
+/// JSON has no NaN: it is written as null.
+fn or_nan<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
 /// A drive at an age.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
     /// Years since its first write.
     pub years: f64,
@@ -151,6 +169,10 @@ pub struct Epoch {
     pub hazard: Hazard,
     /// Expected events of loss so far.
     pub losses: f64,
+    /// The same by cause.
+    pub losses_by_cause: Hazard,
+    /// The phase of the calendar from 1 on, where there are several; that of a phase without power is at its end.
+    pub phase: Option<u32>,
     /// The workload in time; where that was due.
     pub timed: Option<Timed>,
 }
@@ -170,7 +192,7 @@ impl Epoch {
 }
 
 /// A life under a scheme.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SchemeLife {
     /// The scheme.
     pub label: String,
@@ -187,7 +209,7 @@ pub struct SchemeLife {
 }
 
 /// Runs in time in which every read is compared with what was written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verified {
     /// Runs, those among them that lie past the end that was found.
     pub runs: usize,
@@ -269,6 +291,7 @@ fn notes(experiment: &Experiment, settings: &LifeSettings, workload: &Workload, 
             common::quantity::bytes(bytes as f64)
         ));
     }
+    notes.extend(settings.calendar_words());
     notes.push(
         "not in the model: controller, firmware and PLP capacitors, of which data sheets say 0.44 % of drives a year".into(),
     );

@@ -1,5 +1,6 @@
 //! Settings of lives by the names of the options of `flashkeep life`, for programs that have them as texts.
 
+use super::phases::phases_of;
 use super::settings::{Class, LifeSettings, bytes_of, days_of, micros_of};
 use common::Problem;
 
@@ -28,6 +29,7 @@ const OPTIONS: &[Read] = &[
     ("refresh", |s, o, t| days_of(o, t).map(|value| s.refresh_days = value)),
     ("scrub", |s, o, t| days_of(o, t).map(|value| s.scrub_days = value)),
     ("represents", |s, o, t| bytes_of(o, t).map(|value| s.represents = Some(value))),
+    ("phases", |s, o, t| phases_of(o, t).map(|phases| s.phases = phases)),
     ("tornado", |s, o, t| truth(o, t).map(|value| s.tornado = value)),
     ("class", |s, o, t| Class::named(o, t).map(|class| s.class = class)),
     ("uber", |s, o, t| number_of(o, t).map(|value| s.class.uber = value)),

@@ -1,7 +1,7 @@
 //! Lives on one screen: when each drive ends and why, how it ages, what it loses.
 
 use super::seeds::geometric;
-use super::{End, Epoch, Life, Outcome, SchemeLife, Timed, Verified};
+use super::{End, Epoch, Hazard, Life, Outcome, SchemeLife, Timed, Verified};
 use common::Quantity;
 use common::quantity::{micros, percent, short};
 use common::table::{Row, aligned, wrapped};
@@ -17,6 +17,17 @@ impl SchemeLife {
         let Some(before) = after.checked_sub(1).map(|at| &self.epochs[at]) else { return Some(then.losses * years / then.years) };
         let share = (years - before.years) / (then.years - before.years);
         Some(before.losses + share * (then.losses - before.losses))
+    }
+
+    /// The same by cause: in proportion between two ages, and of a life that ended before, until its end.
+    pub(super) fn losses_by_cause(&self, years: f64) -> Hazard {
+        let Some(after) = self.epochs.iter().position(|epoch| epoch.years >= years) else { return self.last().losses_by_cause };
+        let then = &self.epochs[after];
+        let Some(before) = after.checked_sub(1).map(|at| &self.epochs[at]) else {
+            return then.losses_by_cause.times(years / then.years);
+        };
+        let share = (years - before.years) / (then.years - before.years);
+        before.losses_by_cause.times(1.0 - share).plus(&then.losses_by_cause.times(share))
     }
 
     /// By how much the drive writes may be off, either way (95 %), because a stretch is a sample of what the host writes: as a share. From
@@ -83,10 +94,14 @@ impl Life {
         let years = settings.years.map_or(String::new(), |years| format!(" for {} years", short(years)));
         let refresh =
             settings.refresh_days.map_or("no refresh".into(), |days| format!("data refreshed after {} days", short(days)));
+        // Phases are in the notes.
+        let pace = match settings.calendar_words() {
+            Some(_) => "in phases".into(),
+            None => format!("at {} drive writes a day", short(settings.calendar()[0].dwpd())),
+        };
         let head = format!(
-            "{} repeated at {} drive writes a day{years}, on drive {}: {user} for the host, {rated} rated P/E cycles, {refresh}, {} C, {}",
+            "{} repeated {pace}{years}, on drive {}: {user} for the host, {rated} rated P/E cycles, {refresh}, {} C, {}",
             self.workload,
-            short(settings.dwpd),
             experiment.drive.name,
             settings.celsius.0,
             self.named_seeds()

@@ -1,6 +1,7 @@
 //! Settings of a life beside its experiment.
 
 use super::loss::Rates;
+use super::phases::AskedPhase;
 use common::Problem;
 use experiment::Experiment;
 use std::ops::RangeInclusive;
@@ -69,6 +70,8 @@ pub struct LifeSettings {
     pub scrub_days: Option<f64>,
     /// Bytes for the host of the drive that this one stands for; `None`: itself.
     pub represents: Option<u64>,
+    /// Phases of the calendar, again and again; empty: one, as the other settings say.
+    pub phases: Vec<AskedPhase>,
 }
 
 impl LifeSettings {
@@ -156,6 +159,7 @@ impl Default for LifeSettings {
             tornado: false,
             scrub_days: None,
             represents: None,
+            phases: Vec::new(),
         }
     }
 }
@@ -184,6 +188,7 @@ pub(crate) fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<
     ] {
         within(name, value, valid)?;
     }
+    settings.check_phases(DWPD, TEMPERATURES)?;
     let Rates { dies, blocks, rebuild_hours } = settings.rates;
     for (name, rate) in [("--die-rate", dies), ("--block-rate", blocks), ("--rebuild-hours", rebuild_hours)] {
         if !(rate.is_finite() && rate >= 0.0) {

@@ -57,6 +57,7 @@ const COLUMNS: &[Of] = &[
     (column("waf_timed", "write amplification in time", ""), |_, e, _| timed(e, |t| t.waf)),
     (column("read_mean_us", "reads, mean", "us"), |_, e, _| timed(e, |t| t.read.mean)),
     (column("write_mean_us", "writes, mean", "us"), |_, e, _| timed(e, |t| t.write.mean)),
+    (column("energy_j_per_gb", "energy of flash and codecs", "J/GB of the host"), |_, e, _| timed(e, |t| t.energy_j_per_gb)),
     (column("above_rated", "blocks above the rated P/E cycles", "share"), |_, e, _| Cell::Rate(e.above_rated)),
     (column("stage", "stage of life (da-raid5)", ""), |_, e, _| {
         e.stage.map_or(Cell::Absent, |(stage, _)| Cell::Count(stage.into()))
@@ -67,6 +68,7 @@ const COLUMNS: &[Of] = &[
     (column("unreadable_pages_off", "pages that ECC does not give back after time without power", ""), |_, e, _| {
         Cell::Rate(e.unreadable_off)
     }),
+    (column("phase", "phase of the calendar", ""), |_, e, _| e.phase.map_or(Cell::Absent, |phase| Cell::Count(phase.into()))),
     (column("pages_lost_with_die", "logical pages lost with a die", "expected, mean over dies"), |_, e, _| {
         Cell::Rate(e.lost_with_die)
     }),
@@ -102,7 +104,13 @@ impl Life {
         let rated = f64::from(self.experiment.drive.endurance.0);
         let settings = &self.settings;
         let facts = vec![
-            format!("workload: {}, {} drive writes a day; timed runs: {}", self.workload, settings.dwpd, self.clock),
+            match settings.calendar_words() {
+                Some(_) => format!("workload: {}; timed runs: {}", self.workload, self.clock),
+                None => {
+                    let dwpd = settings.calendar()[0].dwpd();
+                    format!("workload: {}, {dwpd} drive writes a day; timed runs: {}", self.workload, self.clock)
+                }
+            },
             format!(
                 "drive: {}, {} for the host, {rated} rated P/E cycles",
                 self.experiment.drive.name,
@@ -133,10 +141,17 @@ impl Life {
             title: format!("Life of drive {} under {}", self.experiment.drive.name, self.workload),
             settings: vec![("command", command.to_owned())],
             facts,
-            tables: [Some(self.ends()), self.table_of_seeds(), self.tornado(), Some(self.ages(rated)), Some(self.smart())]
-                .into_iter()
-                .flatten()
-                .collect(),
+            tables: [
+                Some(self.ends()),
+                self.table_of_strata(),
+                self.table_of_seeds(),
+                self.tornado(),
+                Some(self.ages(rated)),
+                Some(self.smart()),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
             plots: [self.plots(), self.bars()].concat(),
             notes: self.notes.clone(),
         }

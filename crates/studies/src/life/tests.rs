@@ -181,7 +181,7 @@ fn a_life_that_is_stopped_has_its_first_ages() {
     let asked = std::sync::atomic::AtomicU32::new(0);
     let is_asked = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 40_000;
     let bench = Bench { threads: 1, clock: &|| 0.0, progress: &|_| {} };
-    let stopped = life_until(&experiment, &wear_alone(true), &bench, &|_, _, _| {}, &is_asked);
+    let stopped = life_until(&experiment, &wear_alone(true), &bench, &|_, _, _| {}, &is_asked, None);
     let stopped = stopped.unwrap_or_else(|e| panic!("{e}")).schemes.remove(0);
     let ages = stopped.epochs.len();
     assert_eq!(stopped.end, End::Stopped);
@@ -289,4 +289,143 @@ fn more_over_provisioning_lets_the_host_write_more() {
 fn weeks_without_power_are_those_of_annex_c() {
     let weeks = 52.0 * ssd::nand::rber::acceleration(1.1, 30.0, 25.0);
     assert!((weeks - 105.4).abs() < 0.1, "{weeks}");
+}
+
+/// Lives that are kept are those of a run that was never stopped, byte for byte, wherever it was stopped: before the first, with one missing, with a file of a
+/// killed process, or with all of them there. A changed setting asks for other lives, more seeds for further ones, and a damaged part is refused.
+#[test]
+fn lives_that_are_kept_are_those_of_one_go() {
+    let path = std::env::temp_dir().join(format!("flashkeep-lives-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    let experiment = Experiment { seeds: 2, ..half_cold("\"none\", \"ds-raid\"") };
+    let settings = LifeSettings { timed: 1, ..hot() };
+    let bench = Bench { threads: 2, clock: &|| 0.0, progress: &|_| {} };
+    let into = |experiment: &Experiment, settings: &LifeSettings, turn: u64, is_asked: &(dyn Fn() -> bool + Sync)| {
+        let kept = Kept::open(&path, turn).expect("a directory of lives");
+        let life = life_until(experiment, settings, &bench, &|_, _, _| {}, is_asked, Some(&kept));
+        life.map(|life| (life, kept.found()))
+    };
+    let go_on = |turn: u64| into(&experiment, &settings, turn, &|| false).unwrap_or_else(|e| panic!("{e}"));
+    let files = || -> Vec<std::path::PathBuf> {
+        let mut files: Vec<_> =
+            std::fs::read_dir(path.join("lives")).expect("made").map(|file| file.expect("a file").path()).collect();
+        files.sort();
+        files
+    };
+    let whole = lived(&experiment, &settings);
+    let (stopped, _) = into(&experiment, &settings, 0, &|| true).unwrap_or_else(|e| panic!("{e}"));
+    assert!(stopped.schemes.iter().all(|life| life.end == End::Stopped) && files().is_empty());
+    assert_eq!(go_on(3), (whole.clone(), 0));
+    assert_eq!(files().len(), 4);
+    let text = whole.study("life").to_json().to_string();
+    for missing in 0..2 {
+        let file = &files()[missing];
+        std::fs::rename(file, file.with_extension("1-0.part")).expect("renamed");
+        let (again, found) = go_on(missing as u64);
+        assert_eq!((&again, found), (&whole, 3));
+        assert_eq!(again.study("life").to_json().to_string(), text);
+    }
+    assert_eq!((files().len(), go_on(0)), (4, (whole.clone(), 4)));
+    let one = into(&Experiment { seeds: 1, ..experiment.clone() }, &settings, 0, &|| false).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((&one.0.schemes, one.1), (&whole.schemes, 2));
+    let other = LifeSettings { dwpd: 0.21, ..settings.clone() };
+    let (_, found) = into(&Experiment { seeds: 1, ..experiment.clone() }, &other, 0, &|| false).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((found, files().len()), (0, 6));
+    for file in files() {
+        let text = std::fs::read_to_string(&file).expect("written");
+        std::fs::write(&file, text.replace("\"years\":0.", "\"years\":9.")).expect("written");
+    }
+    let refused = into(&experiment, &settings, 0, &|| false).expect_err("damaged").to_string();
+    assert!(refused.contains("its check sum is wrong") && refused.contains("its life is run again"), "{refused}");
+    std::fs::remove_dir_all(&path).expect("removed");
+}
+
+fn with_phases(text: &str, change: &dyn Fn(&mut LifeSettings)) -> Vec<Epoch> {
+    let mut settings = LifeSettings { phases: phases_of("--phases", text).expect("valid"), years: Some(0.5), ..hot() };
+    change(&mut settings);
+    lived(&half_cold("\"none\""), &settings).schemes.remove(0).epochs
+}
+
+/// One phase is the life without phases, and so are two equal ones. A phase that is cut in two by a difference of next to nothing has the same end but for
+/// where its ages lie.
+#[test]
+fn a_phase_in_two_halves_is_one_life() {
+    let whole = lived(&half_cold("\"none\""), &LifeSettings { years: Some(0.5), ..hot() }).schemes.remove(0).epochs;
+    assert_eq!(with_phases("days=20", &|_| {}), whole);
+    assert_eq!(with_phases("months=1; days=40,dwpd=0.2", &|_| {}), whole);
+    let cut = with_phases("months=3; months=9,dwpd=0.2000001", &|_| {});
+    let (one, two) = (whole.last().expect("ages"), cut.last().expect("ages"));
+    assert_eq!((cut[0].phase, two.phase), (Some(1), Some(2)));
+    // Three drive writes at the beginning of a phase are programs of their own, and a leap ends where the phase does.
+    for (what, one, two) in
+        [("P/E", one.pe[0], two.pe[0]), ("UBER", one.uber.ln(), two.uber.ln()), ("loss", one.losses, two.losses)]
+    {
+        assert!((one / two - 1.0).abs() < 0.05, "{what}: {one} {two}");
+    }
+}
+
+/// Three months at 40 C without power do to data what the test of the class says that they would: UBER after the phase is the one that the age before
+/// it states for afterwards. Nothing is written meanwhile. Catches time that passes at the temperature with power, and a drive that refreshes without.
+#[test]
+fn time_without_power_is_retention() {
+    let epochs = with_phases("months=2; days=91.25,off", &|settings| settings.scrub_days = None);
+    let at = epochs.iter().position(|epoch| epoch.phase == Some(2)).expect("switched off");
+    let (before, after) = (&epochs[at - 1], &epochs[at]);
+    assert!((after.uber / before.uber_off - 1.0).abs() < 0.01, "{} and {}", after.uber, before.uber_off);
+    assert!(after.uber > before.uber && after.losses > before.losses);
+    assert_eq!((after.pe, after.drive_writes), (before.pe, before.drive_writes));
+    assert!((after.years - before.years - 0.25).abs() < 1e-12);
+    let warmer = with_phases("months=2; days=91.25,off,celsius=60", &|_| {});
+    assert!(warmer[at].uber > after.uber && warmer[at - 1] == *before);
+}
+
+/// A drive that is switched off loses what one with power refreshes; where UBER is above the limit then, it ends, by retention.
+#[test]
+fn a_drive_without_power_loses_what_one_with_power_refreshes() {
+    // At one temperature, which is that of the time without power, too.
+    let at_40 = |settings: &mut LifeSettings| settings.celsius = (40.0, 40.0);
+    let on = with_phases("months=2", &at_40);
+    let off = with_phases("months=2; months=4,off", &at_40);
+    let bits = |epochs: &[Epoch]| epochs.last().expect("ages").losses_by_cause.bits;
+    assert!(bits(&off) > 10.0 * bits(&on), "{} {}", bits(&off), bits(&on));
+    assert!(off.last().expect("ages").years >= 0.5 - 1e-9);
+    let settings = LifeSettings {
+        phases: phases_of("--phases", "months=2; months=4,off").expect("valid"),
+        years: Some(0.5),
+        class: Class { uber: on.last().expect("ages").uber * 2.0, off_hours: 0.0, ..CLASSES[1] },
+        celsius: (40.0, 40.0),
+        ..hot()
+    };
+    let life = lived(&half_cold("\"none\""), &settings).schemes.remove(0);
+    assert_eq!((life.end, life.last().phase), (End::Retention, Some(2)));
+}
+
+/// Strata of a life add up to its loss, as far as both are exact: rebuilds that overlap, and four and more failures, are bounds.
+#[test]
+fn strata_add_up_to_the_loss_of_the_life() {
+    let phases = phases_of("--phases", "months=1; months=2,off").expect("valid");
+    let half_off = LifeSettings { phases, years: Some(0.5), ..hot() };
+    let life = lived(&half_cold("\"none\""), &half_off);
+    // Without redundancy a lost die loses data for certain, and dies fail with power alone.
+    let (mut on, mut before) = (0.0, 0.0);
+    for epoch in &life.schemes[0].epochs {
+        on += if epoch.phase == Some(1) { epoch.years - before } else { 0.0 };
+        before = epoch.years;
+    }
+    let (_, strata) = life.strata(&life.schemes[0]);
+    assert!(before > 0.499 && on > 0.15 && on < 0.25, "{before} {on}");
+    assert!(strata[1].loss > 0.999 && (strata[1].weight / (0.01 * on * (-0.01 * on).exp()) - 1.0).abs() < 1e-9, "{strata:?}");
+    let life = lived(&half_cold("\"none\", \"ds-raid\""), &hot());
+    for one in &life.schemes {
+        let (years, strata) = life.strata(one);
+        let all: f64 = strata.iter().map(|one| one.weight * one.loss).sum();
+        let told = -(-one.losses_after(years).expect("it lived so long")).exp_m1();
+        // The hazard counts a rebuild that begins at the end of the years in full, a stratum as far as it lies within them.
+        let rebuild = LifeSettings::default().rates.rebuild_hours / 8760.0 / years;
+        assert!(
+            all >= (1.0 - rebuild) * told && all < 1.05 * told + strata.last().expect("strata").weight,
+            "{}: {all} {told}",
+            one.label
+        );
+    }
 }

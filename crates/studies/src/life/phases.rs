@@ -1,0 +1,207 @@
+//! Phases of a life's calendar: how much the host writes, and whether the drive has power. They come one after the other, again and again until the
+//! life is over.
+
+use super::LifeSettings;
+use super::options::number_of;
+use common::Problem;
+
+/// A phase as it was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AskedPhase {
+    /// Days that it lasts.
+    pub days: f64,
+    /// Drive writes of the host a day; `None`: those of the settings.
+    pub dwpd: Option<f64>,
+    /// Whether the drive is switched off.
+    pub is_off: bool,
+    /// Temperature of a drive that is switched off, in degrees Celsius; `None`: that of the time without power of its class.
+    pub celsius: Option<f64>,
+}
+
+/// A phase of the calendar.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Phase {
+    /// Days that it lasts.
+    pub days: f64,
+    pub kind: Kind,
+}
+
+/// What a drive does in a phase.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    /// The host writes so many times the user capacity a day.
+    On { dwpd: f64 },
+    /// The drive is switched off, at this temperature in degrees Celsius.
+    Off { celsius: f64 },
+}
+
+/// Days of a month: a twelfth of a year.
+const MONTH: f64 = 365.0 / 12.0;
+
+/// Most phases, and most days of one.
+const PHASES_MAX: usize = 100;
+const DAYS_MAX: f64 = 365.0 * super::YEARS_MAX;
+
+/// Drive writes that a phase with power must have: a stretch of the life is half of one.
+const WRITES_MIN: f64 = 1.0;
+
+/// Phases of a text such as `years=1; years=2,dwpd=0.3,celsius=45; months=3,off`.
+///
+/// # Errors
+/// A text that is none, with the phase and what is valid.
+pub fn phases_of(option: &str, text: &str) -> Result<Vec<AskedPhase>, Problem> {
+    let phases: Vec<&str> = text.split(';').map(str::trim).filter(|phase| !phase.is_empty()).collect();
+    if phases.is_empty() || phases.len() > PHASES_MAX {
+        let found = phases.len();
+        return Err(Problem::new(option, format!("found {found} phases, valid are 1 to {PHASES_MAX}, with `;` between them")));
+    }
+    phases.into_iter().enumerate().map(|(number, phase)| phase_of(&format!("{option}: phase {}", number + 1), phase)).collect()
+}
+
+fn phase_of(field: &str, text: &str) -> Result<AskedPhase, Problem> {
+    let mut phase = AskedPhase::default();
+    for part in text.split(',').map(str::trim) {
+        let (key, value) = part.split_once('=').map_or((part, None), |(key, value)| (key.trim(), Some(value.trim())));
+        let number = || number_of::<f64>(field, value.unwrap_or_default());
+        match key {
+            "years" => phase.days += 365.0 * number()?,
+            "months" => phase.days += MONTH * number()?,
+            "days" => phase.days += number()?,
+            "dwpd" => phase.dwpd = Some(number()?),
+            "celsius" => phase.celsius = Some(number()?),
+            "off" if value.is_none() => phase.is_off = true,
+            _ => return Err(Problem::unknown(field, "part of a phase", part, &PARTS)),
+        }
+    }
+    Ok(phase)
+}
+
+/// Parts of a phase.
+const PARTS: [&str; 6] = ["years", "months", "days", "dwpd", "off", "celsius"];
+
+impl LifeSettings {
+    /// The calendar: phases in order, equal neighbours as one; without any a single one that lasts for ever.
+    pub(super) fn calendar(&self) -> Vec<Phase> {
+        let kind = |asked: &AskedPhase| match asked.is_off {
+            true => Kind::Off { celsius: asked.celsius.unwrap_or(self.class.off_celsius) },
+            false => Kind::On { dwpd: asked.dwpd.unwrap_or(self.dwpd) },
+        };
+        let mut calendar: Vec<Phase> = Vec::new();
+        for (days, kind) in self.phases.iter().map(|asked| (asked.days, kind(asked))) {
+            match calendar.last_mut().filter(|before| before.kind == kind) {
+                Some(before) => before.days += days,
+                None => calendar.push(Phase { days, kind }),
+            }
+        }
+        match calendar.as_slice() {
+            [] => vec![Phase { days: f64::INFINITY, kind: Kind::On { dwpd: self.dwpd } }],
+            [one] => vec![Phase { days: f64::INFINITY, ..*one }],
+            _ => calendar,
+        }
+    }
+
+    /// The calendar in words; nothing where there is one phase.
+    pub(super) fn calendar_words(&self) -> Option<String> {
+        let calendar = self.calendar();
+        let words: Vec<String> = calendar.iter().enumerate().map(|(number, phase)| phase.words(number + 1)).collect();
+        (calendar.len() > 1).then(|| format!("calendar, again and again: {}", words.join("; ")))
+    }
+
+    /// Refuses a phase that a life cannot have.
+    pub(super) fn check_phases(&self, (least, most): (f64, f64), (coldest, hottest): (f64, f64)) -> Result<(), Problem> {
+        if self.phases.first().is_some_and(|first| first.is_off) {
+            return Err(Problem::new("--phases: phase 1", "found `off`, valid is a phase with power: a life begins with one"));
+        }
+        for (number, asked) in self.phases.iter().enumerate() {
+            let fail = |message: String| Err(Problem::new(format!("--phases: phase {}", number + 1), message));
+            let (days, dwpd) = (asked.days, asked.dwpd.unwrap_or(self.dwpd));
+            if !(days > 0.0 && days <= DAYS_MAX) {
+                return fail(format!(
+                    "found {days} days, valid are years, months or days that add up to more than 0 and at most {DAYS_MAX} days"
+                ));
+            }
+            let is_wrong = if asked.is_off { asked.dwpd.is_some() } else { asked.celsius.is_some() };
+            if is_wrong {
+                return fail(
+                    "valid are dwpd with power, and celsius beside `off`: with power the temperature is --celsius".into(),
+                );
+            }
+            if let Some(celsius) = asked.celsius.filter(|celsius| !(coldest..=hottest).contains(celsius)) {
+                return fail(format!("found celsius {celsius}, valid are {coldest} to {hottest}"));
+            }
+            if !asked.is_off && !(least..=most).contains(&dwpd) {
+                return fail(format!("found dwpd {dwpd}, valid are {least} to {most}"));
+            }
+            if !asked.is_off && days * dwpd < WRITES_MIN {
+                let found = days * dwpd;
+                return fail(format!(
+                    "found {found} drive writes in all of it, valid are {WRITES_MIN} or more: a longer phase, or `off`"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Phase {
+    /// Drive writes of the host a day.
+    pub fn dwpd(&self) -> f64 {
+        match self.kind {
+            Kind::On { dwpd } => dwpd,
+            Kind::Off { .. } => 0.0,
+        }
+    }
+
+    fn words(&self, number: usize) -> String {
+        let time = match self.days {
+            days if days < 60.0 => format!("{} days", common::quantity::short(days)),
+            days => common::Quantity::Years.show(days / 365.0),
+        };
+        match self.kind {
+            Kind::Off { celsius } => format!("{number}. {time} switched off at {celsius} C"),
+            Kind::On { dwpd } => format!("{number}. {time} at {dwpd} drive writes a day"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(text: &str) -> Result<LifeSettings, Problem> {
+        Ok(LifeSettings { phases: phases_of("--phases", text)?, ..LifeSettings::default() })
+    }
+
+    /// What is not said is of the settings; equal neighbours are one phase; a single phase lasts for ever.
+    #[test]
+    fn phases_are_read_as_they_are_meant() {
+        let calendar = |text: &str| with(text).expect("valid").calendar();
+        let on = |days: f64, dwpd: f64| Phase { days, kind: Kind::On { dwpd } };
+        let off = |days: f64, celsius: f64| Phase { days, kind: Kind::Off { celsius } };
+        let found = calendar("years=1; months=6,dwpd=0.3; months=3, off; days=1 , off, celsius=-5;");
+        assert_eq!(found, [on(365.0, 1.0), on(182.5, 0.3), off(91.25, 40.0), off(1.0, -5.0)]);
+        assert_eq!(calendar("years=1;years=1,dwpd=1;days=1,off")[0], on(730.0, 1.0));
+        assert_eq!(calendar("years=1;years=1,dwpd=1"), LifeSettings::default().calendar());
+    }
+
+    #[test]
+    fn wrong_phases_name_the_phase() {
+        for (text, said) in [
+            ("", "found 0 phases"),
+            ("years=1;years=x", "phase 2: found `x`"),
+            ("years=1,color=red", "color=red"),
+            ("months=3,off;years=1", "phase 1: found `off`"),
+            ("years=0", "phase 1: found 0 days"),
+            ("years=inf", "found inf days"),
+            ("days=2,dwpd=0.1", "drive writes in all of it"),
+            ("years=1;years=1,celsius=45", "phase 2: valid are dwpd with power"),
+            ("years=1;days=9,off,dwpd=1", "phase 2: valid are dwpd with power"),
+            ("years=1;days=9,off,celsius=400", "found celsius 400"),
+            ("years=1,dwpd=NaN", "found dwpd NaN"),
+        ] {
+            let checked = with(text).and_then(|settings| settings.check_phases((0.01, 1000.0), (-40.0, 125.0)));
+            let problem = checked.expect_err(text).to_string();
+            assert!(problem.contains(said) && problem.contains("--phases"), "{text}: {problem}");
+        }
+    }
+}
