@@ -210,7 +210,7 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
             if age.years >= age.phase_over {
                 if let Some(end) = lived.next_phase(index, &mut age, &mut epochs, &mut commands)? {
                     commands.finish()?;
-                    return Ok(lived.ended(index, epochs, end, (blocks, verified)));
+                    return Ok(lived.ended(index, epochs, end, blocks, verified));
                 }
                 // An age at which nothing was broken comes first.
                 before = None;
