@@ -156,7 +156,7 @@ pub(super) const FIGURES: &[Figure] = &[
     figure(
         "warmup_waf",
         "ratio",
-        "write amplification when that ended, while the last spare was written or, of a recording, of its last loop; null without a warm-up",
+        "write amplification when that ended, while the last amount of over-provisioning was written or, of a recording, of its last loop; null without a warm-up",
         |r| json!(r.warm_up.waf),
     ),
     figure(
