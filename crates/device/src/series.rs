@@ -21,24 +21,19 @@ pub const FLOWS_SHOWN: usize = 64;
 
 /// Sub-buckets of a power of two, as a power of two: a latency is known to 1/32.
 const SUB_BITS: u32 = 5;
-const SUB: u64 = 1 << SUB_BITS;
 /// Latencies from 2^43 ns (2.4 hours) on share a bucket. Their maximum is exact.
 const BUCKETS: usize = ((43 - SUB_BITS) as usize + 1) << SUB_BITS;
 
 /// The bucket of a latency.
 #[inline]
 fn bucket_of(ns: u64) -> usize {
-    let shift = (63 - (ns | SUB).leading_zeros()) - SUB_BITS;
-    let bucket = ((u64::from(shift) << SUB_BITS) + (ns >> shift)) as usize;
-    bucket.min(BUCKETS - 1)
+    vocab::bucket_of::<SUB_BITS>(ns).min(BUCKETS - 1)
 }
 
 /// The middle of a bucket.
 fn middle_of(bucket: u16) -> u64 {
-    let bucket = u64::from(bucket);
-    let shift = (bucket >> SUB_BITS).saturating_sub(1);
-    let low = (bucket - (shift << SUB_BITS)) << shift;
-    low + (1 << shift) / 2
+    let (least, greatest) = vocab::values_of::<SUB_BITS>(usize::from(bucket));
+    (least + greatest).div_ceil(2)
 }
 
 /// Latencies of one kind in one bin: how many in each bucket, and the longest.

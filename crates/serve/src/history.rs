@@ -9,8 +9,9 @@ use std::time::Instant;
 /// Samples that are kept.
 const KEPT: usize = 240;
 
-/// Classes of latencies: eight to each doubling, so that a class is at most an eighth wide.
-const CLASSES: usize = 64 * 8;
+/// Classes of latencies to each doubling, as a power of two: a class is at most an eighth wide.
+const CLASS_BITS: u32 = 3;
+const CLASSES: usize = 64 << CLASS_BITS;
 
 /// Answers since the last sample.
 #[derive(Debug)]
@@ -28,23 +29,9 @@ impl Default for Window {
     }
 }
 
-fn class_of(ns: u64) -> usize {
-    let doublings = (63 - (ns | 8).leading_zeros() as usize).max(3);
-    (doublings - 3) * 8 + (ns >> (doublings - 3)) as usize
-}
-
-/// The longest time of a class.
-fn longest_of(class: usize) -> u64 {
-    if class < 16 {
-        return class as u64;
-    }
-    let doublings = class / 8 - 1;
-    (((class % 8 + 9) as u64) << doublings) - 1
-}
-
 impl Window {
     fn answered(&mut self, ns: u64) {
-        self.classes[class_of(ns).min(CLASSES - 1)] += 1;
+        self.classes[vocab::bucket_of::<CLASS_BITS>(ns).min(CLASSES - 1)] += 1;
         self.answers += 1;
         self.longest = self.longest.max(ns);
     }
@@ -57,7 +44,8 @@ impl Window {
             seen += count;
             seen >= wanted
         })?;
-        Some(longest_of(class).min(self.longest) as f64 * 1e-3)
+        let (_, longest) = vocab::values_of::<CLASS_BITS>(class);
+        Some(longest.min(self.longest) as f64 * 1e-3)
     }
 }
 

@@ -4,6 +4,7 @@
 //! addresses are types, so that a block can never be taken for a page, nor a time for a size.
 
 mod address;
+mod buckets;
 mod choice;
 mod geometry;
 mod grid;
@@ -17,6 +18,7 @@ mod shared_bytes;
 mod table;
 
 pub use address::{BlockAddr, ChannelId, DieId, Lba, Lpn, Ppn, SECTOR_BYTES, Slot, StripSet, StripeId, SuperblockId};
+pub use buckets::{bucket_of, values_of};
 pub use choice::{Options, SchemeChoice, SchemeError, find_named};
 pub use geometry::{Geometry, GeometryError, PlaneUse};
 pub use grid::{Divider, Grid};

@@ -51,16 +51,12 @@ struct Class {
     waits: [u128; Wait::COUNT],
 }
 
-/// Classes of latencies for each power of two: neighbours differ by 3 %.
-const CLASSES: u32 = 32;
+/// Classes of latencies for each power of two, as a power of two: neighbours differ by 3 %.
+const CLASS_BITS: u32 = 5;
 
 /// The class of a latency.
 fn class_of(latency: Nanos) -> usize {
-    let bits = latency.0.max(1).ilog2();
-    match bits.checked_sub(CLASSES.ilog2()) {
-        None => latency.0 as usize,
-        Some(shift) => (shift * CLASSES) as usize + (latency.0 >> shift) as usize,
-    }
+    vocab::bucket_of::<CLASS_BITS>(latency.0)
 }
 
 /// Where the time of all requests of a kind went, by class of latency.
