@@ -64,6 +64,7 @@ impl Advice {
 /// not lived again. `progress` gets the number of simulated lives, and their maximum.
 #[pyfunction]
 #[pyo3(signature = (name, text, vary, options, into, threads, progress))]
+#[expect(clippy::too_many_arguments, reason = "they are those of the Python function in front of it")]
 pub fn advise(
     py: Python<'_>,
     name: String,

@@ -139,12 +139,12 @@ impl All<'_> {
     fn lived(&self, mut pieces: Vec<Piece>) -> Result<(String, Vec<Ran>), Problem> {
         let threads = self.runs.bench.threads;
         let keys: BTreeSet<u64> = pieces.iter().map(|piece| piece.key).collect();
-        if let Some(kept) = self.into.filter(|_| !keys.is_empty()) {
-            if kept.has_all(&keys)? {
-                let known = pieces.iter().map(|piece| self.known(piece));
-                let known: Vec<Ran> = known.collect::<Result<Vec<_>, Problem>>()?.into_iter().flatten().collect();
-                return Ok((kept.clock(pieces[0].key)?, known));
-            }
+        if let Some(kept) = self.into.filter(|_| !keys.is_empty())
+            && kept.has_all(&keys)?
+        {
+            let known = pieces.iter().map(|piece| self.known(piece));
+            let known: Vec<Ran> = known.collect::<Result<Vec<_>, Problem>>()?.into_iter().flatten().collect();
+            return Ok((kept.clock(pieces[0].key)?, known));
         }
         let indices: Vec<usize> = (0..self.runs.experiment.schemes.len()).collect();
         let new = in_parallel(threads, indices, |index| drive::New::build(self.runs, index))?;

@@ -26,7 +26,7 @@ pub(super) struct Phase {
     pub kind: Kind,
 }
 
-/// What a drive does in a phase.
+/// Use of a drive in a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     /// The host writes so many times the user capacity a day.
@@ -172,7 +172,7 @@ mod tests {
         Ok(LifeSettings { phases: phases_of("--phases", text)?, ..LifeSettings::default() })
     }
 
-    /// What is not said is of the settings; equal neighbours are one phase; a single phase lasts for ever.
+    /// Parts that are not said are those of the settings; equal neighbours are one phase; a single phase lasts for ever.
     #[test]
     fn phases_are_read_as_they_are_meant() {
         let calendar = |text: &str| with(text).expect("valid").calendar();

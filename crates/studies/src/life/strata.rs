@@ -26,7 +26,7 @@ pub struct Stratum {
     pub loss: f64,
 }
 
-/// What strata are made of, over some years with power.
+/// Figures that strata are made of, over some years with power.
 #[derive(Clone, Copy, Debug)]
 struct Over {
     years: f64,

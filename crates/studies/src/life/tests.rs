@@ -365,7 +365,7 @@ fn a_phase_in_two_halves_is_one_life() {
 }
 
 /// Three months at 40 C without power do to data what the test of the class says that they would: UBER after the phase is the one that the age before
-/// it states for afterwards. Nothing is written meanwhile. Catches time that passes at the temperature with power, and a drive that refreshes without.
+/// it states for afterwards. Nothing is written in the meantime. Catches time that passes at the temperature with power, and a drive that refreshes without.
 #[test]
 fn time_without_power_is_retention() {
     let epochs = with_phases("months=2; days=91.25,off", &|settings| settings.scrub_days = None);
