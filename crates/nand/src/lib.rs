@@ -27,7 +27,7 @@ pub use array::{
 pub use cells::{CellSettings, Cells, PageCells, hours, span_of};
 pub use faults::{FaultsFound, Faulty};
 #[cfg(unix)]
-pub use image::{FileArray, ImageError, Logged, Piece, Store, StoredPayload, new_file, open_file};
+pub use image::{FileArray, FileError, Logged, Piece, Store, StoredPayload, new_file, open_file};
 pub use memory::InMemory;
 pub use oob::{Member, Oob, OobError, OobPage, OobSlot, OobTag, PageRole};
 pub use pairing::Pairing;

@@ -37,7 +37,7 @@ pub use device::contents::page_contents;
 pub use device::waits::{Wait, Waits};
 pub use engine::clocks::{FLOWS_MAX, FlowClock, HostFlow, Think};
 #[cfg(unix)]
-pub use files::{DriveFiles, ImageSession, ImageSessionError, MemoryError, PageFound};
+pub use files::{DriveFiles, ImageSession, ImageSessionError, PageFound};
 pub use fit::{capacity_overhead, mountable_slots_max, takes_spare_dies, user_slots_max};
 pub use host::explain::AnsweredRequest;
 pub use host::requests::HostEvent;

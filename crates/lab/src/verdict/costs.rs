@@ -42,7 +42,7 @@ pub struct Costs {
     pub capacity_overhead: f64,
     /// Energy of flash and codecs in joules.
     pub energy_j: f64,
-    /// Causes of page programs with their share, greatest first. causes with their share, greatest first.
+    /// Causes of page programs with their share, greatest first.
     pub programs_for: Vec<(String, f64)>,
     /// How a dead die was rebuilt; `None` where none died, or not all of it is rebuilt.
     pub rebuild: Option<Rebuild>,

@@ -1,6 +1,6 @@
 //! The header of an image and where everything lies behind it: `docs/spec/image.md`.
 
-use super::{ImageError, named};
+use super::{FileError, named};
 use crate::OobPage;
 use std::fmt::Display;
 use std::path::Path;
@@ -104,9 +104,9 @@ impl Layout {
     }
 
     /// Reads the header of a file of `size` bytes.
-    pub fn read(path: &Path, bytes: &[u8], size: u64) -> Result<Self, ImageError> {
+    pub fn read(path: &Path, bytes: &[u8], size: u64) -> Result<Self, FileError> {
         let fail = |offset: u64, field, found: &dyn Display, valid: &dyn Display| {
-            Err(ImageError::field(path, offset, field, format!("found {found}, valid is {valid}")))
+            Err(FileError::field(path, offset, field, format!("found {found}, valid is {valid}")))
         };
         if bytes.len() < HEADER {
             return fail(bytes.len() as u64, "header", &format!("the end after {size} bytes"), &format!("{HEADER} bytes"));
@@ -139,7 +139,7 @@ impl Layout {
             oob_size: Bytes(u64_at(48)),
             slot_size: Bytes(u64_at(56)),
         };
-        geometry.check().map_err(|error| ImageError::field(path, offset_of(error.field), error.field, error.reason))?;
+        geometry.check().map_err(|error| FileError::field(path, offset_of(error.field), error.field, error.reason))?;
         let members = u32_at(36);
         if members > MEMBERS_AT_MOST {
             return fail(36, "members", &members, &format!("0 to {MEMBERS_AT_MOST}"));

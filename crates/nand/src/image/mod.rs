@@ -16,17 +16,20 @@
 //!
 //! **A fork** lives in memory: it reads all contents and leaves the file alone.
 
+mod error;
 mod header;
 mod loaded;
 mod look;
 mod named;
 mod store;
 
+pub use error::FileError;
 pub use store::{Logged, Piece, Store};
 
 use crate::array::restore::PageState;
 use crate::{BlockInfo, FlashArray, InMemory, Member, MemoryArray, OobPage, OobTag, PageScan, PageView, Payload};
 use crate::{Program, ProgramOutcome, ReadOutcome, Scan};
+use error::Fault;
 use header::{HEADER, Layout, MEMBERS_AT_MOST};
 use loaded::Loaded;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -43,35 +46,6 @@ pub trait StoredPayload: Payload {
     fn store(&self, slot: &mut [u8]);
     /// Reads them back.
     fn load(slot: &[u8]) -> Self;
-}
-
-/// Why a file is no image, or could not be used.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: {fault}", .file.display())]
-pub struct ImageError {
-    file: PathBuf,
-    #[source]
-    fault: Fault,
-}
-
-#[derive(Debug, thiserror::Error)]
-enum Fault {
-    #[error("cannot {0}: {1}")]
-    Io(&'static str, #[source] io::Error),
-    #[error("byte {offset}, {field}: {reason}")]
-    Field { offset: u64, field: &'static str, reason: String },
-    #[error(transparent)]
-    Geometry(vocab::GeometryError),
-    #[error("members of a page: found {0}, valid are 0 to {MEMBERS_AT_MOST}")]
-    Members(u32),
-    #[error("in use by another process")]
-    InUse,
-}
-
-impl ImageError {
-    fn field(file: &Path, offset: u64, field: &'static str, reason: String) -> Self {
-        Self { file: file.to_owned(), fault: Fault::Field { offset, field, reason } }
-    }
 }
 
 /// Flash in a file.
@@ -95,7 +69,7 @@ impl<P: StoredPayload> FileArray<P> {
     ///
     /// # Errors
     /// If the geometry is impossible, there is such a file, or it cannot be written.
-    pub fn create(path: &Path, geometry: Geometry, members: u32) -> Result<Self, ImageError> {
+    pub fn create(path: &Path, geometry: Geometry, members: u32) -> Result<Self, FileError> {
         check(path, &geometry, members)?;
         Self::create_on(path, new_file(path)?, geometry, members)
     }
@@ -104,7 +78,7 @@ impl<P: StoredPayload> FileArray<P> {
     ///
     /// # Errors
     /// If it is none, or damaged, or in use.
-    pub fn open(path: &Path) -> Result<Self, ImageError> {
+    pub fn open(path: &Path) -> Result<Self, FileError> {
         Self::mount(path, open_file(path)?)
     }
 }
@@ -113,9 +87,9 @@ impl<P: StoredPayload> FileArray<P> {
 ///
 /// # Errors
 /// If there is such a file, or it cannot be made.
-pub fn new_file(path: &Path) -> Result<File, ImageError> {
+pub fn new_file(path: &Path) -> Result<File, FileError> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
-    let file = file.map_err(|error| ImageError { file: path.to_owned(), fault: Fault::Io("create", error) })?;
+    let file = file.map_err(|error| FileError::io(path, "create", error))?;
     lock(path, &file)?;
     Ok(file)
 }
@@ -124,15 +98,15 @@ pub fn new_file(path: &Path) -> Result<File, ImageError> {
 ///
 /// # Errors
 /// If it cannot be opened, or is in use.
-pub fn open_file(path: &Path) -> Result<File, ImageError> {
+pub fn open_file(path: &Path) -> Result<File, FileError> {
     let file = OpenOptions::new().read(true).write(true).open(path);
-    let file = file.map_err(|error| ImageError { file: path.to_owned(), fault: Fault::Io("open", error) })?;
+    let file = file.map_err(|error| FileError::io(path, "open", error))?;
     lock(path, &file)?;
     Ok(file)
 }
 
-fn check(path: &Path, geometry: &Geometry, members: u32) -> Result<(), ImageError> {
-    let wrap = |fault| ImageError { file: path.to_owned(), fault };
+fn check(path: &Path, geometry: &Geometry, members: u32) -> Result<(), FileError> {
+    let wrap = |fault| FileError::new(path, fault);
     geometry.check().map_err(|error| wrap(Fault::Geometry(error)))?;
     if members > MEMBERS_AT_MOST {
         return Err(wrap(Fault::Members(members)));
@@ -146,12 +120,12 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
     ///
     /// # Errors
     /// If the geometry is impossible, or it cannot be written.
-    pub fn create_on(path: &Path, file: S, geometry: Geometry, members: u32) -> Result<Self, ImageError> {
+    pub fn create_on(path: &Path, file: S, geometry: Geometry, members: u32) -> Result<Self, FileError> {
         check(path, &geometry, members)?;
         let layout = Layout::new(geometry, members);
         // The header comes last: before, the file is no image.
         let written = file.set_size(layout.size()).and_then(|()| file.write_at(&layout.header(), 0));
-        written.map_err(|error| ImageError { file: path.to_owned(), fault: Fault::Io("write", error) })?;
+        written.map_err(|error| FileError::io(path, "write", error))?;
         Ok(Self::with(path, layout, file))
     }
 
@@ -159,8 +133,8 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
     ///
     /// # Errors
     /// If it is none, or damaged.
-    pub fn mount(path: &Path, file: S) -> Result<Self, ImageError> {
-        let io = |error| ImageError { file: path.to_owned(), fault: Fault::Io("read", error) };
+    pub fn mount(path: &Path, file: S) -> Result<Self, FileError> {
+        let io = |error| FileError::io(path, "read", error);
         let size = file.size().map_err(io)?;
         let mut header = vec![0; size.min(HEADER as u64) as usize];
         file.read_at(&mut header, 0).map_err(io)?;
@@ -203,10 +177,10 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
     ///
     /// # Errors
     /// If that fails, or a bad block could not be marked since the last call.
-    pub fn sync(&mut self) -> Result<(), ImageError> {
+    pub fn sync(&mut self) -> Result<(), FileError> {
         let synced = self.file.as_ref().map_or(Ok(()), S::sync);
         let result = self.unmarked.take().map_or(synced, Err);
-        result.map_err(|error| ImageError { file: self.path.clone(), fault: Fault::Io("write", error) })
+        result.map_err(|error| FileError::io(&self.path, "write", error))
     }
 
     /// Lets go of the store, if it has one: it can be opened again, and this array is of no use any more.
@@ -223,10 +197,10 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
         self.file.as_ref().expect("a fork asks its memory")
     }
 
-    fn restore_marks(&mut self) -> Result<(), ImageError> {
+    fn restore_marks(&mut self) -> Result<(), FileError> {
         let mut marks = vec![0; self.layout.geometry.blocks() as usize];
         let read = self.file().read_at(&mut marks, HEADER as u64);
-        read.map_err(|error| ImageError { file: self.path.clone(), fault: Fault::Io("read", error) })?;
+        read.map_err(|error| FileError::io(&self.path, "read", error))?;
         for (block, mark) in marks.into_iter().enumerate() {
             let block = BlockAddr::from_index(block);
             match mark {
@@ -234,7 +208,7 @@ impl<P: StoredPayload, S: Store> FileArray<P, S> {
                 BAD => self.memory.set_age(block, |info| info.bad = true),
                 found => {
                     let reason = format!("found {found}, valid are {GOOD} (good) and {BAD} (bad)");
-                    return Err(ImageError::field(&self.path, self.layout.mark_at(block), "mark of a block", reason));
+                    return Err(FileError::field(&self.path, self.layout.mark_at(block), "mark of a block", reason));
                 }
             }
         }
@@ -337,12 +311,12 @@ impl<P: StoredPayload, S: Store> FileArray<P, Logged<S>> {
     ///
     /// # Errors
     /// If that fails. Then the log must stay.
-    pub fn catch_up(&mut self, waits: bool) -> Result<(), ImageError> {
+    pub fn catch_up(&mut self, waits: bool) -> Result<(), FileError> {
         let Some(logged) = &self.file else { return Ok(()) };
         let synced = |()| if waits { logged.sync() } else { Ok(()) };
         let done = logged.apply().and_then(synced);
         let result = self.unmarked.take().map_or(done, Err);
-        result.map_err(|error| ImageError { file: self.path.clone(), fault: Fault::Io("write", error) })
+        result.map_err(|error| FileError::io(&self.path, "write", error))
     }
 }
 
@@ -358,13 +332,13 @@ fn complement(bytes: &mut [u8]) {
     bytes.iter_mut().for_each(|byte| *byte = !*byte);
 }
 
-fn lock(path: &Path, file: &File) -> Result<(), ImageError> {
+fn lock(path: &Path, file: &File) -> Result<(), FileError> {
     file.try_lock().map_err(|error| {
         let fault = match error {
             TryLockError::WouldBlock => Fault::InUse,
             TryLockError::Error(error) => Fault::Io("lock", error),
         };
-        ImageError { file: path.to_owned(), fault }
+        FileError::new(path, fault)
     })
 }
 

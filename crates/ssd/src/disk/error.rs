@@ -2,7 +2,7 @@
 
 use crate::config::SetupError;
 use crate::files::ImageSessionError;
-use nand::ImageError;
+use nand::FileError;
 
 /// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,8 +66,8 @@ impl DiskError {
     }
 }
 
-impl From<ImageError> for DiskError {
-    fn from(error: ImageError) -> Self {
+impl From<FileError> for DiskError {
+    fn from(error: FileError) -> Self {
         Self::Files(error.into())
     }
 }

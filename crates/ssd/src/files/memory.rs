@@ -9,7 +9,7 @@
 
 use super::fields::Found;
 use crate::core::bytes::Malformed;
-use nand::{Piece, Store};
+use nand::{FileError, Piece, Store};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,23 +33,6 @@ const HEAD: usize = 40;
 /// Where its checksums stand: of the transaction before, and its own.
 const BEFORE_AT: usize = 32;
 const OWN_AT: usize = 36;
-
-/// Why a file is no PLP memory, or could not be used.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: {fault}", .file.display())]
-pub struct MemoryError {
-    file: PathBuf,
-    #[source]
-    fault: Fault,
-}
-
-#[derive(Debug, thiserror::Error)]
-enum Fault {
-    #[error("cannot {0}: {1}")]
-    Io(&'static str, #[source] io::Error),
-    #[error("byte {offset}, {field}: {reason}")]
-    Field { offset: u64, field: &'static str, reason: String },
-}
 
 /// Where a state lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -127,19 +110,19 @@ impl Memory {
     }
 
     /// Makes the file.
-    pub fn new_file(path: &Path) -> Result<File, MemoryError> {
+    pub fn new_file(path: &Path) -> Result<File, FileError> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
-        file.map_err(|error| MemoryError { file: path.to_owned(), fault: Fault::Io("create", error) })
+        file.map_err(|error| FileError::io(path, "create", error))
     }
 
     /// Opens the file.
-    pub fn open_file(path: &Path) -> Result<File, MemoryError> {
+    pub fn open_file(path: &Path) -> Result<File, FileError> {
         let file = OpenOptions::new().read(true).write(true).open(path);
-        file.map_err(|error| MemoryError { file: path.to_owned(), fault: Fault::Io("open", error) })
+        file.map_err(|error| FileError::io(path, "open", error))
     }
 
     /// The first state, in an empty file. `setup` says in words what the drive is.
-    pub fn create(path: &Path, file: Box<dyn Store>, setup: &str, state: &[u8]) -> Result<Self, MemoryError> {
+    pub fn create(path: &Path, file: Box<dyn Store>, setup: &str, state: &[u8]) -> Result<Self, FileError> {
         let mut memory = Self::over(path, file, Record::default(), 1);
         memory.begin(state)?;
         // The header comes last: before, the file is none.
@@ -153,11 +136,11 @@ impl Memory {
     }
 
     /// Reads a file of a drive of this setup.
-    pub fn open(path: &Path, file: Box<dyn Store>, setup: &str) -> Result<Opened, MemoryError> {
-        let io = |error| MemoryError { file: path.to_owned(), fault: Fault::Io("read", error) };
+    pub fn open(path: &Path, file: Box<dyn Store>, setup: &str) -> Result<Opened, FileError> {
+        let io = |error| FileError::io(path, "read", error);
         let size = file.size().map_err(io)?;
         let fail = |offset: u64, field, reason: String| {
-            Err(MemoryError { file: path.to_owned(), fault: Fault::Field { offset, field, reason } })
+            Err(FileError::field(path, offset, field, reason))
         };
         if size < STATES {
             return fail(size, "header", format!("found the end after {size} bytes, {STATES} are needed"));
@@ -208,7 +191,7 @@ impl Memory {
     }
 
     /// Begins again with a state, without a log. What the log has must be in the image.
-    pub fn begin(&mut self, state: &[u8]) -> Result<(), MemoryError> {
+    pub fn begin(&mut self, state: &[u8]) -> Result<(), FileError> {
         let (length, before) = (state.len() as u64, self.newest);
         let has_room = before.sequence == 0 || STATES + length <= before.offset;
         let offset = if has_room { STATES } else { self.end.next_multiple_of(SECTOR) };
@@ -226,7 +209,7 @@ impl Memory {
     }
 
     /// Adds a transaction: what was written to flash, and the fields that changed.
-    pub fn add(&mut self, written: &[(u64, Piece)], changes: &[u8]) -> Result<(), MemoryError> {
+    pub fn add(&mut self, written: &[(u64, Piece)], changes: &[u8]) -> Result<(), FileError> {
         let of_flash: usize =
             written.iter().map(|(_, piece)| 17 + if let Piece::Bytes(bytes) = piece { bytes.len() } else { 0 }).sum();
         let mut bytes = Vec::with_capacity(HEAD + 4 + of_flash + changes.len());
@@ -258,7 +241,7 @@ impl Memory {
     }
 
     /// Makes durable what was written, against a failure of the machine.
-    pub fn sync(&mut self) -> Result<(), MemoryError> {
+    pub fn sync(&mut self) -> Result<(), FileError> {
         self.file.sync().map_err(|error| self.failed("write", error))?;
         self.durable = self.number;
         self.end = self.end.next_multiple_of(SECTOR);
@@ -266,22 +249,22 @@ impl Memory {
     }
 
     /// As [`Self::sync`], if it waits at all.
-    pub fn wait_for_disk(&mut self) -> Result<(), MemoryError> {
+    pub fn wait_for_disk(&mut self) -> Result<(), FileError> {
         if self.waits { self.sync() } else { Ok(()) }
     }
 
-    fn put(&self, bytes: &[u8], offset: u64) -> Result<(), MemoryError> {
+    fn put(&self, bytes: &[u8], offset: u64) -> Result<(), FileError> {
         let written = self.file.write_at(bytes, offset);
         written.map_err(|error| self.failed("write", error))
     }
 
-    fn failed(&self, doing: &'static str, error: io::Error) -> MemoryError {
-        MemoryError { file: self.path.clone(), fault: Fault::Io(doing, error) }
+    fn failed(&self, doing: &'static str, error: io::Error) -> FileError {
+        FileError::io(&self.path, doing, error)
     }
 
     /// Something in the file has an impossible value.
-    pub fn refuse(&self, Malformed { at, field, reason }: Malformed) -> MemoryError {
-        MemoryError { file: self.path.clone(), fault: Fault::Field { offset: at as u64, field, reason } }
+    pub fn refuse(&self, Malformed { at, field, reason }: Malformed) -> FileError {
+        FileError::field(&self.path, at as u64, field, reason)
     }
 
     /// Where the newest state lies.
@@ -330,7 +313,7 @@ struct Transaction {
 
 impl Opened {
     /// The transaction that stands at `at`, if it is whole and one of this log.
-    fn transaction(&self, at: u64, size: u64) -> Result<Option<Transaction>, MemoryError> {
+    fn transaction(&self, at: u64, size: u64) -> Result<Option<Transaction>, FileError> {
         let memory = &self.memory;
         if at.checked_add(HEAD as u64).is_none_or(|end| end > size) {
             return Ok(None);
@@ -353,7 +336,7 @@ impl Opened {
     }
 
     /// Takes in the next transaction; whether there was one.
-    fn next_transaction(&mut self, size: u64) -> Result<bool, MemoryError> {
+    fn next_transaction(&mut self, size: u64) -> Result<bool, FileError> {
         let number = self.memory.number + 1;
         let mut places = vec![self.memory.end, self.memory.end.next_multiple_of(SECTOR)];
         places.dedup();
@@ -373,7 +356,7 @@ impl Opened {
 
     /// Where the log ends a machine may have failed. It did not lose what was durable: a later transaction that says so means
     /// damage. The first one after something was synced begins at a sector.
-    fn refuse_a_gap(&self, number: u64, size: u64) -> Result<(), MemoryError> {
+    fn refuse_a_gap(&self, number: u64, size: u64) -> Result<(), FileError> {
         let at = self.memory.end;
         for later in (at.next_multiple_of(SECTOR)..size).step_by(SECTOR as usize) {
             let later = self.transaction(later, size)?;
@@ -385,7 +368,7 @@ impl Opened {
         Ok(())
     }
 
-    fn take(&mut self, bytes: &[u8], at: u64) -> Result<(), MemoryError> {
+    fn take(&mut self, bytes: &[u8], at: u64) -> Result<(), FileError> {
         let place = |from: usize| at as usize + from;
         let malformed = |from: usize, reason| Malformed { at: place(from), field: "what was written to flash", reason };
         let word = |from: usize| {

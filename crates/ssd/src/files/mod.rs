@@ -35,9 +35,8 @@ use crate::write::zones::over::code_over;
 use device::contents::{HostPayload, PageBuf, Window};
 use fields::Value;
 use kept::{Beside, Kept};
-pub use memory::MemoryError;
 use memory::{Memory, Opened};
-use nand::{FaultsFound, Faulty, FileArray, FlashArray, ImageError, Logged, PageScan, Scan, Store};
+use nand::{FaultsFound, Faulty, FileArray, FileError, FlashArray, Logged, PageScan, Scan, Store};
 use protect::Protection;
 use protect::code_zones::CodeZones;
 use saved::Saved;
@@ -73,12 +72,9 @@ pub enum ImageSessionError {
     /// The setup cannot be built, or not in files.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The image.
+    /// The image, or the file of PLP memory.
     #[error(transparent)]
-    Image(#[from] ImageError),
-    /// The file of PLP memory.
-    #[error(transparent)]
-    Memory(#[from] MemoryError),
+    File(#[from] FileError),
 }
 
 /// Contents of a logical page, as found.
