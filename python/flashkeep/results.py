@@ -234,17 +234,18 @@ class Result(Framed):
         return "-" if value is None else f"{value:.4g}"
 
 
-#: What a notebook shows of each scheme.
+#: Columns of a scheme in a notebook: those of the first screen of the command.
 _SHOWN = (
-    ("mean latency, us", "latency_us_mean"),
-    ("p99 latency, us", "latency_us_p99"),
+    ("read mean, us", "read_latency_us_mean"),
+    ("read p99, us", "read_latency_us_p99"),
+    ("write mean, us", "write_latency_us_mean"),
+    ("write p99, us", "write_latency_us_p99"),
     ("write amplification", "waf"),
-    ("endurance, DWPD over 5 years", "dwpd"),
-    ("energy, J", "energy_j"),
+    ("DWPD over 5 years", "dwpd"),
 )
 
 
-#: What a notebook shows of each flow.
+#: Columns of a flow in a notebook.
 _OF_FLOWS = (
     ("requests", "requests"),
     ("requests/s", "requests_per_s"),
