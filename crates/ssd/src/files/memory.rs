@@ -139,9 +139,7 @@ impl Memory {
     pub fn open(path: &Path, file: Box<dyn Store>, setup: &str) -> Result<Opened, FileError> {
         let io = |error| FileError::io(path, "read", error);
         let size = file.size().map_err(io)?;
-        let fail = |offset: u64, field, reason: String| {
-            Err(FileError::field(path, offset, field, reason))
-        };
+        let fail = |offset: u64, field, reason: String| Err(FileError::field(path, offset, field, reason));
         if size < STATES {
             return fail(size, "header", format!("found the end after {size} bytes, {STATES} are needed"));
         }

@@ -39,7 +39,7 @@ fn short_needs(pe: f64) -> Given {
 }
 
 fn advised(experiment: &Experiment, axes: &[(&str, &str)], needs: &Needs, budget: Budget, threads: usize) -> Advice {
-    advised_into(experiment, axes, needs, budget, (threads, None))
+    advised_into(experiment, axes, needs, budget, threads, None)
 }
 
 fn advised_into(
@@ -47,7 +47,8 @@ fn advised_into(
     axes: &[(&str, &str)],
     needs: &Needs,
     budget: Budget,
-    (threads, into): (usize, Option<&Kept>),
+    threads: usize,
+    into: Option<&Kept>,
 ) -> Advice {
     let crew = Crew { bench: &bench(threads), hear: &|_| {}, into };
     advise(experiment, &vary(axes), needs, &model(), budget, &crew).unwrap_or_else(|e| panic!("{e}"))
@@ -322,7 +323,7 @@ fn advice_goes_on_from_lives_that_were_kept() {
     assert!(alone.lives >= 4, "{}", alone.lives);
     let (first, second) = (kept(), kept());
     for (into, found) in [(&first, 0), (&second, alone.lives as usize)] {
-        let again = advised_into(&experiment, &axes, &needs, budget, (2, Some(into)));
+        let again = advised_into(&experiment, &axes, &needs, budget, 2, Some(into));
         assert_eq!(again.to_json("advise", None), alone.to_json("advise", None));
         assert_eq!(into.found(), found);
     }

@@ -299,7 +299,7 @@ impl Lived<'_> {
                 age.session.refreshed_every(days_span(days));
             }
             let last = epochs.last().expect("a phase with power comes first").clone();
-            let epoch = self.switched_off(index, age, (last, celsius), commands)?;
+            let epoch = self.switched_off(index, age, last, celsius, commands)?;
             let is_over = epoch.years >= self.years_end();
             let end = if epoch.uber > self.settings.class.uber { Some(End::Retention) } else { is_over.then_some(End::Years) };
             epochs.push(epoch);
@@ -324,7 +324,8 @@ impl Lived<'_> {
         &self,
         index: usize,
         age: &mut Age,
-        (last, celsius): (Epoch, f64),
+        last: Epoch,
+        celsius: f64,
         commands: &mut warm_up::Commands<'_>,
     ) -> Result<Epoch, Problem> {
         let days = self.phase(age).days.min((self.years_end() - age.years) * 365.0).max(0.0);

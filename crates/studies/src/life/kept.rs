@@ -111,7 +111,7 @@ pub(crate) fn question(experiment: &Experiment, digest: u64, settings: &LifeSett
 }
 
 /// Hash of all that a life of the question depends on: its scheme, the number of its seed from 0 on, and the changed parameter.
-pub(super) fn key(question: u64, (scheme, repetition): (usize, usize), change: Option<&Change>) -> u64 {
+pub(super) fn key(question: u64, scheme: usize, repetition: usize, change: Option<&Change>) -> u64 {
     let change = change.map(|change| format!("{} {}", change.parameter.key, change.end)).unwrap_or_default();
     fnv_on(question, format!("{scheme} {repetition} {change}").as_bytes())
 }

@@ -119,7 +119,7 @@ fn pieces(experiment: &Experiment, settings: &LifeSettings, question: u64) -> Ve
     let changed = changes.into_iter().flat_map(|change| (0..schemes).map(move |scheme| (0, scheme, Some(change))));
     let later = (1..experiment.seeds as usize).flat_map(|seed| (0..schemes).map(move |scheme| (seed, scheme, None)));
     let piece = |(number, (repetition, scheme, change)): (usize, (usize, usize, Option<Change>))| {
-        let key = kept::key(question, (scheme, repetition), change.as_ref());
+        let key = kept::key(question, scheme, repetition, change.as_ref());
         Piece { number, repetition, scheme, change, key, new: None }
     };
     first.chain(changed).chain(later).enumerate().map(piece).collect()

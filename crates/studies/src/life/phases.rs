@@ -4,6 +4,7 @@
 use super::LifeSettings;
 use super::options::number_of;
 use common::Problem;
+use std::ops::RangeInclusive;
 
 /// A phase as it was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -108,7 +109,7 @@ impl LifeSettings {
     }
 
     /// Refuses a phase that a life cannot have.
-    pub(super) fn check_phases(&self, (least, most): (f64, f64), (coldest, hottest): (f64, f64)) -> Result<(), Problem> {
+    pub(super) fn check_phases(&self, writes: RangeInclusive<f64>, temperatures: RangeInclusive<f64>) -> Result<(), Problem> {
         if self.phases.first().is_some_and(|first| first.is_off) {
             return Err(Problem::new("--phases: phase 1", "found `off`, valid is a phase with power: a life begins with one"));
         }
@@ -126,11 +127,11 @@ impl LifeSettings {
                     "valid are dwpd with power, and celsius beside `off`: with power the temperature is --celsius".into(),
                 );
             }
-            if let Some(celsius) = asked.celsius.filter(|celsius| !(coldest..=hottest).contains(celsius)) {
-                return fail(format!("found celsius {celsius}, valid are {coldest} to {hottest}"));
+            if let Some(celsius) = asked.celsius.filter(|celsius| !temperatures.contains(celsius)) {
+                return fail(format!("found celsius {celsius}, valid are {} to {}", temperatures.start(), temperatures.end()));
             }
-            if !asked.is_off && !(least..=most).contains(&dwpd) {
-                return fail(format!("found dwpd {dwpd}, valid are {least} to {most}"));
+            if !asked.is_off && !writes.contains(&dwpd) {
+                return fail(format!("found dwpd {dwpd}, valid are {} to {}", writes.start(), writes.end()));
             }
             if !asked.is_off && days * dwpd < WRITES_MIN {
                 let found = days * dwpd;
@@ -199,7 +200,7 @@ mod tests {
             ("years=1;days=9,off,celsius=400", "found celsius 400"),
             ("years=1,dwpd=NaN", "found dwpd NaN"),
         ] {
-            let checked = with(text).and_then(|settings| settings.check_phases((0.01, 1000.0), (-40.0, 125.0)));
+            let checked = with(text).and_then(|settings| settings.check_phases(0.01..=1000.0, -40.0..=125.0));
             let problem = checked.expect_err(text).to_string();
             assert!(problem.contains(said) && problem.contains("--phases"), "{text}: {problem}");
         }

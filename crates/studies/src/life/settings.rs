@@ -188,7 +188,7 @@ pub(crate) fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<
     ] {
         within(name, value, valid)?;
     }
-    settings.check_phases(DWPD, TEMPERATURES)?;
+    settings.check_phases(DWPD.0..=DWPD.1, TEMPERATURES.0..=TEMPERATURES.1)?;
     let Rates { dies, blocks, rebuild_hours } = settings.rates;
     for (name, rate) in [("--die-rate", dies), ("--block-rate", blocks), ("--rebuild-hours", rebuild_hours)] {
         if !(rate.is_finite() && rate >= 0.0) {
