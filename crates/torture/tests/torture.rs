@@ -300,6 +300,7 @@ const ONCE_BROKEN_SLC: &[(u64, u64, &[&str])] = &[
     (880_006, 247_275, &[]),
     (580_003, 246_080, &[]),
     (610_003, 241_226, &[]),
+    (630_006, 97_588, &[]),
 ];
 
 /// Narrow stripes and dies that are replaced while others are dead: a lost strip joined one that had no room at home, and two strips were to

@@ -99,11 +99,13 @@ impl<P: FlashPayload> Stripes<P> {
     }
 
     /// Commits the stripe at once if it keeps old versions in a unit that is being collected, unless its commit
-    /// found no space.
+    /// found no space; and on a drive that recovers, if it leans on a strip that was lost: the host wrote that while it was solved for.
     pub(super) fn commit_if_condemned(&mut self, core: &mut Core<P>, stripe: StripeId) {
         let Some(partial) = self.held.get(stripe).filter(|_| !self.held.is_deferred(stripe)) else { return };
         if partial.pinned().any(|slot| core.map.unit(core.map.unit_of(slot)).state == UnitState::Condemned) {
             self.commit(core, stripe);
+        } else if core.safe.recovering {
+            self.commit_if_leaning_on_lost(core, stripe);
         }
     }
 
