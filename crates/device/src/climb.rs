@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use vocab::{DieId, Nanos, SimTime};
 
 impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
-    /// Whether the page that was sensed last has to be read again before anything comes of it.
+    /// True if the last sensed page must be sensed again before its read can complete.
     #[inline]
     pub fn reads_again(&self) -> bool {
         self.ecc.as_ref().is_some_and(|ecc| ecc.ladder.goes_on())

@@ -38,7 +38,7 @@ pub struct EccFolds {
     pub corrected_bits: u64,
     /// Codewords that could not be corrected.
     pub failed_codewords: u64,
-    /// Of these, miscorrected: caught by their checksum.
+    /// Failed codewords that the decoder miscorrected: their checksum detects it.
     pub miscorrected_codewords: u64,
     /// Codewords of LDPC that their curve lets decode and the decoder does not: only where pages carry bytes.
     pub ldpc_disagreements: u64,
@@ -186,7 +186,7 @@ pub struct Folds {
     pub moved: Vec<Bytes>,
     /// Reads compared.
     pub checked: u64,
-    /// Of these, wrong.
+    /// Checked reads that returned wrong data.
     pub mismatches: u64,
     /// Reads with alternatives, and what became of them.
     pub around: AroundFolds,
@@ -295,7 +295,7 @@ impl Folds {
                 self.erases[cause as usize] += 1;
                 self.digest(at, 3, u64::from(block) << 8 | cause as u64);
             }
-            // Whether a miscorrection is drawn or happens, and whether a decoder runs, depends on what pages carry.
+            // The payload decides if a decoder runs and if miscorrections are drawn: neither is part of the digest.
             Fact::Decoded { errors, failed, .. } => {
                 self.ecc.decoded(fact);
                 self.digest(at, 5, u64::from(errors) << 8 | u64::from(failed));
@@ -317,7 +317,7 @@ impl Folds {
             Fact::FlowArrived { flow, .. } | Fact::FlowAnswered { flow, .. } => self.of_flow(flow, at, fact),
             Fact::Pages { kind, pages } => self.pages[kind as usize] += u64::from(pages),
             Fact::OfStream { stream, work, pages } => self.of_stream(stream, work, pages),
-            // Whether a read can be checked depends on what pages carry: no part of the digest.
+            // The payload decides if a read can be checked: no part of the digest.
             Fact::Checked { mismatch } => {
                 self.checked += 1;
                 self.mismatches += u64::from(mismatch);
@@ -433,8 +433,7 @@ impl Folds {
 }
 
 impl Folds {
-    /// Whether the open bin of the series is over: then it wants to be closed, before anything that happens now is
-    /// recorded.
+    /// True if the open bin of the series is over: it must be closed before an event of this instant is recorded.
     #[inline]
     #[must_use]
     pub fn is_bin_over(&self, now: SimTime) -> bool {

@@ -22,9 +22,9 @@ pub struct SlcSpace {
     pub blocks: SlcBlocks,
     /// Bits that a cell stores in its usual mode: a unit in SLC mode has this many times fewer positions.
     pub bits: u32,
-    /// Whether folding begins when the cache is full.
+    /// True if a full cache starts folding.
     pub folds_when_full: bool,
-    /// Whether the host waits for that, instead of writing past the cache.
+    /// True if host writes wait for the fold; else they bypass the full cache.
     pub waits: bool,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Cache {
     pub free: Vec<UnitId>,
     /// Units written in SLC mode, from their first position to their erase.
     pub in_use: u32,
-    /// Whether the host writes past it.
+    /// True if host writes bypass the cache.
     pub is_off: bool,
 }
 

@@ -519,7 +519,7 @@ impl Log {
 
 /// The SLC cache.
 impl Log {
-    /// Whether the host has a page in SLC mode to write to, or could open a unit for that.
+    /// True if the host's open SLC unit has a free page, or a unit can be opened in SLC mode.
     fn has_slc_room(&self, shape: &LogShape) -> bool {
         let Some(slc) = &shape.slc else { return false };
         let may_open = match slc.blocks {
@@ -529,7 +529,7 @@ impl Log {
         self.write_pointers[SLC].unit.is_some() || may_open && !self.cache.is_off
     }
 
-    /// Whether the host writes in SLC mode: it does from the opening of a unit to its end.
+    /// True if the host's open unit is written in SLC mode.
     #[inline]
     pub fn writes_slc(&self) -> bool {
         self.write_pointers[SLC].unit.is_some()

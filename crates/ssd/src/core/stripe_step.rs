@@ -30,8 +30,8 @@ pub(crate) enum StripeStep {
     ServeWaiting,
     /// A stripe with a partial parity gets full parity.
     Commit { stripe: StripeId },
-    /// The same, if the partial parity keeps old versions in a unit that is being collected.
-    CommitIfCondemned { stripe: StripeId },
+    /// The same, if GC collects a unit with old versions of the partial parity, or the drive recovers and an old version is lost.
+    CommitIfDue { stripe: StripeId },
     /// Updates that wait for space are tried again.
     RetryStalled,
     /// Stripes get the parity that they lack, while the drive is idle.

@@ -94,13 +94,13 @@ impl<P: FlashPayload> Stripes<P> {
     /// There is space again: commits that found none are tried again where a collector waits for them.
     pub fn commit_deferred(&mut self, core: &mut Core<P>) {
         for stripe in self.held.take_deferred().into_iter().map(StripeId) {
-            Self::later(core, StripeStep::CommitIfCondemned { stripe });
+            Self::later(core, StripeStep::CommitIfDue { stripe });
         }
     }
 
     /// Commits the stripe at once if it keeps old versions in a unit that is being collected, unless its commit
     /// found no space; and on a drive that recovers, if it leans on a strip that was lost: the host wrote that while it was solved for.
-    pub(super) fn commit_if_condemned(&mut self, core: &mut Core<P>, stripe: StripeId) {
+    pub(super) fn commit_if_due(&mut self, core: &mut Core<P>, stripe: StripeId) {
         let Some(partial) = self.held.get(stripe).filter(|_| !self.held.is_deferred(stripe)) else { return };
         if partial.pinned().any(|slot| core.map.unit(core.map.unit_of(slot)).state == UnitState::Condemned) {
             self.commit(core, stripe);

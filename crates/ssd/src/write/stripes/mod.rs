@@ -157,7 +157,7 @@ impl<P: FlashPayload> Stripes<P> {
             StripeStep::Ended { stripe } => self.ended(core, stripe),
             StripeStep::ServeWaiting => self.serve_waiting_for_room(core),
             StripeStep::Commit { stripe } => self.commit(core, stripe),
-            StripeStep::CommitIfCondemned { stripe } => self.commit_if_condemned(core, stripe),
+            StripeStep::CommitIfDue { stripe } => self.commit_if_due(core, stripe),
             StripeStep::RetryStalled => self.retry_stalled(core),
             StripeStep::BuildInIdleTime => self.build_in_idle_time(core),
             StripeStep::FreeDiscarded { first, end } => self.free_discarded(core, first, end),

@@ -224,7 +224,7 @@ impl<P: FlashPayload> Stripes<P> {
         }
         // Most stripes have no partial parity, and get none in between.
         if serves || self.held.get(stripe).is_some() {
-            Self::later(core, StripeStep::CommitIfCondemned { stripe });
+            Self::later(core, StripeStep::CommitIfDue { stripe });
         }
         core.out.push(Effect::RetryJobs);
     }
