@@ -300,6 +300,7 @@ class Errors:
     page_sigma: float | None = None
     block_sigma: float | None = None
     recharge_rber: float | None = None
+    persistent: bool | None = None
     unaccelerated: float | None = None
     read_celsius: float | None = None
     program_celsius: float | None = None

@@ -137,7 +137,7 @@ def test_dataclasses_have_exactly_the_settings_of_the_engine():
         # With a setting of its own the drive keeps the options of its policy.
         ecc=fk.Ecc(read_retry="table", retries=5, soft_bits=2, prediction_sigma=0.1),
         errors=fk.Errors(
-            unaccelerated=0.5, read_celsius=40, program_celsius=30, cross_shift=0.1, stage_1_hours=1, stage_6_hours=9
+            persistent=True, unaccelerated=0.5, read_celsius=40, program_celsius=30, cross_shift=0.1, stage_1_hours=1, stage_6_hours=9
         ),
         # A part of the workload, left out where all of it is taken.
         settings={"trace.device": 0, "trace.since": "0s", "trace.until": "1h", "trace.skip": 1, "trace.first": 8},

@@ -39,7 +39,7 @@ const HEADINGS: [(&str, &[&str]); 4] = [
 ];
 
 /// Options that the short help of a command leaves out: `--help` has them.
-const ONLY_LONG: [&str; 38] = [
+const ONLY_LONG: [&str; 39] = [
     "alone",
     "beside",
     "block_rate",
@@ -60,6 +60,7 @@ const ONLY_LONG: [&str; 38] = [
     "plot",
     "read_p999",
     "rebuild_hours",
+    "redrawn_errors",
     "reference_celsius",
     "represents",
     "samples",

@@ -86,6 +86,9 @@ pub struct ModelOptions {
     /// The same of blocks
     #[arg(long, value_name = "SIGMA", default_value_t = SIGMA.1)]
     block_sigma: f64,
+    /// Draw the bit errors of a page at each read, and not once for each program
+    #[arg(long)]
+    redrawn_errors: bool,
     /// Temperature of the drive, in degrees Celsius
     #[arg(long, value_name = "C", default_value_t = CELSIUS)]
     celsius: f64,
@@ -98,6 +101,7 @@ impl ModelOptions {
         LifeSettings {
             rates: Rates { dies: self.die_rate, blocks: self.block_rate, rebuild_hours: self.rebuild_hours },
             sigma: (self.page_sigma, self.block_sigma),
+            redrawn_errors: self.redrawn_errors,
             celsius: (self.celsius, reference_celsius),
             ..LifeSettings::default()
         }

@@ -161,6 +161,10 @@ pub struct Errors {
     /// Raw bit error rate that each recharge of a block in place adds.
     #[schemars(range(min = 0.0, max = 0.5))]
     pub recharge_rber: f64,
+    /// Errors of a page are drawn once for each program and grow with its raw bit error rate: a page that cannot be read stays so until
+    /// it is written again. Otherwise they are drawn again at each read.
+    #[serde(skip_serializing_if = "is_default")]
+    pub persistent: bool,
     /// Share of retention that heat does not speed up, beside the activated rest: 0 is Arrhenius alone. JESD218 names such a
     /// second mechanism, and drives were seen to age far less in heat than Arrhenius says (13 times where it says 702).
     #[serde(skip_serializing_if = "is_default")]
@@ -210,6 +214,7 @@ impl Default for Errors {
             page_sigma: 0.0,
             block_sigma: 0.0,
             recharge_rber: 0.0,
+            persistent: false,
             unaccelerated: 0.0,
             read_celsius: None,
             program_celsius: None,

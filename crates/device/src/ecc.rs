@@ -18,7 +18,7 @@ use crate::slab::CommandId;
 use ecc::ldpc::{ITERATIONS_MAX, LdpcCurves};
 use ecc::{CellModel, CodeKind, Codeword, EccPolicy, EccShape, Layout, OOB_WORD};
 use nand::rber::{RberModel, Stages, Stress, TlcSet};
-use nand::{CellSettings, Cells, ReadOutcome};
+use nand::{CellSettings, Cells, ReadOutcome, StoredWord};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use vocab::SchemeChoice;
@@ -155,6 +155,7 @@ fn cell_settings(errors: &Errors) -> Result<CellSettings, EccError> {
         page_sigma: check("page_sigma", errors.page_sigma, 0.0..=3.0)?,
         block_sigma: check("block_sigma", errors.block_sigma, 0.0..=3.0)?,
         recharge_rber: check("recharge_rber", errors.recharge_rber, 0.0..=0.5)?,
+        persistent: errors.persistent,
         unaccelerated: check("unaccelerated", errors.unaccelerated, 0.0..=1.0)?,
         cross_shift: {
             let programmed = check("program_celsius", errors.program_celsius.unwrap_or(errors.celsius), -40.0..=125.0)?;
@@ -296,19 +297,32 @@ impl PageEcc {
         Nanos(u64::from(slots * self.layout.per_slot * self.layout.codeword.bytes()) * Self::BYTE)
     }
 
+    /// An LDPC codeword's place in the distribution of outcomes, from 0 to 1; 0 under BCH, where the count of errors decides.
+    pub(crate) fn luck_of(&mut self, word: &StoredWord) -> f64 {
+        if !self.is_ldpc() {
+            return 0.0;
+        }
+        self.cells.of_word("ecc/word/ldpc", word).as_mut().unwrap_or(&mut self.luck).unit()
+    }
+
     /// Whether the out-of-band bytes of a page can be read at this rate: each of their words has
     /// a code of its own. The words' errors are drawn together, and apart only if that matters. Under LDPC they are part of
     /// the codewords.
-    pub fn oob_is_readable(&mut self, die: DieId, rber: f64) -> bool {
+    pub(crate) fn oob_is_readable(&mut self, oob: &StoredWord, rber: f64) -> bool {
         if self.is_ldpc() {
             return true;
         }
         let (data, parity, t) = OOB_WORD;
-        let words = self.layout.oob_words;
-        let mut left = self.cells.errors(die, words * (data + parity), rber);
-        if left <= t {
+        let (words, bits) = (self.layout.oob_words, data + parity);
+        let errors = self.cells.errors(oob, words * bits, rber);
+        if errors <= t {
             return true;
         }
+        if self.cells.are_persistent() {
+            let positions = self.cells.positions(oob, words * bits, errors);
+            return positions.chunk_by(|a, b| a / bits == b / bits).all(|word| word.len() as u32 <= t);
+        }
+        let mut left = errors;
         for others in (0..words).rev() {
             let here = self.oob_words.binomial(left, 1.0 / f64::from(others + 1));
             if here > t {

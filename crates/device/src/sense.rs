@@ -10,8 +10,8 @@ use crate::ladder::OpenWord;
 use crate::ldpc::WordRead;
 use ecc::ldpc::Stage;
 use ecc::{Advice, Decoded, Profile};
-use nand::{Arrived, FlashArray, PageCells, ReadOutcome, hours};
-use vocab::{Capability, Cause, Nanos, PeCycles, Ppn};
+use nand::{Arrived, FlashArray, PageCells, ReadOutcome, StoredWord, hours};
+use vocab::{Capability, Cause, DieId, Nanos, PeCycles, Ppn};
 
 /// Result of a read of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +85,32 @@ pub enum Compares {
     No,
 }
 
+/// A page that is read.
+struct ReadPage<'a, O> {
+    command: &'a Command<O>,
+    die: DieId,
+    /// Number of its program.
+    sequence: u64,
+    t: Capability,
+    cells: PageCells,
+}
+
+impl<O> ReadPage<'_, O> {
+    /// The codeword of this number in a slot that has so many of them.
+    fn word(&self, slot: u8, word: u32, per_slot: u32) -> StoredWord {
+        self.numbered(u32::from(slot) * per_slot + word)
+    }
+
+    /// Its OOB bytes.
+    fn oob(&self) -> StoredWord {
+        self.numbered(StoredWord::OOB)
+    }
+
+    fn numbered(&self, number: u32) -> StoredWord {
+        StoredWord { die: self.die, ppn: self.command.ppn, sequence: self.sequence, number }
+    }
+}
+
 /// A codeword with the errors that were drawn for it.
 struct DrawnWord {
     slot: u8,
@@ -150,20 +176,21 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let ppn = command.ppn;
         let view = self.array.page(ppn);
         let info = *self.array.block(self.grid.split(ppn).0);
-        let (t, age) = (view.oob.ecc, ecc.cells.age(view.written, self.now));
-        let page = ecc.cells.page_at(ppn, &info, view.oob.sequence, view.written, self.now);
+        let (t, sequence, age) = (view.oob.ecc, view.oob.sequence, ecc.cells.age(view.written, self.now));
+        let cells = ecc.cells.page_at(ppn, &info, sequence, view.written, self.now);
+        let page = ReadPage { command, die: self.grid.die_of(ppn), sequence, t, cells };
         let unreadable = Verdict::Decoded { clean: false, rewrite: ecc.rewrites.unreadable };
         let Words { decoded, miscorrected, disagreed, undetected, time, first } = if ecc.ladder.is_on() {
-            self.climb(ecc, command, t, &page)
+            self.climb(ecc, &page)
         } else {
-            let rber = ecc.cells.rber_with(&page, 0.0);
-            if !ecc.oob_is_readable(self.grid.die_of(ppn), rber) {
+            let rber = ecc.cells.rber_with(&page.cells, 0.0);
+            if !ecc.oob_is_readable(&page.oob(), rber) {
                 // Not even how the page is encoded can be told.
                 self.record(Fact::Decoded { codewords: 0, errors: 0, failed: 1, miscorrected: 0, disagreed: 0, time: Nanos(0) });
                 return Sensed { verdict: unreadable, time: Nanos(0) };
             }
             let mut words = Words::default();
-            self.decode_words(ecc, command, t, rber, &mut words);
+            self.decode_words(ecc, &page, rber, &mut words);
             Words { first: words.time, ..words }
         };
         if undetected {
@@ -180,19 +207,19 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     }
 
     /// Reads a page step by step until it is decoded, or nothing is left to try. Reads after the first are planned.
-    fn climb(&mut self, ecc: &mut PageEcc, command: &Command<O>, t: Capability, page: &PageCells) -> Words {
-        let (ppn, die) = (command.ppn, self.grid.die_of(command.ppn));
-        let (block, sequence) = (self.block_of(ppn), self.array.page(ppn).oob.sequence);
-        let first = ecc.ladder.first_entry(&ecc.cells, page, ppn, block, sequence);
-        let rate = |ecc: &PageEcc, entry| ecc.cells.rber_with(page, ecc.cells.model().entry(entry));
+    fn climb(&mut self, ecc: &mut PageEcc, page: &ReadPage<'_, O>) -> Words {
+        let (command, ppn, t) = (page.command, page.command.ppn, page.t);
+        let block = self.block_of(ppn);
+        let first = ecc.ladder.first_entry(&ecc.cells, &page.cells, ppn, block, page.sequence);
+        let rate = |ecc: &PageEcc, entry| ecc.cells.rber_with(&page.cells, ecc.cells.model().entry(entry));
         let mut words = Words::default();
         let mut best = (rate(ecc, first), first);
         ecc.ladder.begin();
-        self.decode_words(ecc, command, t, best.0, &mut words);
+        self.decode_words(ecc, page, best.0, &mut words);
         words.first = words.time;
         self.step(&mut ecc.ladder, command, Step::Hard, words.time);
         let (mut ended, mut retries) = (None, 0);
-        if ecc.ladder.open.is_empty() && ecc.oob_is_readable(die, best.0) {
+        if ecc.ladder.open.is_empty() && ecc.oob_is_readable(&page.oob(), best.0) {
             ended = Some(Step::Hard);
         }
         for entry in ecc.ladder.entries_after(first) {
@@ -202,9 +229,9 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             let rber = rate(ecc, entry);
             best = if rber < best.0 { (rber, entry) } else { best };
             retries += 1;
-            let time = self.decode_open(ecc, command, WordRead { t, rber, stage: Stage::Hard }, &mut words);
+            let time = self.decode_open(ecc, page, WordRead { t, rber, stage: Stage::Hard }, &mut words);
             self.step(&mut ecc.ladder, command, Step::Retry, time);
-            if ecc.ladder.open.is_empty() && ecc.oob_is_readable(die, rber) {
+            if ecc.ladder.open.is_empty() && ecc.oob_is_readable(&page.oob(), rber) {
                 (ended, best) = (Some(Step::Retry), (rber, entry));
             }
         }
@@ -212,7 +239,7 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         let soft = [(2, Step::Soft2, Stage::TwoBit), (3, Step::Soft3, Stage::ThreeBit)];
         for (_, step, stage) in soft.into_iter().filter(|(bits, ..)| *bits <= finest) {
             if ended.is_none() {
-                let time = self.decode_open(ecc, command, WordRead { t, rber: best.0, stage }, &mut words);
+                let time = self.decode_open(ecc, page, WordRead { t, rber: best.0, stage }, &mut words);
                 self.step(&mut ecc.ladder, command, step, time);
                 ended = ecc.ladder.open.is_empty().then_some(step);
             }
@@ -227,15 +254,16 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     }
 
     /// Decodes all codewords of a page that arrived.
-    fn decode_words(&mut self, ecc: &mut PageEcc, command: &Command<O>, t: Capability, rber: f64, words: &mut Words) {
-        let die = self.grid.die_of(command.ppn);
-        let (bits, read) = (ecc.layout.codeword.bits(t), WordRead { t, rber, stage: Stage::Hard });
+    fn decode_words(&mut self, ecc: &mut PageEcc, page: &ReadPage<'_, O>, rber: f64, words: &mut Words) {
+        let (command, per_slot) = (page.command, ecc.layout.per_slot);
+        let (bits, read) = (ecc.layout.codeword.bits(page.t), WordRead { t: page.t, rber, stage: Stage::Hard });
         for slot in command.first..command.first + command.count {
-            for word in 0..ecc.layout.per_slot {
-                let errors = ecc.cells.errors(die, bits, rber);
-                let luck = if ecc.is_ldpc() { ecc.luck.unit() } else { 0.0 };
+            for word in 0..per_slot {
+                let stored = page.word(slot, word, per_slot);
+                let errors = ecc.cells.errors(&stored, bits, rber);
+                let luck = ecc.luck_of(&stored);
                 let drawn = DrawnWord { slot, word, errors, luck };
-                let failed = self.decode_word(ecc, command, &read, drawn, words);
+                let failed = self.decode_word(ecc, page, &read, drawn, words);
                 words.decoded.codewords += 1;
                 words.decoded.failed += u32::from(failed);
                 if failed && ecc.ladder.is_on() {
@@ -246,24 +274,28 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     }
 
     /// Decodes what is not decoded yet of a page that was read again: the time it takes.
-    fn decode_open(&mut self, ecc: &mut PageEcc, command: &Command<O>, read: WordRead, words: &mut Words) -> Nanos {
+    fn decode_open(&mut self, ecc: &mut PageEcc, page: &ReadPage<'_, O>, read: WordRead, words: &mut Words) -> Nanos {
         let (bits, before) = (ecc.layout.codeword.bits(read.t), words.time);
         let mut open = std::mem::take(&mut ecc.ladder.open);
         open.retain(|word| {
-            let errors = word.errors(bits, read.rber);
+            let errors = if ecc.cells.are_persistent() {
+                ecc.cells.errors(&page.word(word.slot, word.word, ecc.layout.per_slot), bits, read.rber)
+            } else {
+                word.errors(bits, read.rber)
+            };
             let drawn = DrawnWord { slot: word.slot, word: word.word, errors, luck: word.luck };
-            self.decode_word(ecc, command, &read, drawn, words)
+            self.decode_word(ecc, page, &read, drawn, words)
         });
         ecc.ladder.open = open;
         Nanos(words.time.0 - before.0)
     }
 
     /// Decodes a codeword with the errors that were drawn for it. Whether that fails.
-    fn decode_word(&self, ecc: &mut PageEcc, command: &Command<O>, read: &WordRead, drawn: DrawnWord, words: &mut Words) -> bool {
+    fn decode_word(&self, ecc: &mut PageEcc, page: &ReadPage<'_, O>, read: &WordRead, drawn: DrawnWord, words: &mut Words) -> bool {
         let DrawnWord { slot, word, errors, luck } = drawn;
-        let (t, die) = (read.t, self.grid.die_of(command.ppn));
+        let (t, at) = (read.t, page.word(slot, word, ecc.layout.per_slot));
         let bits = ecc.layout.codeword.bits(t);
-        let stored = || self.array.payload(command.ppn).get(usize::from(slot)).and_then(P::bytes);
+        let stored = || self.array.payload(page.command.ppn).get(usize::from(slot)).and_then(P::bytes);
         if errors == 0 && !ecc.is_ldpc() {
             // It is as it was encoded: nothing is looked at.
             words.time += ecc.decode_time(t, 0);
@@ -273,14 +305,14 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
             // The curve decides whatever pages carry, so that this changes no event; the decoder is checked against it.
             words.time += time;
             if P::BYTES && !failed {
-                let positions = ecc.cells.positions(die, bits, errors);
+                let positions = ecc.cells.positions(&at, bits, errors);
                 words.disagreed += u32::from(!ecc.codec.corrects(read, stored(), word, &positions, &mut ecc.sureness));
             }
             (failed, if failed { Word::Failed } else { Word::Corrected })
         } else {
             let failed = errors > u32::from(t.0);
             let found = if P::BYTES {
-                let positions = ecc.cells.positions(die, bits, errors);
+                let positions = ecc.cells.positions(&at, bits, errors);
                 ecc.codec.decode(t, stored(), word, &positions)
             } else if failed && ecc.miscorrections.chance(ecc.codec.miscorrects(t)) {
                 Word::Miscorrected

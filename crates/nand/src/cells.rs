@@ -4,10 +4,11 @@
 //! pages within them, each by a log-normal factor of mean 1 (theory.md section 2.1 item 6: errors
 //! per frame are over-dispersed, and a plain binomial makes ECC look too good). A block keeps its
 //! factor for life, a page until it is programmed again. Given its rate, a page's bits fail
-//! independently, again at each read.
+//! independently: again at each read, or, where errors are persistent, once for each program. Then a codeword
+//! that is read twice at the same rate has the same errors, and at a higher rate those and more.
 //!
-//! How many errors, and where, come from streams of their own, for each die: an engine that only
-//! counts meets the same errors as one that flips bits.
+//! How many errors, and where, come from streams of their own, for each die or, where errors are persistent, for each codeword that
+//! is programmed: an engine that only counts meets the same errors as one that flips bits.
 
 use crate::BlockInfo;
 use crate::rber::{PageSite, RberModel, Stress, acceleration, aged};
@@ -37,6 +38,8 @@ pub struct CellSettings {
     pub block_sigma: f64,
     /// Rate that each recharge of a page in place adds: it disturbs the neighbours.
     pub recharge_rber: f64,
+    /// Whether the errors of a codeword are drawn once for each program, and not at each read.
+    pub persistent: bool,
 }
 
 impl CellSettings {
@@ -77,6 +80,29 @@ pub struct PageCells {
     recharged: f64,
     /// By which factors block and page differ from the mean.
     factors: (f64, f64),
+}
+
+/// A codeword in flash, since it was programmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredWord {
+    /// Its die.
+    pub die: DieId,
+    /// Its page.
+    pub ppn: Ppn,
+    /// Number of the program.
+    pub sequence: u64,
+    /// Its number in the page.
+    pub number: u32,
+}
+
+impl StoredWord {
+    /// Number of what is no codeword of data: the OOB bytes.
+    pub const OOB: u32 = u32::MAX;
+
+    /// A number that no other codeword has: the number in the page fills the top bits, where those of programs do not reach.
+    fn key(&self) -> u64 {
+        (self.sequence << 32 | u64::from(self.ppn.0)) ^ u64::from(self.number).reverse_bits()
+    }
 }
 
 const NANOS_PER_HOUR: f64 = 3.6e12;
@@ -276,15 +302,36 @@ impl Cells {
         }
     }
 
-    /// Errors among `bits` that are read at this rate.
-    #[inline]
-    pub fn errors(&mut self, die: DieId, bits: u32, rber: f64) -> u32 {
-        if rber == 0.0 { 0 } else { self.counts[die.index()].binomial(bits, rber) }
+    /// Whether the errors of a codeword are drawn once for each program.
+    #[must_use]
+    pub fn are_persistent(&self) -> bool {
+        self.settings.persistent
     }
 
-    /// Which of `bits` are in error.
-    pub fn positions(&mut self, die: DieId, bits: u32, errors: u32) -> Vec<u32> {
-        self.positions[die.index()].distinct(errors, bits)
+    /// The stream called `name` of a codeword since its program, where errors are persistent.
+    #[must_use]
+    pub fn of_word(&self, name: &str, word: &StoredWord) -> Option<Stream> {
+        self.settings.persistent.then(|| self.streams.stream_of(name, word.key()))
+    }
+
+    /// Errors among `bits` of a codeword that are read at this rate.
+    #[inline]
+    pub fn errors(&mut self, word: &StoredWord, bits: u32, rber: f64) -> u32 {
+        if rber == 0.0 {
+            return 0;
+        }
+        match self.of_word("nand/word/errors", word) {
+            Some(mut own) => own.binomial_in_order(bits, rber),
+            None => self.counts[word.die.index()].binomial(bits, rber),
+        }
+    }
+
+    /// Which of `bits` of a codeword are in error.
+    pub fn positions(&mut self, word: &StoredWord, bits: u32, errors: u32) -> Vec<u32> {
+        match self.of_word("nand/word/positions", word) {
+            Some(mut own) => own.distinct_in_order(errors, bits),
+            None => self.positions[word.die.index()].distinct(errors, bits),
+        }
     }
 
     /// More dies.
@@ -313,6 +360,7 @@ mod tests {
             page_sigma: 0.0,
             block_sigma: 0.0,
             recharge_rber: 0.0,
+            persistent: false,
         };
         change(&mut settings);
         Cells::new(settings, 1, 384, &Streams::new(1))
@@ -326,6 +374,33 @@ mod tests {
         assert!((hot.reference_hours(100.0) / 645.0 - 1.0).abs() < 1e-3);
         let mixed = cells(|settings| (settings.celsius, settings.unaccelerated) = (55.0, 0.5));
         assert!((mixed.reference_hours(100.0) / (322.5 + 50.0) - 1.0).abs() < 1e-3);
+    }
+
+    /// A codeword has its errors since its program: again the same, at a higher rate those and more, of another program others. Over
+    /// many codewords their mean is that of the rate, within 4 standard errors.
+    #[test]
+    fn persistent_errors_belong_to_the_program() {
+        let (mut drawn, mut lasting) = (cells(|_| ()), cells(|settings| settings.persistent = true));
+        let (bits, rates) = (33_568, [1e-4, 6e-4, 3e-3]);
+        let mut sums = [0.0; 3];
+        let mut differ = (0, 0);
+        for sequence in 1..=1000 {
+            let word = StoredWord { die: DieId(0), ppn: Ppn(7), sequence, number: 2 };
+            let errors = rates.map(|rate| lasting.errors(&word, bits, rate));
+            assert_eq!(errors, rates.map(|rate| lasting.errors(&word, bits, rate)));
+            let cells = errors.map(|errors| lasting.positions(&word, bits, errors));
+            assert!(cells.windows(2).all(|pair| pair[0].iter().all(|at| pair[1].contains(at))), "{cells:?}");
+            (0..3).for_each(|i| sums[i] += f64::from(errors[i]));
+            let others = [StoredWord { number: 3, ..word }, StoredWord { ppn: Ppn(8), ..word }, StoredWord { sequence: 0, ..word }];
+            differ.0 += others.iter().filter(|other| lasting.errors(other, bits, rates[2]) != errors[2]).count();
+            differ.1 += usize::from(drawn.errors(&word, bits, rates[2]) != drawn.errors(&word, bits, rates[2]));
+        }
+        for (sum, rate) in sums.into_iter().zip(rates) {
+            let mean = f64::from(bits) * rate;
+            assert!((sum / 1000.0 - mean).abs() < 4.0 * (mean / 1000.0).sqrt(), "{rate}: {}", sum / 1000.0);
+        }
+        // Two numbers of a mean of 101 are equal in 2.8 % of all cases.
+        assert!(differ.0 > 2850 && differ.1 > 940, "{differ:?}");
     }
 
     /// A page that is read hotter than it was programmed looks older, one that is read colder looks younger; the best references

@@ -24,7 +24,7 @@ mod warmth;
 pub use array::{
     Arrived, BlockInfo, FlashArray, MOST_CYCLES_A_CYCLE, MemoryArray, PageView, Payload, Program, ProgramOutcome, ReadOutcome,
 };
-pub use cells::{CellSettings, Cells, PageCells, hours, span_of};
+pub use cells::{CellSettings, Cells, PageCells, StoredWord, hours, span_of};
 pub use faults::{FaultsFound, Faulty};
 #[cfg(unix)]
 pub use image::{FileArray, FileError, Logged, Piece, Store, StoredPayload, new_file, open_file};

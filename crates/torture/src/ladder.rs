@@ -46,7 +46,9 @@ pub(super) fn age(setup: &mut Setup, draws: &mut Stream) {
         ..Ecc::default()
     };
     let page_sigma = if beyond { 0.3 } else { 0.0 };
-    setup.errors = Errors { model: "tlc-128l".into(), page_sigma, ..Errors::default() };
+    // Drawn aside, so that scenarios of earlier campaigns keep their other draws.
+    let persistent = draws.clone().below(1000).is_multiple_of(2);
+    setup.errors = Errors { model: "tlc-128l".into(), page_sigma, persistent, ..Errors::default() };
     let (cycles, hours) = if beyond { (7000, 8760) } else { (1000 + draws.below(2000) as u32, 500 + draws.below(4000)) };
     setup.age = Age { pe_cycles: PeCycles(cycles), retention: Nanos(hours * HOUR), ..setup.age };
     let policies = [RefreshPolicy::None, RefreshPolicy::Alarm, RefreshPolicy::Joint];

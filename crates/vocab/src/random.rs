@@ -40,6 +40,22 @@ impl Streams {
 /// underflow, and the walk stays short.
 const MOST_EXPECTED: f64 = 32.0;
 
+/// Expected successes up to which a binomial number is drawn in one piece where the order of probabilities matters: e^-700 is not 0 yet.
+const MOST_IN_ORDER: f64 = 700.0;
+
+/// The least number of successes in `n` trials of this probability that at most as many have in more than `unit` of all cases.
+fn binomial_quantile(n: u32, probability: f64, unit: f64) -> u32 {
+    let mut term = (f64::from(n) * (-probability).ln_1p()).exp();
+    let (mut sum, mut k) = (term, 0);
+    let odds = probability / (1.0 - probability);
+    while sum <= unit && k < n && (term > 0.0 || k == 0) {
+        term *= f64::from(n - k) / f64::from(k + 1) * odds;
+        sum += term;
+        k += 1;
+    }
+    k
+}
+
 /// One stream of random numbers.
 #[derive(Clone, Debug)]
 pub struct Stream(Xoshiro256PlusPlus);
@@ -82,16 +98,14 @@ impl Stream {
     }
 
     fn binomial_piece(&mut self, n: u32, probability: f64) -> u32 {
-        let unit = self.unit();
-        let mut term = (f64::from(n) * (-probability).ln_1p()).exp();
-        let (mut sum, mut k) = (term, 0);
-        let odds = probability / (1.0 - probability);
-        while sum <= unit && k < n && (term > 0.0 || k == 0) {
-            term *= f64::from(n - k) / f64::from(k + 1) * odds;
-            sum += term;
-            k += 1;
-        }
-        k
+        binomial_quantile(n, probability, self.unit())
+    }
+
+    /// As [`Self::binomial`], in one piece, for probabilities up to 0.5: of streams at the same point the one with the greater
+    /// probability never has fewer successes, up to a mean of 700. Beyond that the numbers follow the distribution alone.
+    pub fn binomial_in_order(&mut self, n: u32, probability: f64) -> u32 {
+        debug_assert!((0.0..=0.5).contains(&probability));
+        if f64::from(n) * probability > MOST_IN_ORDER { self.binomial(n, probability) } else { self.binomial_piece(n, probability) }
     }
 
     /// `count` different numbers below `bound`, in ascending order (Floyd's algorithm).
@@ -106,6 +120,23 @@ impl Stream {
             let value = if chosen.binary_search(&drawn).is_ok() { last } else { drawn };
             let at = chosen.partition_point(|&other| other < value);
             chosen.insert(at, value);
+        }
+        chosen
+    }
+
+    /// As [`Self::distinct`], by drawing again what was drawn before: of streams at the same point the one that draws more numbers has
+    /// those of the other among them.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn distinct_in_order(&mut self, count: u32, bound: u32) -> Vec<u32> {
+        assert!(count <= bound, "{count} different numbers below {bound}");
+        let mut chosen: Vec<u32> = Vec::with_capacity(count as usize);
+        while chosen.len() < count as usize {
+            let value = self.below(bound.into()) as u32;
+            if let Err(at) = chosen.binary_search(&value) {
+                chosen.insert(at, value);
+            }
         }
         chosen
     }
@@ -153,6 +184,40 @@ mod tests {
             }
             assert!(cells > 0.0 && chi < cells + 4.0 * (2.0 * cells).sqrt(), "n {n}, p {p}: chi-squared {chi} of {cells}");
         }
+    }
+
+    /// One number decides: more probable, never fewer. The mean of many is that of the distribution.
+    #[test]
+    fn binomial_numbers_in_order_grow_with_the_probability() {
+        let streams = Streams::new(2);
+        let n = 33_568;
+        let rates = [1e-7, 1e-5, 1e-4, 9e-4, 1e-3, 4e-3, 9e-3, 0.02];
+        let mut sums = [0.0; 8];
+        for number in 0..4000 {
+            let draw = |rate: &f64| streams.stream_of("word", number).binomial_in_order(n, *rate);
+            let drawn: Vec<u32> = rates.iter().map(draw).collect();
+            assert!(drawn.is_sorted(), "{drawn:?}");
+            (0..8).for_each(|i| sums[i] += f64::from(drawn[i]));
+        }
+        for (sum, rate) in sums.into_iter().zip(rates) {
+            let (mean, deviation) = (f64::from(n) * rate, (f64::from(n) * rate * (1.0 - rate) / 4000.0).sqrt());
+            assert!((sum / 4000.0 - mean).abs() < 4.0 * deviation, "{rate}: {} for {mean}", sum / 4000.0);
+        }
+    }
+
+    #[test]
+    fn of_distinct_numbers_in_order_more_have_the_fewer_among_them() {
+        let streams = Streams::new(3);
+        let mut counts = [0u32; 12];
+        for number in 0..20_000 {
+            let draw = |count| streams.stream_of("word", number).distinct_in_order(count, 12);
+            let (few, more) = (draw(5), draw(7));
+            assert!(few.len() == 5 && more.len() == 7 && more.is_sorted_by(|a, b| a < b), "{few:?} {more:?}");
+            assert!(few.iter().all(|value| more.contains(value)), "{few:?} {more:?}");
+            few.iter().for_each(|&value| counts[value as usize] += 1);
+        }
+        // Binomial(20 000, 5/12): standard deviation 69.7.
+        assert!(counts.iter().all(|&c| (f64::from(c) - 20_000.0 * 5.0 / 12.0).abs() < 4.0 * 69.7), "{counts:?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::common::{MIX, drive, read_all, run, schemes, seeds, setup, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::coding::odds;
-use ssd::{Age, CodecTiming, Ecc, Errors, Pace, PayloadKind, Precondition, Refresh, RefreshPolicy, RunResult, Session, Setup};
+use ssd::{Age, CodecTiming, Ecc, Errors, Pace, PayloadKind, Precondition, ReadRetry, Refresh, RefreshPolicy, RunResult, Session, Setup};
 use vocab::{Bytes, Fua, HostCommand, HostOp, Nanos, PeCycles};
 
 const HOUR: u64 = 3_600_000_000_000;
@@ -79,6 +79,45 @@ fn failure_rates_are_those_of_the_formula() {
         let error = (expected * (1.0 - expected) / independent).sqrt();
         let rate = failed as f64 / codewords as f64;
         assert!((rate - expected).abs() <= 3.0 * error, "t {t}, sigma {sigma}: {rate:e} of {codewords}, expected {expected:e}");
+    }
+}
+
+/// Logical pages that cannot be read now, each read on its own.
+fn unreadable(session: &mut Session, pages: u32) -> Vec<HostCommand> {
+    let fails = |read: &HostCommand| run(session, &[*read], Pace::Closed { depth: 1 }).host.media_errors > 0;
+    read_all(pages).filter(fails).collect()
+}
+
+/// Persistent errors: the pages that cannot be read are the same each time until they are written again. Drawn at each read they
+/// are others. Either way as many fail as the tail of the binomial distribution says, within 3 standard errors, fixed beforehand;
+/// without a ladder and with one.
+#[test]
+fn persistent_errors_stay_until_a_page_is_written_again() {
+    for (payload, ladder) in [(PayloadKind::Tag, ReadRetry::None), (PayloadKind::Page, ReadRetry::None), (PayloadKind::Tag, ReadRetry::Table)] {
+        let policy = Ecc { codec: CodecTiming::Instant, read_retry: ladder, ..ecc("fixed", &[("t", "28")]) };
+        let aged = aged(setup("none", drive(4, 16, 16, 1), 0.9), policy, 10_000, YEAR);
+        let lasting = |persistent| Setup { payload, errors: Errors { persistent, ..aged.errors.clone() }, ..aged.clone() };
+        let what = format!("{payload:?} {ladder:?}");
+        let setup = lasting(true);
+        let mut session = Session::new(&setup).unwrap_or_else(|e| panic!("{e}"));
+        let lost = unreadable(&mut session, setup.user_slots);
+        assert_eq!(lost, unreadable(&mut session, setup.user_slots), "{what}");
+
+        let model = ssd::nand::rber::find("flares").unwrap().model;
+        let stress = ssd::nand::rber::Stress { pe: 1e4, retention_hours: 8760.0, reads: 0.0 };
+        let expected = odds::binomial::ln_tail(odds::BchSize::KIB_4.length(28), 28, model.rber(&stress)).exp();
+        let (pages, found) = (f64::from(setup.user_slots), lost.len() as f64);
+        let error = (pages * expected * (1.0 - expected)).sqrt();
+        assert!((found - pages * expected).abs() < 3.0 * error, "{what}: {found} of {pages}, expected {}", pages * expected);
+
+        // Written again they have no year behind them.
+        let again: Vec<HostCommand> = lost.iter().map(|read| HostCommand { op: HostOp::Write(Fua::No), ..*read }).collect();
+        run(&mut session, &again, Pace::Closed { depth: 1 });
+        assert_eq!(unreadable(&mut session, setup.user_slots), [], "{what}");
+
+        let mut session = Session::new(&lasting(false)).unwrap_or_else(|e| panic!("{e}"));
+        let first = unreadable(&mut session, setup.user_slots);
+        assert_ne!(first, unreadable(&mut session, setup.user_slots), "{what}");
     }
 }
 

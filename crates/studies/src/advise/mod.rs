@@ -423,8 +423,7 @@ fn prepared(
     let settings = LifeSettings { dwpd: needs.dwpd, years: Some(needs.years), class: needs.class, ..settings.clone() };
     // Bad input that any life would refuse is refused before anything is looked at.
     crate::life::check(&base, &settings)?;
-    (base.errors.page_sigma, base.errors.block_sigma) = settings.sigma;
-    (base.errors.celsius, base.errors.reference_celsius) = settings.celsius;
+    settings.vary(&mut base);
     // A generator of another capacity would draw from another range.
     let workload = if experiment::workload::is_drawn(&base) { Workload::open(&base, &|_| {})? } else { workload };
     Ok((workload, base, settings))

@@ -345,7 +345,7 @@ fn spare_of(text: &str) -> Result<OverProvisioning, Problem> {
 }
 
 /// Settings that no axis may have: those of the question, which all designs share, and those that another axis or option sets.
-const SHARED: [(&str, &str); 14] = [
+const SHARED: [(&str, &str); 15] = [
     ("trace.", "the workload is that of the question"),
     ("generate.", "the workload is that of the question"),
     ("seed", "--seeds says how many seeds are looked at"),
@@ -359,6 +359,7 @@ const SHARED: [(&str, &str); 14] = [
     ("ecc.policy", "the axis is `code`"),
     ("errors.page_sigma", "corners of the model look at it; --page-sigma sets it"),
     ("errors.block_sigma", "corners of the model look at it; --block-sigma sets it"),
+    ("errors.persistent", "--redrawn-errors turns it off"),
     ("errors.celsius", "--celsius sets it"),
 ];
 

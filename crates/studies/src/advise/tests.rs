@@ -240,6 +240,7 @@ fn the_command_repeats_the_experiment_of_the_answer() {
         // A life sets what it decides itself; defaults of options may be said or not.
         (experiment.errors.page_sigma, experiment.errors.block_sigma) = (0.0, 0.0);
         (experiment.errors.celsius, experiment.errors.reference_celsius) = (40.0, 40.0);
+        experiment.errors.persistent = true;
         experiment.scheme.clear();
         experiment.drive.summary.clear();
         experiment.ecc.options.retain(|policy, _| policy == "ldpc");

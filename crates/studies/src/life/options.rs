@@ -41,6 +41,7 @@ const OPTIONS: &[Read] = &[
     ("rebuild-hours", |s, o, t| number_of(o, t).map(|value| s.rates.rebuild_hours = value)),
     ("page-sigma", |s, o, t| number_of(o, t).map(|value| s.sigma.0 = value)),
     ("block-sigma", |s, o, t| number_of(o, t).map(|value| s.sigma.1 = value)),
+    ("redrawn-errors", |s, o, t| truth(o, t).map(|value| s.redrawn_errors = value)),
     ("celsius", |s, o, t| number_of(o, t).map(|value| s.celsius.0 = value)),
     ("reference-celsius", |s, o, t| number_of(o, t).map(|value| s.celsius.1 = value)),
 ];

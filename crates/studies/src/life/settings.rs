@@ -62,6 +62,8 @@ pub struct LifeSettings {
     pub rates: Rates,
     /// Standard deviations of the logarithm of the raw bit error rate, of pages and of blocks.
     pub sigma: (f64, f64),
+    /// Whether the bit errors of a page are drawn at each read, and not once for each program, so that a page that cannot be read stays so.
+    pub redrawn_errors: bool,
     /// Temperature of the drive in degrees Celsius, and the one that times of the error model are meant at.
     pub celsius: (f64, f64),
     /// Whether each number that is not known well is also varied, alone ([`super::PARAMETERS`]).
@@ -76,7 +78,8 @@ pub struct LifeSettings {
 
 impl LifeSettings {
     /// Applies the settings that an experiment has, too.
-    pub(super) fn vary(&self, experiment: &mut Experiment) {
+    pub(crate) fn vary(&self, experiment: &mut Experiment) {
+        experiment.errors.persistent = !self.redrawn_errors;
         (experiment.errors.page_sigma, experiment.errors.block_sigma) = self.sigma;
         (experiment.errors.celsius, experiment.errors.reference_celsius) = self.celsius;
     }
@@ -155,6 +158,7 @@ impl Default for LifeSettings {
             worn: (0.005, 4.0),
             rates: Rates { dies: 0.01, blocks: 0.2, rebuild_hours: 24.0 },
             sigma: SIGMA,
+            redrawn_errors: false,
             celsius: (CELSIUS, CELSIUS),
             tornado: false,
             scrub_days: None,

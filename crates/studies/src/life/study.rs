@@ -133,6 +133,7 @@ impl Life {
                 "variation: sigma {} of pages, {} of blocks",
                 self.experiment.errors.page_sigma, self.experiment.errors.block_sigma
             ),
+            format!("bit errors of a page: drawn {}", if settings.redrawn_errors { "at each read" } else { "once for each program" }),
             format!("temperature: {} C; times of the error model are at {} C", settings.celsius.0, settings.celsius.1),
             format!("seeds: {}", self.all_seeds().iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
         ];
