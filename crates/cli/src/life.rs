@@ -65,8 +65,8 @@ struct AskedOptions {
     /// Stop after N years [default: at the end of the drive, at most 100]
     #[arg(long, value_name = "N")]
     years: Option<f64>,
-    /// Phases of the calendar, again and again, such as `years=1; years=2,dwpd=0.3; months=3,off,celsius=30`: lengths in years, months or days;
-    /// drive writes a day; or switched off, with the temperature in the meantime
+    /// Phases of the calendar, again and again, such as `years=1; years=2,dwpd=0.3,celsius=50,hours=8; months=3,off,celsius=30`: lengths in years,
+    /// months or days; drive writes a day, temperature, hours with power a day; or switched off, with the temperature in the meantime
     #[arg(long, value_name = "PHASES")]
     phases: Option<String>,
     /// Age at which data are refreshed (read and written again), such as 30d, or `none`

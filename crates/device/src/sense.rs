@@ -291,7 +291,14 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     }
 
     /// Decodes a codeword with the errors that were drawn for it. Whether that fails.
-    fn decode_word(&self, ecc: &mut PageEcc, page: &ReadPage<'_, O>, read: &WordRead, drawn: DrawnWord, words: &mut Words) -> bool {
+    fn decode_word(
+        &self,
+        ecc: &mut PageEcc,
+        page: &ReadPage<'_, O>,
+        read: &WordRead,
+        drawn: DrawnWord,
+        words: &mut Words,
+    ) -> bool {
         let DrawnWord { slot, word, errors, luck } = drawn;
         let (t, at) = (read.t, page.word(slot, word, ecc.layout.per_slot));
         let bits = ecc.layout.codeword.bits(t);

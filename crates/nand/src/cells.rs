@@ -391,7 +391,8 @@ mod tests {
             let cells = errors.map(|errors| lasting.positions(&word, bits, errors));
             assert!(cells.windows(2).all(|pair| pair[0].iter().all(|at| pair[1].contains(at))), "{cells:?}");
             (0..3).for_each(|i| sums[i] += f64::from(errors[i]));
-            let others = [StoredWord { number: 3, ..word }, StoredWord { ppn: Ppn(8), ..word }, StoredWord { sequence: 0, ..word }];
+            let others =
+                [StoredWord { number: 3, ..word }, StoredWord { ppn: Ppn(8), ..word }, StoredWord { sequence: 0, ..word }];
             differ.0 += others.iter().filter(|other| lasting.errors(other, bits, rates[2]) != errors[2]).count();
             differ.1 += usize::from(drawn.errors(&word, bits, rates[2]) != drawn.errors(&word, bits, rates[2]));
         }

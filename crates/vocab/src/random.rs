@@ -105,7 +105,11 @@ impl Stream {
     /// probability never has fewer successes, up to a mean of 700. Beyond that the numbers follow the distribution alone.
     pub fn binomial_in_order(&mut self, n: u32, probability: f64) -> u32 {
         debug_assert!((0.0..=0.5).contains(&probability));
-        if f64::from(n) * probability > MOST_IN_ORDER { self.binomial(n, probability) } else { self.binomial_piece(n, probability) }
+        if f64::from(n) * probability > MOST_IN_ORDER {
+            self.binomial(n, probability)
+        } else {
+            self.binomial_piece(n, probability)
+        }
     }
 
     /// `count` different numbers below `bound`, in ascending order (Floyd's algorithm).

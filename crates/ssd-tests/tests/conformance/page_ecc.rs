@@ -3,7 +3,9 @@
 use crate::common::{MIX, drive, read_all, run, schemes, seeds, setup, setup_of, workload};
 use flashkeep_ssd as ssd;
 use ssd::coding::odds;
-use ssd::{Age, CodecTiming, Ecc, Errors, Pace, PayloadKind, Precondition, ReadRetry, Refresh, RefreshPolicy, RunResult, Session, Setup};
+use ssd::{
+    Age, CodecTiming, Ecc, Errors, Pace, PayloadKind, Precondition, ReadRetry, Refresh, RefreshPolicy, RunResult, Session, Setup,
+};
 use vocab::{Bytes, Fua, HostCommand, HostOp, Nanos, PeCycles};
 
 const HOUR: u64 = 3_600_000_000_000;
@@ -93,7 +95,9 @@ fn unreadable(session: &mut Session, pages: u32) -> Vec<HostCommand> {
 /// without a ladder and with one.
 #[test]
 fn persistent_errors_stay_until_a_page_is_written_again() {
-    for (payload, ladder) in [(PayloadKind::Tag, ReadRetry::None), (PayloadKind::Page, ReadRetry::None), (PayloadKind::Tag, ReadRetry::Table)] {
+    for (payload, ladder) in
+        [(PayloadKind::Tag, ReadRetry::None), (PayloadKind::Page, ReadRetry::None), (PayloadKind::Tag, ReadRetry::Table)]
+    {
         let policy = Ecc { codec: CodecTiming::Instant, read_retry: ladder, ..ecc("fixed", &[("t", "28")]) };
         let aged = aged(setup("none", drive(4, 16, 16, 1), 0.9), policy, 10_000, YEAR);
         let lasting = |persistent| Setup { payload, errors: Errors { persistent, ..aged.errors.clone() }, ..aged.clone() };

@@ -217,6 +217,14 @@ impl<P: FlashPayload> Care<P> {
         }
     }
 
+    /// The drive had these temperatures in degrees Celsius since some times on; none: always that of its settings. Nothing without page ECC.
+    pub fn had_temperatures(&mut self, core: &mut Core<P>, temperatures: &[(SimTime, f64)]) {
+        if let Some(ecc) = core.device.ecc.as_mut().filter(|_| !temperatures.is_empty()) {
+            ecc.cells.had_temperatures(temperatures.iter().copied());
+            self.note_warmed(core);
+        }
+    }
+
     /// The drive has another temperature: deadlines are set again.
     pub fn note_warmed(&mut self, core: &mut Core<P>) {
         if !self.refresh.has_deadlines() {

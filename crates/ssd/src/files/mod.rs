@@ -230,7 +230,7 @@ impl ImageSession {
         let dies = drive.core.device.grid.dies();
         slow.into_iter().for_each(|(die, factor)| drive.core.device.slowness.set(die, factor, dies));
         let mounted = mount(&mut drive, setup, now, remains);
-        had_temperatures(&mut drive, temperatures);
+        drive.care.had_temperatures(&mut drive.core, &temperatures);
         drive.host.requests.journal = Some(Journal::default());
         let mut session = Self { mounted, ..Self::over(drive, memory, opened + 1, Kept::default(), path) };
         session.saved = Kept::all(&mut session.drive, session.opened);
@@ -471,14 +471,6 @@ fn check_for_files(setup: &Setup) -> Result<(Grid, Protection), SetupError> {
         return refuse("scheme code-zones, offline_cost: found free, valid is charged: what takes no time cannot be cut short");
     }
     Ok((grid, protection))
-}
-
-/// The drive had these temperatures, in order; none: always that of its settings.
-fn had_temperatures(engine: &mut Engine<PageBuf>, temperatures: Vec<(SimTime, f64)>) {
-    if let Some(ecc) = engine.core.device.ecc.as_mut().filter(|_| !temperatures.is_empty()) {
-        ecc.cells.had_temperatures(temperatures.into_iter());
-        engine.care.note_warmed(&mut engine.core);
-    }
 }
 
 /// Flash has of its earlier lives what has failed, and goes on to fail as the settings say.

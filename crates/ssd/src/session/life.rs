@@ -110,6 +110,13 @@ impl Session {
         inside!(self.inner(), prepared => prepared.engine.core.device.now)
     }
 
+    /// The drive had these temperatures in degrees Celsius since some times on, the first of them since it was new.
+    ///
+    /// The drive must be [aged](Self::age): only then its pages have errors.
+    pub fn had_temperatures(&mut self, temperatures: &[(SimTime, f64)]) {
+        inside!(self.inner_mut(), prepared => prepared.engine.care.had_temperatures(&mut prepared.engine.core, temperatures));
+    }
+
     /// Leaps over so much of the calendar, in which each good block takes this many P/E cycles. Data written at or after `since` stay as old
     /// as they are. Stripes whose blocks have become worn get the parity that asks for. The cycles that all blocks took together.
     ///

@@ -86,6 +86,8 @@ struct Age {
     /// The phase of the calendar, and the years at which it is over.
     phase: usize,
     phase_over: f64,
+    /// Temperatures in degrees Celsius since some times on.
+    temperatures: Vec<(SimTime, f64)>,
     /// When the last stretches began.
     since: VecDeque<SimTime>,
     /// The leap after the last stretch.
@@ -104,8 +106,9 @@ struct Age {
 
 impl Age {
     /// A new drive.
-    fn new(session: Session, wearing: Wearing) -> Self {
+    fn new(session: Session, wearing: Wearing, celsius: f64) -> Self {
         Self {
+            temperatures: vec![(SimTime::ZERO, celsius)],
             since: VecDeque::new(),
             session,
             wearing,
@@ -127,6 +130,11 @@ impl Age {
 }
 
 impl Age {
+    /// The temperature of the drive in degrees Celsius.
+    fn celsius(&self) -> f64 {
+        self.temperatures.last().expect("the first of all").1
+    }
+
     /// Adds expected events of loss.
     fn lose(&mut self, events: &Hazard) {
         self.losses += events.all();
@@ -163,7 +171,8 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
     let rated = f64::from(runs.experiment.drive.endurance.0);
     let endurance = Endurance { rated, worn_at_rated: settings.worn.0, exponent: settings.worn.1 };
     let blocks = new.session.pe_cycles().len() as u32;
-    let mut age = Age::new(*new.session, Wearing::new(endurance.thresholds(runs.experiment.seed, blocks)));
+    let mut age =
+        Age::new(*new.session, Wearing::new(endurance.thresholds(runs.experiment.seed, blocks)), lived.calendar[0].celsius());
     age.wearing.are_bad(&age.session.bad_blocks());
     for _ in 0..KEPT {
         lived.stretch(&mut age, &mut commands)?;
@@ -282,6 +291,14 @@ impl Lived<'_> {
         &self.calendar[age.phase]
     }
 
+    /// From now on the drive is at the temperature of its phase.
+    fn warm(&self, age: &mut Age) {
+        let celsius = self.phase(age).celsius();
+        if age.celsius() != celsius {
+            age.temperatures.push((age.session.now(), celsius));
+        }
+    }
+
     /// The next phase with power begins. Those without come and go: the end, if one of them brings it.
     fn next_phase(
         &self,
@@ -309,6 +326,7 @@ impl Lived<'_> {
         }
         age.phase_over = age.years + self.phase(age).days / 365.0;
         age.leap = None;
+        self.warm(age);
         // Until the data that are rewritten have the ages of this phase.
         for _ in 0..KEPT {
             if age.years < age.phase_over {
@@ -329,7 +347,7 @@ impl Lived<'_> {
         commands: &mut warm_up::Commands<'_>,
     ) -> Result<Epoch, Problem> {
         let days = self.phase(age).days.min((self.years_end() - age.years) * 365.0).max(0.0);
-        let before = self.rested(index, &age.session)?.odds(Nanos(0), self.scrub()).lost;
+        let before = self.rested(index, age, &age.session)?.odds(Nanos(0), self.scrub()).lost;
         // The last page that the host writes takes all the time: its calendar is the only one that a drive has.
         let geometry = &self.runs.experiment.drive.geometry;
         let sectors = (geometry.slot_size.0 / SECTOR_BYTES) as u32;
@@ -337,16 +355,16 @@ impl Lived<'_> {
         let Some(last_write) = commands.find(is_write) else { return Err(commands.ended()) };
         let lba = Lba(last_write.lba.0 / u64::from(sectors) * u64::from(sectors));
         let one = HostCommand { lba, sectors, ..last_write };
-        let hours = days * 24.0 * self.acceleration(celsius) / self.acceleration(self.settings.celsius.0);
+        let hours = days * 24.0 * self.acceleration(celsius) / self.acceleration(age.celsius());
         let written = age.session.live(&mut std::iter::once(one), 1, span_of(hours), None);
         age.host_pages += written.host_pages as f64;
         age.years += days / 365.0;
         age.since.clear();
-        let drive = self.rested(index, &age.session)?;
-        let (odds, off) = (drive.odds(Nanos(0), self.scrub()), drive.odds(self.off_time(), self.scrub()));
+        let drive = self.rested(index, age, &age.session)?;
+        let (odds, off) = (drive.odds(Nanos(0), self.scrub()), drive.odds(self.off_time(age), self.scrub()));
         let lost = Hazard { bits: (odds.lost - before).max(0.0) * self.scale(), ..Hazard::default() };
         age.lose(&lost);
-        let hazard = Hazard::of(&odds, age.wearing.all(), &self.settings.rates, self.scale());
+        let hazard = self.hazard(&odds, age);
         age.last = Some((age.years, hazard));
         Ok(Epoch {
             years: age.years,
@@ -384,6 +402,16 @@ impl Lived<'_> {
             uber_off: off.lost / bits,
             ..drive
         }
+    }
+
+    /// The hazard of a drive with these odds that always has power.
+    fn hazard(&self, odds: &Odds, age: &Age) -> Hazard {
+        Hazard::of(odds, age.wearing.all(), &self.settings.rates, self.scale())
+    }
+
+    /// The same of one that has power in some hours of its phase: its parts fail in these alone.
+    fn in_use(&self, hazard: &Hazard, age: &Age) -> Hazard {
+        Hazard { bits: hazard.bits, ..hazard.times(self.phase(age).powered()) }
     }
 
     /// How many times larger the drive is that this one stands for.
@@ -483,7 +511,7 @@ impl Lived<'_> {
     /// The drive as it is after a stretch, and a fork of it that is [aged](Self::aged).
     fn epoch(&self, index: usize, age: &mut Age, written: &mut Written) -> Result<(Epoch, Session), Problem> {
         let user = f64::from(self.runs.plan.user_slots);
-        let (aged, old) = self.aged(index, &age.session)?;
+        let (aged, old) = self.aged(index, age)?;
         let refreshed = self.refreshed(index, old, self.phase(age).dwpd());
         let geometry = &self.runs.experiment.drive.geometry;
         let pages_a_block = f64::from(geometry.pages_per_block * geometry.slots_per_page());
@@ -495,14 +523,14 @@ impl Lived<'_> {
             age.years += f64::midpoint(from, to) * self.years_a_page(age);
             age.host_pages_off += (from - to).abs() / 2.0;
         }
-        let (odds, off) = (aged.odds(Nanos(0), self.scrub()), aged.odds(self.off_time(), self.scrub()));
+        let (odds, off) = (aged.odds(Nanos(0), self.scrub()), aged.odds(self.off_time(age), self.scrub()));
         let cycles = age.session.pe_cycles();
         let (pe, blocks) = (spread(&cycles), cycles.len() as u32);
         let above = cycles.iter().filter(|&&pe| pe > self.runs.experiment.drive.endurance.0).count();
-        let hazard = Hazard::of(&odds, blocks, &self.settings.rates, self.scale());
+        let hazard = self.hazard(&odds, age);
         // Until its first age a drive is as it is then.
         let (years, before) = age.last.unwrap_or((0.0, hazard));
-        age.lose(&before.until(&hazard, age.years - years));
+        age.lose(&self.in_use(&before.until(&hazard, age.years - years), age));
         age.last = Some((age.years, hazard));
         let raw = f64::from(self.runs.plan.drives[index].drive.geometry.slots());
         let good = raw * f64::from(age.wearing.good()) / f64::from(blocks);
@@ -524,7 +552,7 @@ impl Lived<'_> {
             over_provisioning: good / user - 1.0,
             bad_blocks: blocks - age.wearing.good(),
             reads_by_write: written.stretch.read_pages as f64 / host_pages,
-            hazard,
+            hazard: self.in_use(&hazard, age),
             losses: age.losses,
             losses_by_cause: age.losses_by_cause,
             phase: self.phase_number(age),
@@ -535,17 +563,20 @@ impl Lived<'_> {
 
     /// A fork of the drive with the page ECC that its wear asks for, ready for odds and for time; and how many logical pages are as old
     /// as refresh lets them become.
-    fn aged(&self, index: usize, session: &Session) -> Result<(Session, u32), Problem> {
-        let mut fork = session.clone();
+    fn aged(&self, index: usize, age: &Age) -> Result<(Session, u32), Problem> {
+        let mut fork = age.session.clone();
         let counted = self.settings.refresh_days.filter(|_| self.settings.leaps);
-        let old = counted.map_or(0, |age| fork.refreshed_every(days_span(age)));
-        Ok((self.rested(index, &fork)?, old))
+        let old = counted.map_or(0, |days| fork.refreshed_every(days_span(days)));
+        Ok((self.rested(index, age, &fork)?, old))
     }
 
-    /// A fork of the drive as it is, ready for odds and for time.
-    fn rested(&self, index: usize, session: &Session) -> Result<Session, Problem> {
+    /// A fork of the drive, or of a fork of it, ready for odds and for time.
+    fn rested(&self, index: usize, age: &Age, session: &Session) -> Result<Session, Problem> {
         let mut fork = session.clone();
         fork.age_as_read().map_err(|error: SetupError| Problem::new(&self.runs.experiment.schemes[index], error.to_string()))?;
+        if age.temperatures[..] != [(SimTime::ZERO, self.settings.celsius.0)] {
+            fork.had_temperatures(&age.temperatures);
+        }
         Ok(fork)
     }
 
@@ -565,9 +596,9 @@ impl Lived<'_> {
     }
 
     /// Hours of the drive at its temperature that do to data what the time without power of its class does.
-    fn off_time(&self) -> Nanos {
+    fn off_time(&self, age: &Age) -> Nanos {
         let class = &self.settings.class;
-        let hours = class.off_hours * self.acceleration(class.off_celsius) / self.acceleration(self.settings.celsius.0);
+        let hours = class.off_hours * self.acceleration(class.off_celsius) / self.acceleration(age.celsius());
         span_of(hours.min(OFF_HOURS_MAX))
     }
 

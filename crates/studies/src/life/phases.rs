@@ -15,8 +15,11 @@ pub struct AskedPhase {
     pub dwpd: Option<f64>,
     /// Whether the drive is switched off.
     pub is_off: bool,
-    /// Temperature of a drive that is switched off, in degrees Celsius; `None`: that of the time without power of its class.
+    /// Temperature in degrees Celsius; `None`: that of the settings, and of a drive that is switched off that of the time without power of
+    /// its class.
     pub celsius: Option<f64>,
+    /// Hours a day in which the drive has power; `None`: all.
+    pub hours: Option<f64>,
 }
 
 /// A phase of the calendar.
@@ -30,8 +33,8 @@ pub(super) struct Phase {
 /// Use of a drive in a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
-    /// The host writes so many times the user capacity a day.
-    On { dwpd: f64 },
+    /// The host writes so many times the user capacity a day, at this temperature in degrees Celsius; the drive has power in so many hours of it.
+    On { dwpd: f64, celsius: f64, hours: f64 },
     /// The drive is switched off, at this temperature in degrees Celsius.
     Off { celsius: f64 },
 }
@@ -43,10 +46,14 @@ const MONTH: f64 = 365.0 / 12.0;
 const PHASES_MAX: usize = 100;
 const DAYS_MAX: f64 = 365.0 * super::YEARS_MAX;
 
+/// Hours of a day, and those in which a drive may have power.
+const DAY: f64 = 24.0;
+const HOURS: (f64, f64) = (0.1, DAY);
+
 /// Drive writes that a phase with power must have: a stretch of the life is half of one.
 const WRITES_MIN: f64 = 1.0;
 
-/// Phases of a text such as `years=1; years=2,dwpd=0.3,celsius=45; months=3,off`.
+/// Phases of a text such as `years=1; years=2,dwpd=0.3,celsius=45,hours=8; months=3,off`.
 ///
 /// # Errors
 /// A text that is none, with the phase and what is valid.
@@ -70,6 +77,7 @@ fn phase_of(field: &str, text: &str) -> Result<AskedPhase, Problem> {
             "days" => phase.days += number()?,
             "dwpd" => phase.dwpd = Some(number()?),
             "celsius" => phase.celsius = Some(number()?),
+            "hours" => phase.hours = Some(number()?),
             "off" if value.is_none() => phase.is_off = true,
             _ => return Err(Problem::unknown(field, "part of a phase", part, &PARTS)),
         }
@@ -78,14 +86,18 @@ fn phase_of(field: &str, text: &str) -> Result<AskedPhase, Problem> {
 }
 
 /// Parts of a phase.
-const PARTS: [&str; 6] = ["years", "months", "days", "dwpd", "off", "celsius"];
+const PARTS: [&str; 7] = ["years", "months", "days", "dwpd", "off", "celsius", "hours"];
 
 impl LifeSettings {
     /// The calendar: phases in order, equal neighbours as one; without any a single one that lasts for ever.
     pub(super) fn calendar(&self) -> Vec<Phase> {
         let kind = |asked: &AskedPhase| match asked.is_off {
             true => Kind::Off { celsius: asked.celsius.unwrap_or(self.class.off_celsius) },
-            false => Kind::On { dwpd: asked.dwpd.unwrap_or(self.dwpd) },
+            false => Kind::On {
+                dwpd: asked.dwpd.unwrap_or(self.dwpd),
+                celsius: asked.celsius.unwrap_or(self.celsius.0),
+                hours: asked.hours.unwrap_or(DAY),
+            },
         };
         let mut calendar: Vec<Phase> = Vec::new();
         for (days, kind) in self.phases.iter().map(|asked| (asked.days, kind(asked))) {
@@ -95,10 +107,15 @@ impl LifeSettings {
             }
         }
         match calendar.as_slice() {
-            [] => vec![Phase { days: f64::INFINITY, kind: Kind::On { dwpd: self.dwpd } }],
+            [] => vec![Phase { days: f64::INFINITY, kind: kind(&AskedPhase::default()) }],
             [one] => vec![Phase { days: f64::INFINITY, ..*one }],
             _ => calendar,
         }
+    }
+
+    /// The temperature in a phase by its number from 1 on, in degrees Celsius; without a number that of the first.
+    pub(super) fn celsius_in(&self, phase: Option<u32>) -> f64 {
+        self.calendar()[phase.map_or(0, |phase| phase as usize - 1)].celsius()
     }
 
     /// The calendar in words; nothing where there is one phase.
@@ -121,11 +138,11 @@ impl LifeSettings {
                     "found {days} days, valid are years, months or days that add up to more than 0 and at most {DAYS_MAX} days"
                 ));
             }
-            let is_wrong = if asked.is_off { asked.dwpd.is_some() } else { asked.celsius.is_some() };
-            if is_wrong {
-                return fail(
-                    "valid are dwpd with power, and celsius beside `off`: with power the temperature is --celsius".into(),
-                );
+            if asked.is_off && (asked.dwpd.is_some() || asked.hours.is_some()) {
+                return fail("valid beside `off` is celsius: without power nothing is written, and no hour has it".into());
+            }
+            if let Some(hours) = asked.hours.filter(|hours| !(HOURS.0..=HOURS.1).contains(hours)) {
+                return fail(format!("found hours {hours}, valid are {} to {} a day", HOURS.0, HOURS.1));
             }
             if let Some(celsius) = asked.celsius.filter(|celsius| !temperatures.contains(celsius)) {
                 return fail(format!("found celsius {celsius}, valid are {} to {}", temperatures.start(), temperatures.end()));
@@ -148,8 +165,23 @@ impl Phase {
     /// Drive writes of the host a day.
     pub fn dwpd(&self) -> f64 {
         match self.kind {
-            Kind::On { dwpd } => dwpd,
+            Kind::On { dwpd, .. } => dwpd,
             Kind::Off { .. } => 0.0,
+        }
+    }
+
+    /// The share of the phase in which the drive has power.
+    pub fn powered(&self) -> f64 {
+        match self.kind {
+            Kind::On { hours, .. } => hours / DAY,
+            Kind::Off { .. } => 0.0,
+        }
+    }
+
+    /// Its temperature in degrees Celsius.
+    pub fn celsius(&self) -> f64 {
+        match self.kind {
+            Kind::On { celsius, .. } | Kind::Off { celsius } => celsius,
         }
     }
 
@@ -160,7 +192,10 @@ impl Phase {
         };
         match self.kind {
             Kind::Off { celsius } => format!("{number}. {time} switched off at {celsius} C"),
-            Kind::On { dwpd } => format!("{number}. {time} at {dwpd} drive writes a day"),
+            Kind::On { dwpd, celsius, hours } => {
+                let part = if hours < DAY { format!(", with power {hours} h a day") } else { String::new() };
+                format!("{number}. {time} at {dwpd} drive writes a day and {celsius} C{part}")
+            }
         }
     }
 }
@@ -177,11 +212,13 @@ mod tests {
     #[test]
     fn phases_are_read_as_they_are_meant() {
         let calendar = |text: &str| with(text).expect("valid").calendar();
-        let on = |days: f64, dwpd: f64| Phase { days, kind: Kind::On { dwpd } };
+        let on = |days: f64, dwpd: f64| Phase { days, kind: Kind::On { dwpd, celsius: 40.0, hours: 24.0 } };
         let off = |days: f64, celsius: f64| Phase { days, kind: Kind::Off { celsius } };
         let found = calendar("years=1; months=6,dwpd=0.3; months=3, off; days=1 , off, celsius=-5;");
         assert_eq!(found, [on(365.0, 1.0), on(182.5, 0.3), off(91.25, 40.0), off(1.0, -5.0)]);
         assert_eq!(calendar("years=1;years=1,dwpd=1;days=1,off")[0], on(730.0, 1.0));
+        let warm = calendar("years=1; years=1, celsius=55, hours=8");
+        assert_eq!(warm[1].kind, Kind::On { dwpd: 1.0, celsius: 55.0, hours: 8.0 });
         assert_eq!(calendar("years=1;years=1,dwpd=1"), LifeSettings::default().calendar());
     }
 
@@ -195,8 +232,11 @@ mod tests {
             ("years=0", "phase 1: found 0 days"),
             ("years=inf", "found inf days"),
             ("days=2,dwpd=0.1", "drive writes in all of it"),
-            ("years=1;years=1,celsius=45", "phase 2: valid are dwpd with power"),
-            ("years=1;days=9,off,dwpd=1", "phase 2: valid are dwpd with power"),
+            ("years=1;years=1,celsius=450", "phase 2: found celsius 450"),
+            ("years=1;days=9,off,dwpd=1", "phase 2: valid beside `off` is celsius"),
+            ("years=1;days=9,off,hours=1", "phase 2: valid beside `off` is celsius"),
+            ("years=1,hours=25", "phase 1: found hours 25"),
+            ("years=1,hours=NaN", "found hours NaN"),
             ("years=1;days=9,off,celsius=400", "found celsius 400"),
             ("years=1,dwpd=NaN", "found dwpd NaN"),
         ] {

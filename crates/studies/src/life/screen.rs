@@ -95,15 +95,17 @@ impl Life {
         let refresh =
             settings.refresh_days.map_or("no refresh".into(), |days| format!("data refreshed after {} days", short(days)));
         // Phases are in the notes.
-        let pace = match settings.calendar_words() {
-            Some(_) => "in phases".into(),
-            None => format!("at {} drive writes a day", short(settings.calendar()[0].dwpd())),
+        let (pace, celsius) = match settings.calendar_words() {
+            Some(_) => ("in phases".into(), String::new()),
+            None => {
+                let phase = settings.calendar()[0];
+                (format!("at {} drive writes a day", short(phase.dwpd())), format!("{} C, ", phase.celsius()))
+            }
         };
         let head = format!(
-            "{} repeated {pace}{years}, on drive {}: {user} for the host, {rated} rated P/E cycles, {refresh}, {} C, {}",
+            "{} repeated {pace}{years}, on drive {}: {user} for the host, {rated} rated P/E cycles, {refresh}, {celsius}{}",
             self.workload,
             experiment.drive.name,
-            settings.celsius.0,
             self.named_seeds()
         );
         let needs = format!(

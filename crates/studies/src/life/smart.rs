@@ -36,7 +36,7 @@ const fn field(key: &'static str, name: &'static str, unit: &'static str) -> Col
 const FIELDS: &[Field] = &[
     (field("smart_critical_warning", "02h Critical Warning", "bits"), |then| Cell::Count(then.warnings())),
     (field("smart_composite_temperature", "02h Composite Temperature", "K"), |then| {
-        Cell::Count((then.life.settings.celsius.0 + 273.15).round().max(0.0) as u64)
+        Cell::Count((then.life.settings.celsius_in(then.epoch.phase) + 273.15).round().max(0.0) as u64)
     }),
     (field("smart_available_spare", "02h Available Spare", "%"), |then| Cell::Count(then.spare() as u64)),
     (field("smart_available_spare_threshold", "02h Available Spare Threshold", "%"), |_| Cell::Count(SPARE_THRESHOLD as u64)),
@@ -47,7 +47,9 @@ const FIELDS: &[Field] = &[
     (field("smart_data_units_written", "02h Data Units Written", ""), |then| {
         whole(then.epoch.drive_writes * then.user() / DATA_UNIT)
     }),
-    (field("smart_power_on_hours", "02h Power On Hours", ""), |then| whole(then.epoch.years * 8760.0)),
+    (field("smart_power_on_hours", "02h Power On Hours", ""), |then| {
+        whole(then.life.powered(then.one, then.epoch.years) * 8760.0)
+    }),
     (field("smart_media_errors", "02h Media and Data Integrity Errors", "expected"), |then| Cell::Rate(then.epoch.losses)),
     (field("endurance_estimate_gb", "09h Endurance Estimate", "billion bytes"), |then| {
         whole(then.raw() * then.rated() / BILLION)

@@ -114,12 +114,15 @@ impl Life {
         (years, over.strata())
     }
 
-    /// The part of these years in which the drive has power. Time without ends with an age.
-    fn powered(&self, life: &SchemeLife, years: f64) -> f64 {
+    /// The part of these years in which the drive has power. Each phase ends with an age.
+    pub(super) fn powered(&self, life: &SchemeLife, years: f64) -> f64 {
         let calendar = self.settings.calendar();
-        let is_off = |epoch: &Epoch| epoch.phase.is_some_and(|phase| calendar[phase as usize - 1].dwpd() == 0.0);
-        let off = |pair: &[Epoch]| if is_off(&pair[1]) { pair[1].years.min(years) - pair[0].years.min(years) } else { 0.0 };
-        years - life.epochs.windows(2).map(off).sum::<f64>()
+        let begins = std::iter::once(0.0).chain(life.epochs.iter().map(|epoch| epoch.years));
+        let powered = |(begin, epoch): (f64, &Epoch)| {
+            let phase = epoch.phase.map_or(0, |phase| phase as usize - 1);
+            (epoch.years.min(years) - begin.min(years)) * calendar[phase].powered()
+        };
+        begins.zip(&life.epochs).map(powered).sum()
     }
 
     pub(super) fn table_of_strata(&self) -> Option<Table> {

@@ -133,8 +133,17 @@ impl Life {
                 "variation: sigma {} of pages, {} of blocks",
                 self.experiment.errors.page_sigma, self.experiment.errors.block_sigma
             ),
-            format!("bit errors of a page: drawn {}", if settings.redrawn_errors { "at each read" } else { "once for each program" }),
-            format!("temperature: {} C; times of the error model are at {} C", settings.celsius.0, settings.celsius.1),
+            format!(
+                "bit errors of a page: drawn {}",
+                if settings.redrawn_errors { "at each read" } else { "once for each program" }
+            ),
+            match settings.calendar_words() {
+                Some(_) => format!("times of the error model are at {} C", settings.celsius.1),
+                None => {
+                    let celsius = settings.celsius_in(None);
+                    format!("temperature: {celsius} C; times of the error model are at {} C", settings.celsius.1)
+                }
+            },
             format!("seeds: {}", self.all_seeds().iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
         ];
         Study {

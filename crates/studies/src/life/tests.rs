@@ -379,6 +379,34 @@ fn time_without_power_is_retention() {
     assert!(warmer[at].uber > after.uber && warmer[at - 1] == *before);
 }
 
+/// A phase at another temperature is a life at that temperature from then on: the first phase ages as a cool life does, the second as one that
+/// is so warm throughout, once its data are of that phase. Catches a temperature that is told and not used.
+#[test]
+fn a_warm_phase_ages_data_as_a_warm_life_does() {
+    let [cool, warm, both] = ["years=1,celsius=45", "years=1,celsius=60", "months=2,celsius=45; months=10,celsius=60"]
+        .map(|text| with_phases(text, &|_| {}));
+    assert_eq!(both[0].rber, cool[0].rber);
+    assert!(warm[0].rber[0] > 1.5 * cool[0].rber[0], "{:?} {:?}", warm[0].rber, cool[0].rber);
+    let (found, expected) = (both.last().expect("ages"), warm.last().expect("ages"));
+    assert_eq!(found.phase, Some(2));
+    let (rber, pe) = (found.rber[0] / expected.rber[0], found.pe[0] / expected.pe[0]);
+    assert!((rber - 1.0).abs() < 0.03 + 2.0 * (pe - 1.0).abs(), "{rber} times the RBER at {pe} times the cycles");
+}
+
+/// Parts fail in the hours with power alone: with 8 hours a day a third as often, while bit errors and writes stay as they are.
+#[test]
+fn parts_fail_in_the_hours_with_power() {
+    let (all, third) = (with_phases("years=1", &|_| {}), with_phases("years=1,hours=8", &|_| {}));
+    assert_eq!(all.len(), third.len());
+    for (all, third) in all.iter().zip(&third) {
+        assert_eq!((all.pe, all.uber, all.hazard.bits), (third.pe, third.uber, third.hazard.bits));
+        let (expected, found) = (all.losses_by_cause, third.losses_by_cause);
+        for (expected, found) in [(expected.dies, found.dies), (expected.blocks, found.blocks)] {
+            assert!((3.0 * found - expected).abs() <= 1e-9 * expected, "{found} for a third of {expected}");
+        }
+    }
+}
+
 /// A drive that is switched off loses what one with power refreshes; where UBER is above the limit then, it ends, by retention.
 #[test]
 fn a_drive_without_power_loses_what_one_with_power_refreshes() {
