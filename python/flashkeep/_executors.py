@@ -68,6 +68,36 @@ def handed_in(
         yield number
 
 
+def side_by_side(executor: Any, workers: int | None, into: str | None, work: Callable[..., None], *given: Any) -> None:
+    """Has all workers do the same work, whose parts they share in the directory ``into``: what one has kept there another does
+    not do again. What workers that die leave undone is left to the caller; threads of this process need no one beside them.
+    """
+    if executor == "threads":
+        return
+    if into is None:
+        raise BadInput("workers that share no memory share lives in a directory: give one", field="into")
+    if executor == "processes":
+        workers = workers or os.cpu_count() or 1
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+            _all_at_once(pool, workers, work, given)
+    else:
+        pool, most = _given(executor)
+        _all_at_once(pool, workers or most, work, given)
+
+
+def _all_at_once(pool: Executor, workers: int, work: Callable[..., None], given: tuple[Any, ...]) -> None:
+    futures: list[Future[None]] = []
+    try:
+        futures.extend(pool.submit(work, *given) for _ in range(workers))
+        for future in as_completed(futures):
+            future.result()
+    except BrokenExecutor:
+        pass
+    finally:
+        for future in futures:
+            future.cancel()
+
+
 def _in_processes(todo: Iterable[int], apart: Cut, workers: int) -> Iterator[tuple[int, str]]:
     """A pool breaks as a whole when one of its processes dies: what is left goes to another."""
     left, deaths = dict.fromkeys(todo), 0

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, Union
 
 from flashkeep import _native
+from flashkeep._executors import side_by_side
 from flashkeep._framed import Framed
 from flashkeep._progress import Progress, bar
 from flashkeep.errors import CheckFailed
+from flashkeep.lives import named
 from flashkeep.settings import Experiment, PathText
 
 
@@ -80,6 +82,8 @@ def advise(
     *,
     vary: Mapping[str, Union[str, Sequence[str]]] | None = None,
     into: PathText | None = None,
+    executor: Any = "threads",
+    workers: int | None = None,
     threads: int | None = None,
     progress: Progress = None,
     check: bool = True,
@@ -91,6 +95,7 @@ def advise(
     ``vary`` has axes with their values, such as ``{"scheme": ["raid5", "ds-raid"], "refresh": "30d"}``. Options are
     those of ``flashkeep advise``, with ``_`` for ``-``: ``years=5``, ``dwpd=1``, ``read_p99="500us"``, ``lives=60``.
     With ``into``, whole lives are kept in that directory, and those that are there are not simulated again.
+    ``executor`` and ``workers`` are those of :func:`life`.
     ``progress`` is True for a bar (tqdm), or is called with lives that were simulated and the most that may be. Raises
     BadInput, and CheckFailed where data came back wrong, unless ``check`` is False.
     """
@@ -98,13 +103,19 @@ def advise(
         experiment = Experiment()
     axes = [(key, value if isinstance(value, str) else ",".join(value)) for key, value in (vary or {}).items()]
     given = [(name.replace("_", "-"), str(value)) for name, value in options.items()]
-    kept = None if into is None else os.fspath(into)
+    kept = None if into is None else os.path.abspath(into)
+    name, text = named(experiment)
+    side_by_side(executor, workers, kept, _advise, name, text, axes, given, kept)
     with bar(progress, "lives") as tell:
-        if isinstance(experiment, Experiment):
-            native = _native.advise("experiment", experiment.to_toml(), axes, given, kept, threads, tell)
-        else:
-            native = _native.advise(os.fspath(experiment), None, axes, given, kept, threads, tell)
+        native = _native.advise(name, text, axes, given, kept, threads, tell)
     found = Advice(native)
     if check and not found.passed:
         raise CheckFailed("wrong data was returned in a timed run", found)
     return found
+
+
+def _advise(
+    name: str, text: str | None, axes: list[tuple[str, str]], given: list[tuple[str, str]], kept: str
+) -> None:
+    """Work of a worker: the same question, whose lives the workers share."""
+    _native.advise(name, text, axes, given, kept, 1, None)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Union
 
 from flashkeep import _native
+from flashkeep._executors import side_by_side
 from flashkeep._framed import Framed
 from flashkeep._progress import Progress, bar
 from flashkeep.errors import CheckFailed
@@ -82,6 +83,8 @@ def life(
     experiment: Union[Experiment, PathText, None] = None,
     *,
     into: PathText | None = None,
+    executor: Any = "threads",
+    workers: int | None = None,
     threads: int | None = None,
     progress: Progress = None,
     check: bool = True,
@@ -92,20 +95,35 @@ def life(
 
     Options are those of ``flashkeep life``, with ``_`` for ``-``: ``dwpd=1``, ``years=5``, ``refresh="30d"``,
     ``scrub="30d"``, ``timed=0``, ``tornado=True``. Seeds are those of the experiment (``seed``, ``seeds``). With ``into``,
-    whole lives are kept in that directory, and those that are there are not simulated again. ``progress``
-    is True for a bar (tqdm), or is called with percents of all rated P/E cycles and 100. Raises BadInput, and CheckFailed
+    whole lives are kept in that directory, and those that are there are not simulated again.
+
+    ``executor``: ``"threads"`` of this process, ``"processes"`` of this machine, or any ``concurrent.futures.Executor`` or
+    ``dask.distributed.Client``, ``workers`` of them (default: all cores). Other workers than threads share their lives in the
+    directory ``into``, which must have the same path for all of them; each has one thread. ``progress`` is told from when they are
+    done on. ``progress`` is True for a bar (tqdm), or is called with percents of all rated P/E cycles and 100. Raises BadInput, and CheckFailed
     where data came back wrong, unless ``check`` is False.
     """
     if experiment is None:
         experiment = Experiment()
     given = [(name.replace("_", "-"), str(value)) for name, value in options.items()]
-    kept = None if into is None else os.fspath(into)
+    kept = None if into is None else os.path.abspath(into)
+    name, text = named(experiment)
+    side_by_side(executor, workers, kept, _live, name, text, given, kept)
     with bar(progress, "%") as tell:
-        if isinstance(experiment, Experiment):
-            native = _native.life("experiment", experiment.to_toml(), given, kept, threads, tell)
-        else:
-            native = _native.life(os.fspath(experiment), None, given, kept, threads, tell)
+        native = _native.life(name, text, given, kept, threads, tell)
     found = Life(native)
     if check and not found.passed:
         raise CheckFailed("wrong data was returned in a timed run", found)
     return found
+
+
+def named(experiment: Union[Experiment, PathText]) -> tuple[str, str | None]:
+    """Name and text of an experiment; of a file its path, and no text."""
+    if isinstance(experiment, Experiment):
+        return "experiment", experiment.to_toml()
+    return os.path.abspath(experiment), None
+
+
+def _live(name: str, text: str | None, given: list[tuple[str, str]], kept: str) -> None:
+    """Work of a worker: all lives that no other has kept."""
+    _native.life(name, text, given, kept, 1, None)

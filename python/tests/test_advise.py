@@ -1,6 +1,7 @@
 """Advice through Python: the frames are those of the command line, options are its options."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,14 @@ def test_an_answer_has_its_designs_and_its_experiment(tmp_path: Path) -> None:
     assert advice.experiment is not None and "ds-raid" in advice.experiment
     assert "Take  ds-raid" in str(advice)
     assert advice.report(tmp_path / "advice").name == "index.html"
+
+
+def test_workers_share_lives(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"years": 0.1, "lives": 8, "seeds": 1, "epochs": 1, "timed": 1}
+    axes = {"scheme": "ds-raid", "over-provisioning": "150%", "code": "ldpc:rate=0.901", "refresh": "30d"}
+    alone = fk.advise(small(), vary=axes, **options)
+    shared = fk.advise(small(), vary=axes, into=tmp_path, executor="processes", workers=1, **options)
+    assert shared.document == alone.document
 
 
 def test_bad_options_are_named() -> None:

@@ -8,12 +8,12 @@ import pytest
 import flashkeep as fk
 
 
-def small() -> fk.Experiment:
+def small(size: str = "64MiB") -> fk.Experiment:
     return fk.Experiment(
         schemes=["none", "raid5"],
         seeds=2,
-        trace=fk.Workload(generator="uniform", requests=2000, range="64MiB", read_fraction=0.2),
-        capacity=fk.Capacity(size="64MiB"),
+        trace=fk.Workload(generator="uniform", requests=2000, range=size, read_fraction=0.2),
+        capacity=fk.Capacity(size=size),
     )
 
 
@@ -48,3 +48,17 @@ def test_bad_options_are_named() -> None:
         fk.life(small(), color="red")
     with pytest.raises(fk.BadInput, match="dwpd"):
         fk.life(small(), dwpd=0)
+
+
+def test_workers_share_their_lives(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"years": 0.1, "timed": 0, "epochs": 1}
+    alone = fk.life(small("16MiB"), **options)
+    shared = fk.life(small("16MiB"), into=tmp_path / "kept", executor="processes", workers=2, **options)
+    assert shared.document == alone.document
+    assert len(list((tmp_path / "kept" / "lives").glob("*.json"))) == 4
+    with pytest.raises(fk.BadInput, match="share lives in a directory"):
+        fk.life(small(), executor="processes", **options)
+    with pytest.raises(fk.BadInput, match="dwpd"):
+        fk.life(small(), into=tmp_path / "bad", executor="processes", workers=1, dwpd=0)
+    with pytest.raises(TypeError, match="wanted"):
+        fk.life(small(), into=tmp_path / "bad", executor="cluster", **options)
