@@ -190,6 +190,7 @@ impl AdviseOptions {
 /// # Errors
 /// Bad input.
 pub fn run(options: &AdviseOptions) -> Result<ExitCode, Problem> {
+    options.bench.refuse_decided()?;
     let (asked, needs, vary) = (options.bench.overrides([]), options.needs()?, options.vary()?);
     let (model, budget, output) = (options.model(), options.budget(), &options.output);
     let experiment = Experiment::with(&asked)?;

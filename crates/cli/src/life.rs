@@ -165,6 +165,7 @@ impl LifeOptions {
     fn experiment(&self) -> Result<Experiment, Problem> {
         let ComparedOptions { schemes, ecc, seeds } = &self.compared;
         let beside = [("--seeds", "seeds", seeds), ("--ecc", "ecc.policy", ecc)];
+        self.bench.refuse_decided()?;
         Experiment::with(&experiment::Overrides { schemes: schemes.clone(), ..self.bench.overrides(beside) })
     }
 

@@ -2,6 +2,7 @@
 
 use crate::options::{PickOptions, fio_source, given};
 use clap::Args;
+use common::Problem;
 use experiment::Overrides;
 use std::ffi::OsString;
 use studies::life::{CELSIUS, LifeSettings, Rates, SIGMA};
@@ -105,5 +106,26 @@ impl ModelOptions {
             celsius: (self.celsius, reference_celsius),
             ..LifeSettings::default()
         }
+    }
+}
+
+/// Settings of bit errors that options of a life decide.
+const DECIDED: [(&str, &str); 5] = [
+    ("errors.page_sigma", "--page-sigma"),
+    ("errors.block_sigma", "--block-sigma"),
+    ("errors.celsius", "--celsius"),
+    ("errors.reference_celsius", "--reference-celsius"),
+    ("errors.persistent", "--redrawn-errors"),
+];
+
+impl BenchOptions {
+    /// Refuses `--set` of what an option of a life decides.
+    pub fn refuse_decided(&self) -> Result<(), Problem> {
+        let named = |text: &String| text.split('=').next().unwrap_or_default().trim().to_owned();
+        let decides = |text: &String| DECIDED.iter().find(|(setting, _)| *setting == named(text));
+        self.set.iter().find_map(decides).map_or(Ok(()), |(setting, option)| {
+            let text = format!("found in a life, where {option} decides it; valid is {option}");
+            Err(Problem::new(format!("--set {setting}"), text))
+        })
     }
 }

@@ -161,8 +161,8 @@ pub struct Errors {
     /// Raw bit error rate that each recharge of a block in place adds.
     #[schemars(range(min = 0.0, max = 0.5))]
     pub recharge_rber: f64,
-    /// Errors of a page are drawn once for each program and grow with its raw bit error rate: a page that cannot be read stays so until
-    /// it is written again. Otherwise they are drawn again at each read.
+    /// Errors of a page are drawn once for each program and grow with its raw bit error rate: a page that cannot be read stays so at this
+    /// rate and above, until it is written again. Otherwise they are drawn again at each read.
     #[serde(skip_serializing_if = "is_default")]
     pub persistent: bool,
     /// Share of retention that heat does not speed up, beside the activated rest: 0 is Arrhenius alone. JESD218 names such a

@@ -113,7 +113,7 @@ mod tests {
     use ecc::ldpc::LdpcCurves;
     use nand::BlockInfo;
     use nand::rber::find;
-    use vocab::{Bytes, Geometry, PlaneUse, Ppn, SimTime, Streams};
+    use vocab::{Bytes, Geometry, PlaneUse, Ppn, Streams};
 
     const GEOMETRY: Geometry = Geometry {
         channels: 1,
@@ -177,7 +177,7 @@ mod tests {
         let ldpc = |read_retry| Ecc { policy: "ldpc".into(), read_retry, ..Ecc::default() };
         let (once, table) = (page_ecc(&ldpc(ReadRetry::None)), page_ecc(&ldpc(ReadRetry::Table)));
         let block = BlockInfo { pe: 3000, next_page: 48, ..BlockInfo::default() };
-        let page = once.cells.mean_page_at(Ppn(31), &block, SimTime(0), SimTime(30 * 86_400 * 1_000_000_000));
+        let page = once.cells.mean_page(Ppn(31), &block, 30.0 * 24.0);
         let model = find("tlc-128l").expect("a model").model;
         let rates = (0..=model.retry_entries()).map(|entry| once.cells.rber_with(&page, model.entry(entry)));
         let best = rates.fold(1.0, f64::min);

@@ -10,7 +10,7 @@ use crate::ladder::OpenWord;
 use crate::ldpc::WordRead;
 use ecc::ldpc::Stage;
 use ecc::{Advice, Decoded, Profile};
-use nand::{Arrived, FlashArray, PageCells, ReadOutcome, StoredWord, hours};
+use nand::{Arrived, FlashArray, PageCells, ReadOutcome, StoredWord};
 use vocab::{Capability, Cause, DieId, Nanos, PeCycles, Ppn};
 
 /// Result of a read of a page.
@@ -171,12 +171,12 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
     }
 
     /// Decodes what was read. A page that cannot be decoded is to be rewritten where a scheme brings its
-    /// contents back; where none does, a later read may still succeed.
+    /// contents back; where none does, a later read may still succeed, unless errors are persistent.
     fn decode(&mut self, ecc: &mut PageEcc, command: &Command<O>) -> Sensed {
         let ppn = command.ppn;
         let view = self.array.page(ppn);
         let info = *self.array.block(self.grid.split(ppn).0);
-        let (t, sequence, age) = (view.oob.ecc, view.oob.sequence, ecc.cells.age(view.written, self.now));
+        let (t, sequence) = (view.oob.ecc, view.oob.sequence);
         let cells = ecc.cells.page_at(ppn, &info, sequence, view.written, self.now);
         let page = ReadPage { command, die: self.grid.die_of(ppn), sequence, t, cells };
         let unreadable = Verdict::Decoded { clean: false, rewrite: ecc.rewrites.unreadable };
@@ -199,8 +199,11 @@ impl<P: HostPayload, A: FlashArray<P>, O: Copy + Default> Device<P, A, O> {
         }
         let Decoded { codewords, errors, failed } = decoded;
         self.record(Fact::Decoded { codewords, errors, failed, miscorrected, disagreed, time });
-        let hours = ecc.cells.reference_hours(hours(age));
-        let advice = ecc.policy.read(ppn, &Profile { capability: t, pe: PeCycles(info.pe), hours }, decoded);
+        let advice = ecc.policy.read(
+            ppn,
+            &Profile { capability: t, pe: PeCycles(info.pe), hours: page.cells.stress.retention_hours },
+            decoded,
+        );
         let rewrite = advice == Advice::Rewrite && ecc.rewrites.on_advice;
         let verdict = if failed > 0 { unreadable } else { Verdict::Decoded { clean: true, rewrite } };
         Sensed { verdict, time: first }

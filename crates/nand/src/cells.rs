@@ -99,7 +99,8 @@ impl StoredWord {
     /// Number of what is no codeword of data: the OOB bytes.
     pub const OOB: u32 = u32::MAX;
 
-    /// A number that no other codeword has: the number in the page fills the top bits, where those of programs do not reach.
+    /// Two codewords that are stored at the same time never have the same: that in the page is in the top bits, which
+    /// numbers of programs reach after 2^25 of them at the earliest.
     fn key(&self) -> u64 {
         (self.sequence << 32 | u64::from(self.ppn.0)) ^ u64::from(self.number).reverse_bits()
     }
@@ -168,7 +169,8 @@ impl Cells {
     pub fn nominal(&self, block: &BlockInfo, age: Nanos) -> f64 {
         let recharged = f64::from(block.recharges) * self.settings.recharge_rber;
         let share = if block.is_slc() { self.slc.1 } else { 1.0 };
-        ((self.settings.model.rber(&self.stress(block, age)) + recharged) * share).min(0.5)
+        let stress = self.stress(block, self.reference_hours(hours(age)));
+        ((self.settings.model.rber(&stress) + recharged) * share).min(0.5)
     }
 
     /// From now on the drive is at this temperature.
@@ -209,11 +211,23 @@ impl Cells {
         if self.warmth.is_constant() { now.since(written.min(now)) } else { self.warmth.age(written.min(now), now) }
     }
 
+    /// Hours of the error model since data were written.
+    #[inline]
+    #[must_use]
+    pub fn model_hours(&self, written: SimTime, now: SimTime) -> f64 {
+        let written = written.min(now);
+        if self.warmth.is_constant() {
+            self.reference_hours(hours(now.since(written)))
+        } else {
+            self.warmth.model_hours(written, now)
+        }
+    }
+
     /// As [`Self::page`], of data that were written then.
     #[inline]
     #[must_use]
     pub fn page_at(&self, ppn: Ppn, block: &BlockInfo, sequence: u64, written: SimTime, now: SimTime) -> PageCells {
-        let mut page = self.page(ppn, block, sequence, self.age(written, now));
+        let mut page = self.page_of(ppn, block, sequence, self.model_hours(written, now));
         if !self.warmth.is_constant() {
             page.extra += self.settings.cross_step * self.warmth.risen_since(written);
         }
@@ -232,13 +246,13 @@ impl Cells {
         self.rber_with(&self.page(ppn, block, sequence, age), 0.0)
     }
 
-    /// As [`Self::page_at`], of the mean page of the mean block at this place, in its place of that block and with its wear and age: for
+    /// The mean page of the mean block at this place, with the wear of the block and data that are so many hours of the error model old: for
     /// odds, which integrate over the factors of pages and blocks ([`Self::variation`]).
     #[must_use]
-    pub fn mean_page_at(&self, ppn: Ppn, block: &BlockInfo, written: SimTime, now: SimTime) -> PageCells {
+    pub fn mean_page(&self, ppn: Ppn, block: &BlockInfo, retention_hours: f64) -> PageCells {
         let (page, share) = self.page_number(ppn, block);
         PageCells {
-            stress: self.stress(block, self.age(written, now)),
+            stress: self.stress(block, retention_hours),
             site: PageSite { page, pages_per_block: self.pages_per_block },
             extra: self.settings.cross_shift,
             recharged: f64::from(block.recharges) * self.settings.recharge_rber,
@@ -262,6 +276,10 @@ impl Cells {
     /// Properties that decide the rate of this very page.
     #[must_use]
     pub fn page(&self, ppn: Ppn, block: &BlockInfo, sequence: u64, age: Nanos) -> PageCells {
+        self.page_of(ppn, block, sequence, self.reference_hours(hours(age)))
+    }
+
+    fn page_of(&self, ppn: Ppn, block: &BlockInfo, sequence: u64, retention_hours: f64) -> PageCells {
         let factor = |sigma: f64, name: &str, number: u64| {
             if sigma == 0.0 {
                 return 1.0;
@@ -272,7 +290,7 @@ impl Cells {
         let of_block = factor(self.settings.block_sigma, "nand/block", u64::from(ppn.0 / self.pages_per_block));
         let of_page = factor(self.settings.page_sigma, "nand/page", sequence << 32 | u64::from(ppn.0));
         PageCells {
-            stress: self.stress(block, age),
+            stress: self.stress(block, retention_hours),
             site: PageSite { page: page_number, pages_per_block: self.pages_per_block },
             extra: self.settings.cross_shift,
             recharged: f64::from(block.recharges) * self.settings.recharge_rber,
@@ -294,10 +312,10 @@ impl Cells {
         self.settings.model.optimum(&page.stress, page.site) + page.extra
     }
 
-    fn stress(&self, block: &BlockInfo, age: Nanos) -> Stress {
+    fn stress(&self, block: &BlockInfo, retention_hours: f64) -> Stress {
         Stress {
             pe: block.pe.into(),
-            retention_hours: self.reference_hours(hours(age)),
+            retention_hours,
             reads: self.settings.model.read_count().of_block(block.reads.into(), self.pages_per_block),
         }
     }

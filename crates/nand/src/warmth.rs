@@ -1,5 +1,6 @@
 //! Temperatures that a drive had, one after the other: data age at the pace of each while it lasted.
 
+use crate::cells::hours;
 use vocab::{Nanos, SimTime};
 
 /// A temperature, and how it ages data.
@@ -65,6 +66,15 @@ impl Warmth {
         Nanos(self.0.iter().zip(ends).map(spent).sum::<f64>() as u64)
     }
 
+    /// Hours of the error model from `written` to `now`.
+    pub(crate) fn model_hours(&self, written: SimTime, now: SimTime) -> f64 {
+        let ends = self.0.iter().skip(1).map(|spell| spell.since).chain([now]);
+        let spent = |(spell, end): (&Spell, SimTime)| {
+            hours(Nanos(end.min(now).0.saturating_sub(spell.since.max(written).0))) * spell.at.acceleration
+        };
+        self.0.iter().zip(ends).map(spent).sum()
+    }
+
     /// How many kelvin hotter it is than when something was written.
     pub(crate) fn risen_since(&self, written: SimTime) -> f64 {
         let then = self.0.iter().rev().find(|spell| spell.since <= written).unwrap_or(&self.0[0]);
@@ -87,9 +97,13 @@ mod tests {
         warmth.change(at(10), temperature(25.0, 1.0), temperature(55.0, 4.0));
         assert_eq!(warmth.age(at(0), at(20)), Nanos(12 * hour + hour / 2));
         assert_eq!(warmth.age(at(15), at(20)), Nanos(5 * hour));
+        assert_eq!((warmth.model_hours(at(0), at(20)), warmth.model_hours(at(15), at(20))), (50.0, 20.0));
         assert_eq!((warmth.risen_since(at(3)), warmth.risen_since(at(10))), (30.0, 0.0));
         warmth.change(at(20), temperature(0.0, 0.0), temperature(25.0, 1.0));
         assert_eq!(warmth.age(at(0), at(30)), Nanos(60 * hour), "10 + 40 + 10");
         assert_eq!((warmth.risen_since(at(3)), warmth.risen_since(at(15))), (0.0, -30.0));
+        // In the cold a year of heat is more nanoseconds than there are.
+        warmth.change(at(30), temperature(25.0, 1.0), temperature(-40.0, 1e-12));
+        assert_eq!(warmth.model_hours(at(0), at(30)), 60.0);
     }
 }

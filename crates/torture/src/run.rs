@@ -144,7 +144,7 @@ impl Runner<'_> {
         let Some(lived) = &self.scenario.lived else { return Ok(()) };
         lived.live(&self.scenario.setup, &mut self.session);
         self.outcome.pages_checked += u64::from(self.scenario.setup.user_slots);
-        let odds = self.session.odds(Nanos(0), None);
+        let odds = self.session.odds(0.0, None);
         let (setup, unreadable) = (&self.scenario.setup, odds.unreadable);
         // Without bit errors, programs that fail leave a page unreadable, and nothing else does.
         let is_sound = setup.ecc.policy == "none" && setup.faults.wear_out == 0.0;

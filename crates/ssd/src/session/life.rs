@@ -194,12 +194,12 @@ impl Session {
         inside!(self.inner_mut(), prepared => prepared.engine.core.device.array.wear_out(block));
     }
 
-    /// Odds of loss as the drive is, when it is older by `later`. Once in each interval `scrub` all data are read, and what cannot be read is
+    /// Odds of loss as the drive is, when its data are older by `later` hours of the error model. Once in each interval `scrub` all data are read, and what cannot be read is
     /// written again from the rest of its codeword; `None`: never. Where the drive has no page ECC, nothing is unreadable.
     ///
     /// The drive must be at rest, and [aged](Self::age).
     #[must_use]
-    pub fn odds(&self, later: Nanos, scrub: Option<Nanos>) -> Odds {
+    pub fn odds(&self, later: f64, scrub: Option<Nanos>) -> Odds {
         inside!(self.inner(), prepared => odds(&prepared.engine, later, scrub))
     }
 }
@@ -281,7 +281,7 @@ fn take_cycles<P: FlashPayload>(engine: &mut Engine<P>, cycles: u32) -> u64 {
     taken
 }
 
-fn odds<P: FlashPayload>(engine: &Engine<P>, later: Nanos, scrub: Option<Nanos>) -> Odds {
+fn odds<P: FlashPayload>(engine: &Engine<P>, later: f64, scrub: Option<Nanos>) -> Odds {
     let device = &engine.core.device;
     let dies = device.grid.dies() as usize;
     let mut odds = Odds { lost_with_die: vec![0.0; dies], ..Odds::default() };
@@ -378,7 +378,7 @@ const SLOPE_OVER: f64 = 1.01;
 /// Rates of pages, each worked out once for all pages that are alike.
 #[derive(Default)]
 struct Rates {
-    later: Nanos,
+    later: f64,
     scrub: Option<Nanos>,
     alike: FxHashMap<Alike, PageRisk>,
 }
@@ -398,8 +398,8 @@ impl Rates {
             return PageRisk { age: device.now.since(view.written.min(device.now)), ..PageRisk::default() };
         };
         let info = device.array.block(device.grid.split(ppn).0);
-        let now = SimTime(device.now.0.saturating_add(self.later.0));
-        let cells = ecc.cells.mean_page_at(ppn, info, view.written, now);
+        let old = ecc.cells.model_hours(view.written, device.now);
+        let cells = ecc.cells.mean_page(ppn, info, old + self.later);
         let class = |value: f64| if value > 0.0 { (value.ln() * 100.0).round() as i32 } else { i32::MIN };
         let stress = &cells.stress;
         let alike = (info.pe, class(stress.retention_hours), class(stress.reads), cells.site.page, info.recharges, info.is_slc());
@@ -412,7 +412,7 @@ impl Rates {
         let all = at(best_rber);
         // Half of the interval has passed since the last look.
         let found = self.scrub.map_or(0.0, |every| {
-            let now = ecc.cells.mean_page_at(ppn, info, view.written, device.now);
+            let now = ecc.cells.mean_page(ppn, info, old);
             let (all, since) = (unreadable(&now), slope(ecc, &now, &unreadable) * hours(every) / 2.0);
             (all - since).clamp(0.0, all)
         });
@@ -421,8 +421,8 @@ impl Rates {
             best_rber,
             unreadable: all,
             latent: (all - found).max(0.0),
-            an_hour: if self.later.0 == 0 { slope(ecc, &cells, &unreadable) } else { 0.0 },
-            age: ecc.cells.age(view.written, SimTime(device.now.0.saturating_add(self.later.0))),
+            an_hour: if self.later == 0.0 { slope(ecc, &cells, &unreadable) } else { 0.0 },
+            age: device.now.since(view.written.min(device.now)),
         };
         self.alike.insert(alike, risk);
         risk

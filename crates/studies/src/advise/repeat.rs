@@ -117,5 +117,18 @@ fn model_options(settings: &LifeSettings) -> Vec<String> {
         ("--celsius", settings.celsius.0, usual.celsius.0),
         ("--reference-celsius", settings.celsius.1, usual.celsius.1),
     ];
-    figures.into_iter().filter(|(_, own, usual)| own != usual).map(|(option, own, _)| format!("{option} {own}")).collect()
+    let numbers = figures.into_iter().filter(|(_, own, usual)| own != usual).map(|(option, own, _)| format!("{option} {own}"));
+    numbers.chain(settings.redrawn_errors.then(|| "--redrawn-errors".to_owned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_the_model_are_repeated_where_they_are_not_the_default() {
+        let settings = LifeSettings { redrawn_errors: true, sigma: (0.3, 0.15), ..LifeSettings::default() };
+        assert_eq!(model_options(&settings), ["--page-sigma 0.3", "--redrawn-errors"]);
+        assert!(model_options(&LifeSettings::default()).is_empty());
+    }
 }

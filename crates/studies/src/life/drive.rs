@@ -9,7 +9,6 @@ use lab::Runs;
 use lab::warm_up;
 use lab::{Clock, clock as clock_of};
 use ssd::nand::rber::{acceleration, aged};
-use ssd::nand::span_of;
 use ssd::{Demand, Odds, Session, SetupError, Stretch};
 use std::collections::VecDeque;
 use vocab::{Cause, HostCommand, HostOp, Lba, Nanos, SECTOR_BYTES, SimTime};
@@ -28,8 +27,6 @@ const WORN_TO_MATTER: f64 = 0.03;
 /// Stretches whose data keep their age in a leap; what was not written for so long is cold. As many come before the life begins, as
 /// preconditioning leaves the drive in a state that is not the workload's.
 const KEPT: usize = 6;
-/// Hours at the temperature of the drive that time without power counts for at most: two hundred years.
-const OFF_HOURS_MAX: f64 = 1.75e6;
 /// The end of a life is found to within this share of the rated cycles.
 const END_WITHIN: f64 = 1.0 / 200.0;
 
@@ -347,7 +344,7 @@ impl Lived<'_> {
         commands: &mut warm_up::Commands<'_>,
     ) -> Result<Epoch, Problem> {
         let days = self.phase(age).days.min((self.years_end() - age.years) * 365.0).max(0.0);
-        let before = self.rested(index, age, &age.session)?.odds(Nanos(0), self.scrub()).lost;
+        let before = self.rested(index, age, &age.session)?.odds(0.0, self.scrub()).lost;
         // The last page that the host writes takes all the time: its calendar is the only one that a drive has.
         let geometry = &self.runs.experiment.drive.geometry;
         let sectors = (geometry.slot_size.0 / SECTOR_BYTES) as u32;
@@ -355,20 +352,22 @@ impl Lived<'_> {
         let Some(last_write) = commands.find(is_write) else { return Err(commands.ended()) };
         let lba = Lba(last_write.lba.0 / u64::from(sectors) * u64::from(sectors));
         let one = HostCommand { lba, sectors, ..last_write };
-        let hours = days * 24.0 * self.acceleration(celsius) / self.acceleration(age.celsius());
-        let written = age.session.live(&mut std::iter::once(one), 1, span_of(hours), None);
+        let in_use = age.celsius();
+        age.temperatures.push((age.session.now(), celsius));
+        let written = age.session.live(&mut std::iter::once(one), 1, days_span(days), None);
+        age.temperatures.push((age.session.now(), in_use));
         age.host_pages += written.host_pages as f64;
         age.years += days / 365.0;
         age.since.clear();
         let drive = self.rested(index, age, &age.session)?;
-        let (odds, off) = (drive.odds(Nanos(0), self.scrub()), drive.odds(self.off_time(age), self.scrub()));
+        let (odds, off) = (drive.odds(0.0, self.scrub()), drive.odds(self.off_hours(), self.scrub()));
         let lost = Hazard { bits: (odds.lost - before).max(0.0) * self.scale(), ..Hazard::default() };
         age.lose(&lost);
         let hazard = self.hazard(&odds, age);
         age.last = Some((age.years, hazard));
         Ok(Epoch {
             years: age.years,
-            hazard,
+            hazard: self.in_use(&hazard, age),
             losses: age.losses,
             losses_by_cause: age.losses_by_cause,
             phase: self.phase_number(age),
@@ -523,7 +522,7 @@ impl Lived<'_> {
             age.years += f64::midpoint(from, to) * self.years_a_page(age);
             age.host_pages_off += (from - to).abs() / 2.0;
         }
-        let (odds, off) = (aged.odds(Nanos(0), self.scrub()), aged.odds(self.off_time(age), self.scrub()));
+        let (odds, off) = (aged.odds(0.0, self.scrub()), aged.odds(self.off_hours(), self.scrub()));
         let cycles = age.session.pe_cycles();
         let (pe, blocks) = (spread(&cycles), cycles.len() as u32);
         let above = cycles.iter().filter(|&&pe| pe > self.runs.experiment.drive.endurance.0).count();
@@ -595,11 +594,9 @@ impl Lived<'_> {
         self.settings.refresh_days.filter(|_| !self.settings.leaps).map(days_span)
     }
 
-    /// Hours of the drive at its temperature that do to data what the time without power of its class does.
-    fn off_time(&self, age: &Age) -> Nanos {
-        let class = &self.settings.class;
-        let hours = class.off_hours * self.acceleration(class.off_celsius) / self.acceleration(age.celsius());
-        span_of(hours.min(OFF_HOURS_MAX))
+    /// Hours of the error model in the time without power of the class.
+    fn off_hours(&self) -> f64 {
+        self.settings.class.off_hours * self.acceleration(self.settings.class.off_celsius)
     }
 
     /// Hours of the error model that an hour at this temperature is.

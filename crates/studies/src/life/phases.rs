@@ -67,10 +67,15 @@ pub fn phases_of(option: &str, text: &str) -> Result<Vec<AskedPhase>, Problem> {
 }
 
 fn phase_of(field: &str, text: &str) -> Result<AskedPhase, Problem> {
-    let mut phase = AskedPhase::default();
+    let (mut phase, mut named) = (AskedPhase::default(), Vec::new());
     for part in text.split(',').map(str::trim) {
         let (key, value) = part.split_once('=').map_or((part, None), |(key, value)| (key.trim(), Some(value.trim())));
-        let number = || number_of::<f64>(field, value.unwrap_or_default());
+        let field_of_part = format!("{field}, {key}");
+        let number = || number_of::<f64>(&field_of_part, value.unwrap_or_default());
+        if named.contains(&key) {
+            return Err(Problem::new(field, format!("found {key} twice, valid is each part once")));
+        }
+        named.push(key);
         match key {
             "years" => phase.days += 365.0 * number()?,
             "months" => phase.days += MONTH * number()?,
@@ -113,6 +118,20 @@ impl LifeSettings {
         }
     }
 
+    /// The temperature of all phases with power in degrees Celsius, where it is one.
+    pub(super) fn celsius_in_use(&self) -> Option<f64> {
+        let calendar = self.calendar();
+        let mut in_use = calendar.iter().filter(|phase| phase.powered() > 0.0).map(Phase::celsius);
+        let first = in_use.next()?;
+        in_use.all(|celsius| celsius == first).then_some(first)
+    }
+
+    /// All phases with power have this temperature in degrees Celsius.
+    pub(super) fn set_celsius_in_use(&mut self, celsius: f64) {
+        self.celsius.0 = celsius;
+        self.phases.iter_mut().filter(|phase| !phase.is_off).for_each(|phase| phase.celsius = None);
+    }
+
     /// The temperature in a phase by its number from 1 on, in degrees Celsius; without a number that of the first.
     pub(super) fn celsius_in(&self, phase: Option<u32>) -> f64 {
         self.calendar()[phase.map_or(0, |phase| phase as usize - 1)].celsius()
@@ -139,7 +158,8 @@ impl LifeSettings {
                 ));
             }
             if asked.is_off && (asked.dwpd.is_some() || asked.hours.is_some()) {
-                return fail("valid beside `off` is celsius: without power nothing is written, and no hour has it".into());
+                let found = if asked.dwpd.is_some() { "dwpd" } else { "hours" };
+                return fail(format!("found {found} beside `off`, valid is celsius: without power nothing is written"));
             }
             if let Some(hours) = asked.hours.filter(|hours| !(HOURS.0..=HOURS.1).contains(hours)) {
                 return fail(format!("found hours {hours}, valid are {} to {} a day", HOURS.0, HOURS.1));
@@ -185,6 +205,14 @@ impl Phase {
         }
     }
 
+    /// The hours with power a day in words, where they are not all.
+    pub fn hours_words(&self) -> String {
+        match self.kind {
+            Kind::On { hours, .. } if hours < DAY => format!(", with power {hours} h a day"),
+            _ => String::new(),
+        }
+    }
+
     fn words(&self, number: usize) -> String {
         let time = match self.days {
             days if days < 60.0 => format!("{} days", common::quantity::short(days)),
@@ -192,9 +220,8 @@ impl Phase {
         };
         match self.kind {
             Kind::Off { celsius } => format!("{number}. {time} switched off at {celsius} C"),
-            Kind::On { dwpd, celsius, hours } => {
-                let part = if hours < DAY { format!(", with power {hours} h a day") } else { String::new() };
-                format!("{number}. {time} at {dwpd} drive writes a day and {celsius} C{part}")
+            Kind::On { dwpd, celsius, .. } => {
+                format!("{number}. {time} at {dwpd} drive writes a day and {celsius} C{}", self.hours_words())
             }
         }
     }
@@ -226,15 +253,17 @@ mod tests {
     fn wrong_phases_name_the_phase() {
         for (text, said) in [
             ("", "found 0 phases"),
-            ("years=1;years=x", "phase 2: found `x`"),
+            ("years=1;years=x", "phase 2, years: found `x`"),
             ("years=1,color=red", "color=red"),
             ("months=3,off;years=1", "phase 1: found `off`"),
             ("years=0", "phase 1: found 0 days"),
             ("years=inf", "found inf days"),
             ("days=2,dwpd=0.1", "drive writes in all of it"),
             ("years=1;years=1,celsius=450", "phase 2: found celsius 450"),
-            ("years=1;days=9,off,dwpd=1", "phase 2: valid beside `off` is celsius"),
-            ("years=1;days=9,off,hours=1", "phase 2: valid beside `off` is celsius"),
+            ("years=1;days=9,off,dwpd=1", "phase 2: found dwpd beside `off`, valid is celsius"),
+            ("years=1;days=9,off,hours=1", "phase 2: found hours beside `off`, valid is celsius"),
+            ("years=1,hours=8,hours=9", "phase 1: found hours twice"),
+            ("years=1,celsius", "phase 1, celsius: found ``"),
             ("years=1,hours=25", "phase 1: found hours 25"),
             ("years=1,hours=NaN", "found hours NaN"),
             ("years=1;days=9,off,celsius=400", "found celsius 400"),

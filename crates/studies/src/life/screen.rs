@@ -99,7 +99,10 @@ impl Life {
             Some(_) => ("in phases".into(), String::new()),
             None => {
                 let phase = settings.calendar()[0];
-                (format!("at {} drive writes a day", short(phase.dwpd())), format!("{} C, ", phase.celsius()))
+                (
+                    format!("at {} drive writes a day", short(phase.dwpd())),
+                    format!("{} C{}, ", phase.celsius(), phase.hours_words()),
+                )
             }
         };
         let head = format!(

@@ -192,6 +192,13 @@ pub(crate) fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<
     ] {
         within(name, value, valid)?;
     }
+    let warm_phase = settings.phases.iter().find(|phase| !phase.is_off && phase.celsius.is_some());
+    let fixed =
+        [("errors.read_celsius", experiment.errors.read_celsius), ("errors.program_celsius", experiment.errors.program_celsius)];
+    if let (Some(_), Some((field, Some(found)))) = (warm_phase, fixed.into_iter().find(|(_, celsius)| celsius.is_some())) {
+        let text = format!("found {found}, and --phases has temperatures of its own; valid is one of both");
+        return Err(Problem::new(field, text));
+    }
     settings.check_phases(DWPD.0..=DWPD.1, TEMPERATURES.0..=TEMPERATURES.1)?;
     let Rates { dies, blocks, rebuild_hours } = settings.rates;
     for (name, rate) in [("--die-rate", dies), ("--block-rate", blocks), ("--rebuild-hours", rebuild_hours)] {

@@ -140,8 +140,8 @@ impl Life {
             match settings.calendar_words() {
                 Some(_) => format!("times of the error model are at {} C", settings.celsius.1),
                 None => {
-                    let celsius = settings.celsius_in(None);
-                    format!("temperature: {celsius} C; times of the error model are at {} C", settings.celsius.1)
+                    let (celsius, hours) = (settings.celsius_in(None), settings.calendar()[0].hours_words());
+                    format!("temperature: {celsius} C{hours}; times of the error model are at {} C", settings.celsius.1)
                 }
             },
             format!("seeds: {}", self.all_seeds().iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),

@@ -3,6 +3,7 @@
 use super::*;
 use experiment::Fairness;
 use lab::Bench;
+use std::collections::BTreeMap;
 
 /// A drive of 8 dies of 32 blocks of 96 pages that is rated for this many cycles, under random writes over all that the host may use.
 fn tiny(schemes: &str, endurance: u32, rest: &str) -> Experiment {
@@ -391,6 +392,41 @@ fn a_warm_phase_ages_data_as_a_warm_life_does() {
     assert_eq!(found.phase, Some(2));
     let (rber, pe) = (found.rber[0] / expected.rber[0], found.pe[0] / expected.pe[0]);
     assert!((rber - 1.0).abs() < 0.03 + 2.0 * (pe - 1.0).abs(), "{rber} times the RBER at {pe} times the cycles");
+}
+
+/// Data stay as old as they are when the drive becomes cold, and time without power ages them by its own temperature whatever that of the drive
+/// is: as many hours of the error model are as much loss of charge. Catches ages in nanoseconds of a cold drive, of which there are not enough.
+#[test]
+fn a_cold_drive_keeps_the_age_of_its_data() {
+    let no_refresh = |settings: &mut LifeSettings| (settings.refresh_days, settings.years) = (None, Some(1.0));
+    let hot_then_cold = with_phases("months=6,celsius=85; months=6,celsius=-20", &no_refresh);
+    let at = hot_then_cold.iter().position(|epoch| epoch.phase == Some(2)).expect("a cold phase");
+    let [hot, cold] = [at - 1, at].map(|index| hot_then_cold[index].rber[2]);
+    assert!(cold > 0.99 * hot, "the page with the highest rate: {cold} after {hot}");
+    let off = |celsius: &str| {
+        let epochs = with_phases(&format!("months=3,celsius={celsius}; months=3,off,celsius=60"), &no_refresh);
+        let at = epochs.iter().position(|epoch| epoch.phase == Some(2)).expect("switched off");
+        assert_eq!(epochs[at].hazard.dies, 0.0, "no die fails without power");
+        [epochs[at - 1].rber[2], epochs[at].rber[2]]
+    };
+    // Three months at 60 C are more than twice the three at 55 C before.
+    let (cold, warm) = (off("-20"), off("55"));
+    assert!(cold[0] < 0.9 * warm[0] && cold[1] > 0.8 * warm[1] && cold[1] > 1.1 * cold[0], "{cold:?} {warm:?}");
+}
+
+/// The tornado varies the temperature that the phases have, and leaves it where they have several.
+#[test]
+fn the_tornado_takes_temperatures_of_phases() {
+    let varied = |text: &str| {
+        let settings = LifeSettings { phases: phases_of("--phases", text).expect("valid"), celsius: (40.0, 40.0), ..hot() };
+        let varied = tornado::varied(&settings, &half_cold("\"none\""));
+        varied.into_iter().map(|(parameter, usual)| (parameter.key, usual)).collect::<BTreeMap<_, _>>()
+    };
+    let one = varied("years=1,celsius=60,hours=8");
+    assert_eq!(one.get("celsius"), Some(&60.0));
+    assert!(one.contains_key("activation_ev"), "60 C is not that of the error model");
+    assert_eq!(varied("days=20,celsius=60; days=20,celsius=40").get("celsius"), None);
+    assert_eq!(varied("days=20; days=20,dwpd=0.5; days=20,off,celsius=10").get("celsius"), Some(&40.0));
 }
 
 /// Parts fail in the hours with power alone: with 8 hours a day a third as often, while bit errors and writes stay as they are.

@@ -61,8 +61,9 @@ pub const PARAMETERS: &[Parameter] = &[
         source: "1.1 in JESD218; reports of charge loss through defects go down to 0.6",
         // Where every temperature is that of the error model it changes nothing.
         usual: |settings, experiment| {
-            let is_used = [settings.celsius.0, settings.class.off_celsius].iter().any(|celsius| *celsius != settings.celsius.1);
-            with_errors(experiment, experiment.errors.activation_ev).filter(|_| is_used)
+            let is_used = |celsius: f64| celsius != settings.celsius.1;
+            let any = is_used(settings.class.off_celsius) || settings.calendar().iter().any(|phase| is_used(phase.celsius()));
+            with_errors(experiment, experiment.errors.activation_ev).filter(|_| any)
         },
         set: |_, experiment, energy| experiment.errors.activation_ev = energy,
     },
@@ -71,8 +72,8 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "temperature of the drive, C",
         ends: [30.0, 55.0],
         source: "55 C is the active use of JESD218's enterprise class, 30 C the storage of its client class",
-        usual: |settings, experiment| with_errors(experiment, settings.celsius.0),
-        set: |settings, _, celsius| settings.celsius.0 = celsius,
+        usual: |settings, experiment| with_errors(experiment, settings.celsius_in_use()?),
+        set: |settings, _, celsius| settings.set_celsius_in_use(celsius),
     },
     Parameter {
         key: "refresh_days",

@@ -22,7 +22,7 @@ use crate::core::{Command, Core};
 use device::command::Verb;
 use device::ecc::partial_bits;
 use ecc::{FoundProfile, PartialProfile, Profile};
-use nand::{FlashArray, Latencies, Oob, PageScan, ProgramOutcome, Scan, hours};
+use nand::{FlashArray, Latencies, Oob, PageScan, ProgramOutcome, Scan};
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{BlockAddr, Cause, DieId, Grid, Nanos, PeCycles, Ppn, SimTime};
 
@@ -251,7 +251,7 @@ impl<P: FlashPayload> Care<P> {
                 continue;
             };
             let view = core.device.array.page(ppn);
-            let age = ecc.cells.reference_hours(hours(ecc.cells.age(view.written, copy.at)));
+            let age = ecc.cells.model_hours(view.written, copy.at);
             let pe = PeCycles(core.device.array.block(grid.split(ppn).0).pe);
             let beside = Some(Profile { capability: view.oob.ecc, pe, hours: age });
             let flushed = copy.partials.get(&ppn).copied().unwrap_or_default();
