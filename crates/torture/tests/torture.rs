@@ -290,6 +290,10 @@ const ONCE_BROKEN_LADDER: &[(u64, u64)] = &[(580_005, 171_300), (580_005, 65_040
 /// had taken was held for torn at the next mount.
 const ONCE_BROKEN_GATHERED: &[(u64, u64)] = &[(610_002, 27_367)];
 
+/// On 96 dies, mirrored block groups of which a mount found none free: copies that had begun to count were erased, as the collector took
+/// the unit that they were to count in.
+const ONCE_BROKEN_WIDE: &[(u64, u64)] = &[(660_009, 88_336)];
+
 /// On drives with an SLC cache: a write to a dead die of a stripe without parity, a discarded stripe that a mount after the loss
 /// of sums took for an older one, groups each of which held something after two cuts, one of them only what no one was told of,
 /// a page whose update was still under way when GC moved it to a die that died: the contents before it were taken for lost, and
@@ -350,6 +354,10 @@ fn scenarios_that_once_broke_a_rule_do_not_any_more() {
     for &(seed, number) in ONCE_BROKEN_GATHERED {
         let scope = Scope::drawn("gathered", seed, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!(scope.replay(number).1.broken(), None, "gathered pages, seed {seed}, scenario {number}");
+    }
+    for &(seed, number) in ONCE_BROKEN_WIDE {
+        let scope = Scope::drawn("wide", seed, &[], &[], false).unwrap_or_else(|problem| panic!("{problem}"));
+        assert_eq!(scope.replay(number).1.broken(), None, "wide drives, seed {seed}, scenario {number}");
     }
     for &(seed, number) in ONCE_BROKEN_REPLACED {
         let of_stripes = ["raid5", "ppc", "da-raid5"].map(String::from);

@@ -289,15 +289,17 @@ fn empty_a_unit_where_none_is_free<P: FlashPayload>(engine: &mut Engine<P>, copi
         }
     }
     engine.core.device.losses.remembered.extend(pages);
+    let filled: BTreeSet<UnitId> = copies.values().map(|&slot| engine.core.map.unit_of(slot)).collect();
     for (lpn, slot) in copies {
         if let Some(left) = engine.core.map.publish(lpn, slot).pinned {
             engine.release(left);
         }
-        engine.want(engine.core.map.unit_of(slot), Cause::Rebuild);
     }
+    // The collector looks for its next victim at once, and a unit that holds nothing yet but such copies would be the first.
     if engine.core.map.make_dirty(unit) {
         engine.start_collecting(engine.core.map.log_of(unit));
     }
+    filled.into_iter().for_each(|unit| engine.want(unit, Cause::Rebuild));
 }
 
 /// Rebuilds the pages that a dead die held, or that a cut left without a place.
