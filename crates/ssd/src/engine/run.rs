@@ -277,8 +277,10 @@ impl<P: FlashPayload> Engine<P> {
         if self.core.device.has_kicks() {
             self.kick();
         }
-        if self.writer.zones.is_some() {
-            self.go_off_line_if_idle();
+        if self.host.requests.outstanding == 0
+            && let Some(phase) = self.writer.phase_due(&mut self.core)
+        {
+            self.begin_offline(phase);
         }
         self.hand_on();
     }

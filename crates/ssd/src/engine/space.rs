@@ -104,7 +104,7 @@ impl<P: FlashPayload> Engine<P> {
         // them fails.
         WaitingRoom {
             room: Room::Zones,
-            has_waiting: |engine| engine.writer.zones.as_ref().is_some_and(|zones| zones.has_waiting()),
+            has_waiting: |engine| engine.writer.has_waiting_in_segments(),
             retry: Self::retry_zones,
             give_up: Self::fail_waiting_in_zones,
         },
@@ -232,17 +232,12 @@ impl<P: FlashPayload> Engine<P> {
         if !(row.has_waiting)(self) {
             return false;
         }
-        if room.holds_writes() && !(room == Room::Zones && self.only_code_waits()) {
+        if room.holds_writes() && !(room == Room::Zones && self.writer.only_code_waits_in_segments()) {
             self.turn_read_only();
         }
         let moved = (row.give_up)(self);
         self.hand_on();
         moved
-    }
-
-    /// Whether what waits under code zones is code, which no one is promised: over another way of writing.
-    fn only_code_waits(&self) -> bool {
-        self.writer.zones.as_ref().is_some_and(|zones| zones.is_over())
     }
 
     /// Whether a write waits for space, of the host or on its behalf.

@@ -69,11 +69,6 @@ impl<P: FlashPayload> Writer<P> {
         self.stripe_scheme().and_then(|scheme| scheme.write_cache())
     }
 
-    /// Whether pages or code wait for room under code zones.
-    pub fn has_waiting_in_segments(&self) -> bool {
-        self.zones.as_ref().is_some_and(|zones| zones.has_waiting())
-    }
-
     /// The image of a page that is not on its way to flash yet: reads of the page are served from memory.
     #[inline]
     pub fn unsent(&self, core: &Core<P>, ppn: Ppn) -> Option<ImageId> {

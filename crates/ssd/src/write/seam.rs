@@ -205,11 +205,6 @@ impl<P: FlashPayload> Writer<P> {
         }
     }
 
-    /// Begins to encode the next group that is stale, if another may be under way; false if not.
-    pub fn encode_next(&mut self, core: &mut Core<P>) -> bool {
-        self.zones.as_mut().is_some_and(|zones| zones.start_next(core, &self.pages))
-    }
-
     /// Goes on with what was left for later, behind an effect.
     #[inline(always)]
     pub fn go_on(&mut self, core: &mut Core<P>, step: &Effect) {

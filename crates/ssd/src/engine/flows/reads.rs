@@ -8,7 +8,7 @@ use crate::read::around::SumRead;
 use device::slab::JobId;
 use ftl::{LogKind, Place};
 use nand::FlashArray;
-use vocab::{DieId, HostCommand, Lpn};
+use vocab::{DieId, Lpn};
 
 impl<P: FlashPayload> Engine<P> {
     /// Reads for the host under a scheme of stripes or rows: pages of busy dies with the rest of their
@@ -48,7 +48,7 @@ impl<P: FlashPayload> Engine<P> {
         }
         let Place::At(slot) = self.core.map.lookup(lpn) else { return None };
         let (ppn, index) = self.core.device.grid.page_of(slot);
-        if self.writer.pages.unsent(&self.core, ppn).is_some() || !self.core.device.array.answers(ppn) {
+        if self.writer.unsent(&self.core, ppn).is_some() || !self.core.device.array.answers(ppn) {
             return None;
         }
         let mut together = self.writer.stand_ins(&self.core, lpn, ppn)?;
@@ -59,14 +59,6 @@ impl<P: FlashPayload> Engine<P> {
         together.sort_unstable();
         let count = self.host.run_of(&self.core, lpn, slot, most);
         Some((SumRead { together, slots: (index as u8, count as u8), pages: vec![(ppn, lpn)] }, count))
-    }
-
-    /// Reads logical pages for the host under code zones.
-    pub(crate) fn read_in_zones(&mut self, job: JobId, first: u32, end: u32, command: &HostCommand) {
-        if self.core.device.timed {
-            self.writer.zones_mut().scheme.on_read(Lpn(first), end - first);
-        }
-        reads!(self.read_in_zones(job, first..end, command));
     }
 
     /// The die stops answering, permanently. Its data stay in the map; reads solve for them.

@@ -6,6 +6,7 @@ mod answers;
 mod audit;
 pub(crate) mod encode;
 pub(crate) mod over;
+pub(crate) mod seam;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
