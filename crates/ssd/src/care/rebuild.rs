@@ -7,12 +7,10 @@ use crate::config::Faults;
 use crate::core::Core;
 use crate::core::flash::FlashPayload;
 use crate::write::Writer;
+use crate::write::stripes::seam::Strip;
 use ftl::{LogKind, Place, UnitId, UnitState};
 use std::collections::{BTreeMap, VecDeque};
 use vocab::{Cause, Nanos, SimTime, StripeId};
-
-/// A strip of a stripe.
-pub(crate) type Strip = (StripeId, u32);
 
 /// A strip that was solved for and waits in the controller for room on its die.
 #[derive(Clone, Debug)]

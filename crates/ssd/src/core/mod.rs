@@ -233,6 +233,22 @@ impl<P: FlashPayload> Core<P> {
         self.out.push(Effect::CollectIfShort { log: log as u16 });
     }
 
+    /// Where the map has these contents; a filler has no place.
+    #[inline]
+    pub fn place_of(&self, role: PageRole) -> Place {
+        match role {
+            PageRole::Data(lpn) => self.map.lookup(lpn),
+            PageRole::Parity(stripe) => self.map.lookup_parity(stripe),
+            PageRole::Filler => Place::Unmapped,
+        }
+    }
+
+    /// The log of the page's block.
+    #[inline]
+    pub fn log_of_page(&self, ppn: Ppn) -> usize {
+        self.map.log_of(self.map.unit_of_block(self.device.block_of(ppn)))
+    }
+
     /// Whether what is at the place exists and no living die holds it.
     #[inline]
     pub fn is_lost_place(&self, place: Place) -> bool {

@@ -22,7 +22,7 @@ impl<P: FlashPayload> Engine<P> {
         while let Some(die) = self.core.device.next_kick() {
             match self.core.device.start_next(die) {
                 Taken::Program(image) => {
-                    self.writer.pages.sealed(image);
+                    self.writer.taken_up(image);
                     if self.writer.hears_launches() {
                         self.strip_launched(die);
                     }
@@ -59,7 +59,7 @@ impl<P: FlashPayload> Engine<P> {
         loop {
             while let Some((id, taken)) = self.core.device.next_ready() {
                 if let Taken::Program(image) = taken {
-                    self.writer.pages.sealed(image);
+                    self.writer.taken_up(image);
                 }
                 self.complete(id);
             }

@@ -47,7 +47,11 @@ impl<P: FlashPayload> Engine<P> {
                 self.collect(usize::from(log));
             }
             Effect::StripLost { tag } => self.strip_lost(tag),
-            Effect::StripHomeless { tag } => self.strip_homeless(tag),
+            Effect::StripHomeless { tag } => {
+                if let Some(strip) = self.writer.strip_of_role(tag.role()) {
+                    self.care.rebuild.strip_was_homeless(strip);
+                }
+            }
             Effect::EndCover { .. } => {
                 // Repairs that wait for a parity are tried again.
                 self.core.retry |= !self.reads.uncovered_repairs.is_empty();
@@ -73,7 +77,7 @@ impl<P: FlashPayload> Engine<P> {
             }
             Parcel::MoveRepaired { log, slot, payload } => self.move_repaired(log, slot, payload),
             Parcel::ParityBuilt { waiter } => self.parity_built(waiter),
-            Parcel::StripRebuilt { stripe, strip, payload } => self.strip_rebuilt(stripe, strip, payload),
+            Parcel::StripRebuilt { stripe, strip, payload } => self.strip_rebuilt((stripe, strip), payload),
             Parcel::Solve { target } => self.repair(target),
             Parcel::StripeMerged { op, strip, old } => self.writer.merged(&mut self.core, op, strip, old.as_ref()),
             Parcel::SolveAfterUpdate { stripe, target } => self.writer.wait_for_update(stripe, target),

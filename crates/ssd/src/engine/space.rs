@@ -218,9 +218,9 @@ impl<P: FlashPayload> Engine<P> {
     /// begins no commit of these as long as that log has no room for parity. The parity of such a stripe may go to another die,
     /// which has room: it is committed. True if there is one.
     fn commit_what_keeps_room(&mut self) -> bool {
-        let stripes = self.writer.stripes().committed_for_room(&self.core);
+        let stripes = self.writer.committed_for_room(&self.core);
         for &stripe in &stripes {
-            self.writer.stripes_mut().commit(&mut self.core, stripe);
+            self.writer.commit(&mut self.core, stripe);
             self.hand_on();
         }
         !stripes.is_empty()

@@ -79,7 +79,7 @@ impl<'a, P: FlashPayload> Below<'a, P> {
 
     /// The image that holds a page which is not in flash yet, or not where it should be.
     pub fn unsent(&self, core: &Core<P>, ppn: Ppn) -> Option<ImageId> {
-        self.writer.pages.unsent(core, ppn)
+        self.writer.unsent(core, ppn)
     }
 
     /// Whether a page needs no read: it is in the write buffer, or was never written.

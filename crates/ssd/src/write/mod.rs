@@ -7,6 +7,8 @@ pub(crate) mod groups;
 pub(crate) mod host_side;
 pub(crate) mod moves;
 pub(crate) mod pages;
+pub(crate) mod pins;
+pub(crate) mod region;
 pub(crate) mod rescue;
 pub(crate) mod rows;
 pub(crate) mod seam;
@@ -196,11 +198,6 @@ impl<P: FlashPayload> Writer<P> {
     /// See [`Self::zones`].
     pub fn zones_mut(&mut self) -> &mut Zones<P> {
         self.zones.as_mut().expect("a drive of code zones")
-    }
-
-    /// Stripe and strip of a page's contents, on a drive with static stripes; `None` for a filler.
-    pub fn strip_of_role(&self, role: PageRole) -> Option<(StripeId, u32)> {
-        self.stripes().strip_of_role(role)
     }
 
     /// Whether an update of the page's stripe is half in the map.

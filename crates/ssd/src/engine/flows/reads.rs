@@ -74,7 +74,7 @@ impl<P: FlashPayload> Engine<P> {
             self.drop_die_from_rows(die);
         } else {
             for log in self.core.map.logs_of_die(die) {
-                self.writer.pages.send_moved(&mut self.core, log);
+                self.writer.send_moved(&mut self.core, log);
                 self.care.collectors[log].halted = true;
             }
             self.core.map.retire_die(die);

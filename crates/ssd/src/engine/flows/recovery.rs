@@ -192,7 +192,7 @@ fn send_what_was_moved<P: FlashPayload>(engine: &mut Engine<P>) {
     if engine.core.map.kind() == ftl::LogKind::Group {
         engine.feed_moves(Feed::All);
     } else {
-        (0..engine.core.map.logs()).for_each(|log| engine.writer.pages.send_moved(&mut engine.core, log));
+        (0..engine.core.map.logs()).for_each(|log| engine.writer.send_moved(&mut engine.core, log));
     }
 }
 
@@ -307,7 +307,7 @@ fn resume_rebuild<P: FlashPayload>(engine: &mut Engine<P>) {
         RebuiltBy::Collection if engine.core.device.losses.dead().is_empty() => {}
         RebuiltBy::Collection => engine.rebuild_superblocks(),
         RebuiltBy::Stripes => {
-            if engine.writer.stripes().are_all_whole(&engine.core) {
+            if engine.writer.are_all_whole(&engine.core) {
                 engine.note_whole();
             } else {
                 engine.rebuild_stripes();

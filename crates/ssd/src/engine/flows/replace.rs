@@ -14,8 +14,10 @@ use crate::engine::Engine;
 use crate::engine::reads::reads;
 use crate::write::RebuiltBy;
 use crate::write::sources::Sources;
+use crate::write::stripes::seam::Strip;
 use ftl::{LogKind, Place};
-use vocab::{Cause, DieId, Lpn, SimTime, StripeId};
+use nand::PageRole;
+use vocab::{Cause, DieId, Lpn, SimTime, Slot, StripeId};
 
 impl<P: FlashPayload> Engine<P> {
     /// The dead die is to be replaced at this time, or as soon after as nothing is under way that knows its pages. A run goes on until
@@ -99,36 +101,26 @@ impl<P: FlashPayload> Engine<P> {
     fn leave_places_on(&mut self, die: DieId) {
         let grid = self.core.device.grid.clone();
         let is_there = |place: Place| matches!(place, Place::At(slot) if grid.die_of(grid.page_of(slot).0) == die);
-        for lpn in (0..self.core.map.user_slots()).map(Lpn) {
-            let from = self.core.map.lookup(lpn);
-            if is_there(from) {
-                let pinned = self.core.map.publish_missing(lpn).pinned;
-                self.writer.note_move_of(&self.core, lpn, from);
-                let strip = self.writer.stripes().strip_of(lpn);
-                self.care.rebuild.strip_lost_again(strip);
+        let data = (0..self.core.map.user_slots()).map(|lpn| PageRole::Data(Lpn(lpn)));
+        let parities = (0..self.writer.stripe_count(&self.core)).map(|stripe| PageRole::Parity(StripeId(stripe)));
+        for role in data.chain(parities) {
+            if is_there(self.core.place_of(role)) {
+                let pinned = self.writer.leave_place(&mut self.core, role);
+                let strip = self.writer.strip_of_role(role);
+                strip.into_iter().for_each(|strip| self.care.rebuild.strip_lost_again(strip));
                 pinned.into_iter().for_each(|unit| self.release(unit));
             }
         }
-        for stripe in (0..self.writer.stripes().stripe_count(&self.core)).map(StripeId) {
-            if is_there(self.core.map.lookup_parity(stripe)) {
-                let pinned = self.core.map.publish_missing_parity(stripe).pinned;
-                let parity = self.writer.stripes().data_strips();
-                self.care.rebuild.strip_lost_again((stripe, parity));
-                pinned.into_iter().for_each(|unit| self.release(unit));
-            }
-        }
-        let map = &self.core.map;
-        let gone = self.writer.stripes_mut().held.lose_old(is_there, |slot| map.unit_of(slot));
+        let gone = self.writer.lose_old(&self.core, is_there);
         gone.into_iter().for_each(|unit| self.release(unit));
     }
 
     /// Copies a strip that can be read to the die that it was laid out for.
-    pub(super) fn copy_back(&mut self, stripe: StripeId, strip: u32) {
-        let Place::At(slot) = self.writer.stripes().place_of_strip(&self.core, stripe, strip) else { return };
+    pub(super) fn copy_back(&mut self, (stripe, strip): Strip, slot: Slot) {
         let (ppn, index) = self.core.device.grid.page_of(slot);
-        if let Some(image) = self.writer.pages.unsent(&self.core, ppn) {
+        if let Some(image) = self.writer.unsent(&self.core, ppn) {
             let payload = self.core.device.images.contents(image).1[index as usize].clone();
-            self.strip_rebuilt(stripe, strip, Some(payload));
+            self.strip_rebuilt((stripe, strip), Some(payload));
             return;
         }
         let sources = Sources::Sum { held: P::default(), pages: vec![ppn], slot: index };
@@ -142,7 +134,7 @@ impl<P: FlashPayload> Engine<P> {
         if self.core.device.losses.lacking().is_empty() || !self.care.rebuild.rests() {
             return;
         }
-        let out = self.writer.stripes().strips_out(&self.core);
+        let out = self.writer.strips_out(&self.core);
         if self.care.replacements.are_fewer(out) {
             self.rebuild_stripes();
         } else if out == 0 && self.care.rebuild_left(&self.core) == 0 {
@@ -164,7 +156,7 @@ fn renew_logs_of<P: FlashPayload>(engine: &mut Engine<P>, die: DieId) {
     let profiles = engine.care.profiles.as_ref();
     engine.core.map.renew_die(die, |block| profiles.is_some_and(|profiles| profiles.holds(block)));
     engine.care.logs_are_new(&mut engine.core, die);
-    engine.writer.stripes_mut().look_for_missing_parity();
+    engine.writer.look_for_missing_parity();
     engine.core.retry = true;
     engine.rebuild_after_death();
 }
