@@ -233,6 +233,24 @@ impl<P: FlashPayload> Core<P> {
         self.out.push(Effect::CollectIfShort { log: log as u16 });
     }
 
+    /// The host comes back at this time: until then the drive goes on with what it does beside requests.
+    pub fn expect_host(&mut self, end: SimTime) {
+        self.clear(Timer::Arrivals);
+        self.schedule(Timer::Arrivals, end);
+    }
+
+    /// The idle time is over.
+    pub fn host_is_back(&mut self, end: SimTime) {
+        self.clear(Timer::Arrivals);
+        self.device.now = end.max(self.device.now);
+    }
+
+    /// Whether blocks or dies are gone.
+    #[inline]
+    pub fn has_lost_room(&self) -> bool {
+        self.grown_bad > 0 || !self.device.losses.dead().is_empty()
+    }
+
     /// Where the map has these contents; a filler has no place.
     #[inline]
     pub fn place_of(&self, role: PageRole) -> Place {

@@ -98,7 +98,7 @@ impl<P: FlashPayload> Engine<P> {
             room: Room::Astray,
             has_waiting: |engine| !engine.care.damage.astray.is_empty(),
             retry: Self::want_astray,
-            give_up: Self::is_never_given_up,
+            give_up: |_| false,
         },
         // Data and code pages whose segment is full, and code over rows or block groups that are. Given up, the first of
         // them fails.
@@ -146,8 +146,11 @@ impl<P: FlashPayload> Engine<P> {
         WaitingRoom {
             room: Room::UncoveredRepairs,
             has_waiting: |engine| !engine.reads.uncovered_repairs.is_empty(),
-            retry: Self::retry_repairs,
-            give_up: Self::is_never_given_up,
+            retry: |engine| {
+                let waiting = std::mem::take(&mut engine.reads.uncovered_repairs);
+                waiting.into_iter().for_each(|target| engine.repair(target));
+            },
+            give_up: |_| false,
         },
         // Answers to writes whose row lost its parity. They are looked at whenever a row gets a parity, not here.
         // Given up, they are sent although one more loss would take the data.
@@ -158,10 +161,6 @@ impl<P: FlashPayload> Engine<P> {
             give_up: Self::give_up_uncovered,
         },
     ];
-
-    fn is_never_given_up(&mut self) -> bool {
-        false
-    }
 
     /// Tries again whatever waits for space.
     pub(crate) fn retry_stalled(&mut self) {
@@ -233,7 +232,7 @@ impl<P: FlashPayload> Engine<P> {
             return false;
         }
         if room.holds_writes() && !(room == Room::Zones && self.writer.only_code_waits_in_segments()) {
-            self.turn_read_only();
+            self.host.turn_read_only(&self.core);
         }
         let moved = (row.give_up)(self);
         self.hand_on();
@@ -249,24 +248,7 @@ impl<P: FlashPayload> Engine<P> {
     /// bring any. A drive that is asked all the time would never notice otherwise.
     #[inline]
     pub(crate) fn may_be_stuck(&self) -> bool {
-        self.has_lost_room() && self.core.device.is_idle() && self.has_waiting_for_space()
-    }
-
-    /// Whether blocks or dies are gone.
-    #[inline]
-    pub(crate) fn has_lost_room(&self) -> bool {
-        self.core.grown_bad > 0 || !self.core.device.losses.dead().is_empty()
-    }
-
-    /// A write waits for space that will not come: a drive that lost blocks or dies is read-only from now on.
-    fn turn_read_only(&mut self) {
-        if self.has_lost_room() {
-            self.host.requests.read_only_since.get_or_insert(self.core.device.now);
-        }
-    }
-
-    fn retry_repairs(&mut self) {
-        std::mem::take(&mut self.reads.uncovered_repairs).into_iter().for_each(|target| self.repair(target));
+        self.core.has_lost_room() && self.core.device.is_idle() && self.has_waiting_for_space()
     }
 
     fn retry_jobs(&mut self) {

@@ -5,7 +5,7 @@ use crate::core::flash::FlashPayload;
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Command, Core, data_of};
 use crate::write::pages::write::{HostImage, Placing};
-use crate::write::{KeptMembers, Writer, coverage_to_keep};
+use crate::write::{KeptMembers, RebuiltBy, Writer, coverage_to_keep};
 use device::facts::StreamWork;
 use device::image::Contents;
 use device::slab::ImageId;
@@ -92,6 +92,16 @@ impl<P: FlashPayload> Writer<P> {
             }
             PageRole::Parity(stripe) => Some(core.map.publish_parity(stripe, to)),
             PageRole::Filler => None,
+        }
+    }
+
+    /// The rank that contents need at least, if they are to stand in for those of rank `update`: the sum of a static
+    /// stripe has contents of that very rank.
+    pub fn least_rank(&self, core: &Core<P>, role: PageRole, update: u64) -> u64 {
+        match (self.facts().rebuilt_by, role) {
+            (RebuiltBy::Stripes, _) => update,
+            (_, PageRole::Data(lpn)) => core.safe.journal.rank(lpn),
+            (_, PageRole::Parity(_) | PageRole::Filler) => 0,
         }
     }
 

@@ -55,7 +55,7 @@ impl<P: FlashPayload> Engine<P> {
     pub(crate) fn start_collecting(&mut self, log: usize) {
         let write_waits = !self.host.stalled.is_empty();
         if !self.care.may_take_victim(&self.core, &self.writer, write_waits, log)
-            || self.has_lost_room() && self.care.gains_nothing(&self.core, log)
+            || self.core.has_lost_room() && self.care.gains_nothing(&self.core, log)
         {
             return;
         }

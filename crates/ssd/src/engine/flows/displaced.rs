@@ -8,7 +8,7 @@ use crate::core::{Command, oob_covering};
 use crate::engine::Engine;
 use crate::write::pages::write::Placing;
 use crate::write::region::Elsewhere;
-use crate::write::{RebuiltBy, WithoutReserve};
+use crate::write::WithoutReserve;
 use device::image::{Contents, Image};
 use ftl::{LogKind, Place, UnitId};
 use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
@@ -168,7 +168,7 @@ impl<P: FlashPayload> Engine<P> {
         let in_flash = if is_there { self.care.newest_copy(&self.core, tag, update, failed) } else { None };
         let under_way = self.writer.older_under_way(&self.core, tag, update);
         let Some((old, rank)) = in_flash.into_iter().chain(under_way).max_by_key(|&(_, rank)| rank) else { return false };
-        if rank < self.least_rank(tag, update) {
+        if rank < self.writer.least_rank(&self.core, tag.role(), update) {
             return false;
         }
         let published = match tag.role() {
@@ -192,16 +192,6 @@ impl<P: FlashPayload> Engine<P> {
         }
         self.care.collectors_of_are_stuck([pin, self.core.map.unit_of(old)]);
         true
-    }
-
-    /// The rank that contents need at least, if they are to stand in for those of rank `update`: the sum of a static
-    /// stripe has contents of that very rank.
-    fn least_rank(&self, tag: OobTag, update: u64) -> u64 {
-        match (self.writer.facts().rebuilt_by, tag.role()) {
-            (RebuiltBy::Stripes, _) => update,
-            (_, PageRole::Data(lpn)) => self.core.safe.journal.rank(lpn),
-            (_, PageRole::Parity(_) | PageRole::Filler) => 0,
-        }
     }
 }
 

@@ -13,7 +13,9 @@ impl<P: FlashPayload> Engine<P> {
     pub(crate) fn place_pages(&mut self, job: JobId) -> bool {
         loop {
             if self.writer.makes_code_stale(&mut self.core, job) {
-                self.pages_change(job);
+                for index in self.core.jobs[job].next..self.core.jobs[job].pages.len() {
+                    self.contents_change(self.core.jobs[job].pages[index].lpn);
+                }
             }
             let placed = self.writer.place(&mut self.core, job);
             self.writer.note_code_places(&self.core, job);

@@ -4,10 +4,9 @@ use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
 use crate::engine::reads::reads;
 use crate::host::read::PageRead;
-use crate::read::around::SumRead;
+use crate::read::Below;
 use device::slab::JobId;
-use ftl::{LogKind, Place};
-use nand::FlashArray;
+use ftl::LogKind;
 use vocab::{DieId, Lpn};
 
 impl<P: FlashPayload> Engine<P> {
@@ -17,7 +16,7 @@ impl<P: FlashPayload> Engine<P> {
         let mut wanted = Vec::new();
         let mut lpn = first;
         while lpn < end {
-            let found = self.alternatives_of(Lpn(lpn), end - lpn);
+            let found = Below { writer: &self.writer, host: &self.host }.alternatives_of(&self.core, Lpn(lpn), end - lpn);
             lpn += found.as_ref().map_or(1, |(_, count)| *count);
             wanted.extend(found.map(|(wanted, _)| wanted));
         }
@@ -38,27 +37,6 @@ impl<P: FlashPayload> Engine<P> {
                 1
             }
         }
-    }
-
-    /// The page and those that sum up to it, with how many logical pages from `lpn` on lie in it side by
-    /// side; `None` where it is not in flash, or nothing stands in for it now.
-    fn alternatives_of(&self, lpn: Lpn, most: u32) -> Option<(SumRead, u32)> {
-        if self.host.buffer.get(lpn).is_some() || self.core.is_hidden(lpn) {
-            return None;
-        }
-        let Place::At(slot) = self.core.map.lookup(lpn) else { return None };
-        let (ppn, index) = self.core.device.grid.page_of(slot);
-        if self.writer.unsent(&self.core, ppn).is_some() || !self.core.device.array.answers(ppn) {
-            return None;
-        }
-        let mut together = self.writer.stand_ins(&self.core, lpn, ppn)?;
-        if together.is_empty() || together.len() > coding::graph::BLOCKS_MAX {
-            return None;
-        }
-        together.push(ppn);
-        together.sort_unstable();
-        let count = self.host.run_of(&self.core, lpn, slot, most);
-        Some((SumRead { together, slots: (index as u8, count as u8), pages: vec![(ppn, lpn)] }, count))
     }
 
     /// The die stops answering, permanently. Its data stay in the map; reads solve for them.

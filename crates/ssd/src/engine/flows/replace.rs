@@ -9,13 +9,12 @@
 
 use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
-use crate::core::timer::Timer;
 use crate::engine::Engine;
 use crate::engine::reads::reads;
 use crate::write::RebuiltBy;
 use crate::write::sources::Sources;
 use crate::write::stripes::seam::Strip;
-use ftl::{LogKind, Place};
+use ftl::Place;
 use nand::PageRole;
 use vocab::{Cause, DieId, Lpn, SimTime, Slot, StripeId};
 
@@ -27,18 +26,10 @@ impl<P: FlashPayload> Engine<P> {
             return;
         }
         self.care.replacements.ask(die, at);
-        self.expect_replacement();
+        self.care.expect_replacement(&mut self.core);
         // Those that hold nothing any more, too, which the rebuild passes over.
         for unit in self.care.replacements.written_before().clone() {
             self.want(unit, Cause::Rebuild);
-        }
-    }
-
-    /// The next event of the timer is the next replacement to come. One whose time has come needs none: it is tried after each event.
-    pub(crate) fn expect_replacement(&mut self) {
-        match self.care.replacements.next(self.core.device.now) {
-            Some(at) => self.core.schedule(Timer::Replace, at),
-            None => self.core.clear(Timer::Replace),
         }
     }
 
@@ -49,28 +40,11 @@ impl<P: FlashPayload> Engine<P> {
             return;
         }
         for die in self.care.replacements.due(self.core.device.now) {
-            if self.rests(die) {
+            if self.care.may_replace(&self.core, die) {
                 self.care.replacements.done(die, self.core.device.now);
                 self.replace(die);
             }
         }
-    }
-
-    /// Whether nothing is under way that knows pages of the dead die by their places, but for pins and partial parities.
-    fn rests(&self, die: DieId) -> bool {
-        let device = &self.core.device;
-        let is_group_log = self.core.map.kind() == LogKind::Group;
-        if is_group_log && !self.care.replacements.written_before().is_empty() {
-            return false;
-        }
-        let moves = !is_group_log
-            && self.core.map.logs_of_die(die).any(|log| {
-                self.core.moving[log].under_way > 0
-                    || self.care.collectors[log].is_erasing()
-                    || self.care.refresh.is_recharging(log)
-            });
-        let waits = device.displaced.iter().any(|command| device.grid.die_of(command.ppn) == die);
-        !moves && !waits && device.backlog(die) == 0 && !device.is_busy(die) && !device.is_decoding(die)
     }
 
     /// A new die has the place of a dead one.
@@ -83,13 +57,7 @@ impl<P: FlashPayload> Engine<P> {
         let grid = self.core.device.grid.clone();
         for block in (0..grid.blocks_per_die()).map(|number| grid.block(die, number)) {
             self.core.safe.erasing.remove(&block);
-            self.core.safe.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.erased(block));
-            if self.core.limits.is_on() {
-                self.core.limits.note_erase(block);
-            }
-            if self.core.device.ecc.is_some() {
-                self.care.note_refreshed(&self.core, block);
-            }
+            self.care.block_emptied(&mut self.core, block);
         }
         // Pages of an erased block do not say that it is new.
         self.core.safe.wear_was_added = true;

@@ -40,13 +40,6 @@ impl<P: FlashPayload> Engine<P> {
         self.hand_on();
     }
 
-    /// All pages of a job that have no place yet get other contents in the map.
-    pub(super) fn pages_change(&mut self, job: JobId) {
-        for index in self.core.jobs[job].next..self.core.jobs[job].pages.len() {
-            self.contents_change(self.core.jobs[job].pages[index].lpn);
-        }
-    }
-
     /// Hands the job's pages to their segments. Those without room wait there, and no one behind them
     /// but writers of the same segment.
     pub(crate) fn place_in_zones(&mut self, job: JobId) -> bool {
