@@ -21,6 +21,14 @@ pub(crate) trait PagesSeen {
     fn is_believed(&self, ppn: Ppn) -> bool;
 }
 
+/// All that the mount scan found.
+pub(crate) trait ScanSeen: PagesSeen {
+    /// All readable pages.
+    fn valid(&self) -> Vec<Ppn>;
+    /// Pages that no cut can have torn, and that are unreadable.
+    fn lost(&self) -> Vec<Ppn>;
+}
+
 /// Handling of pages that a mount cannot read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lost {

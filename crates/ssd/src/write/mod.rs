@@ -5,6 +5,7 @@ pub(crate) mod found;
 pub(crate) mod group_log;
 pub(crate) mod groups;
 pub(crate) mod host_side;
+pub(crate) mod mount;
 pub(crate) mod moves;
 pub(crate) mod pages;
 pub(crate) mod pins;

@@ -4,28 +4,13 @@ use crate::core::journal::Journal;
 use crate::core::mounting::PagesFound;
 use crate::core::newest::Newest;
 use crate::core::sorted::sorted;
-use crate::write::found::{Found, Newests};
+use crate::write::found::Newests;
+use crate::write::mount::Chosen;
 use crate::write::stripes::mount::StripeFound;
 use nand::Member;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Lpn, Slot, StripeId};
-
-/// Findings of a way of writing: contents of the logical pages that it was asked for.
-#[derive(Debug)]
-pub(crate) struct Chosen {
-    pub pages: Newests,
-    /// For each static stripe.
-    pub stripes: Vec<StripeFound>,
-    /// As [`Choice::solved`].
-    pub solved: Vec<Member>,
-}
-
-impl From<Found> for Chosen {
-    fn from(found: Found) -> Self {
-        Self { pages: found.pages, stripes: Vec::new(), solved: found.solved }
-    }
-}
 
 /// The newest consistent state that flash and PLP memory name.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use crate::core::newest::Newest;
 use crate::engine::Engine;
 use crate::power::mount::choice::{Choice, Otherwise};
 use crate::power::mount::scanned::ScannedPages;
-use crate::write::found::data_in;
+use crate::write::found::{ScanSeen, data_in};
 use ftl::{UnitId, UnitState};
 use nand::Member;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +46,7 @@ fn copies_elsewhere<P: FlashPayload>(
     with: &Choice,
     suspects: &BTreeSet<Ppn>,
 ) -> Vec<(Lpn, Slot)> {
-    let lasting = scanned.valid().filter(|&ppn| !suspects.contains(&ppn) && engine.writer.may_count(&engine.core, ppn));
+    let lasting = scanned.valid().into_iter().filter(|&ppn| !suspects.contains(&ppn) && engine.writer.may_count(&engine.core, ppn));
     let copies = lasting.flat_map(|ppn| data_in(&engine.core, ppn)).filter_map(|(lpn, found)| {
         let newest = with.page(lpn).filter(|newest| newest.update == found.update && newest.slot != found.slot);
         newest.and(found.slot).map(|slot| (lpn, slot))
@@ -140,8 +140,8 @@ mod tests {
     use crate::core::journal::Journal;
     use crate::core::testing::tiny_setup;
     use crate::engine::testing::{TinyDrive, tiny_drive};
-    use crate::power::mount::choice::Chosen;
     use crate::write::found::Newests;
+    use crate::write::mount::Chosen;
     use ftl::{Place, Stream};
     use vocab::{Fua, HostCommand, HostOp, Lba, SimTime};
 
