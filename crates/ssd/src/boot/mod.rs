@@ -181,7 +181,7 @@ impl<P: FlashPayload> Boot<'_, P> {
         engine.host.first_mismatch = before.host.first_mismatch.take();
         engine.core.device.now = before.core.device.now;
         engine.host.requests.read_only_since = before.host.requests.read_only_since;
-        let doubtful = self.remains.lose(outage, |stripe| before.writer.stripes().lpns_of_stripe(&before.core, stripe));
+        let doubtful = self.remains.lose(outage, |stripe| before.writer.lpns_of_stripe(&before.core, stripe));
         doubtful.into_iter().for_each(|lpn| engine.host.oracle.doubt(lpn));
         Ok(())
     }

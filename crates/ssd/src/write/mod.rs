@@ -135,24 +135,6 @@ impl<P: FlashPayload> Writer<P> {
         if let InUse::Stripes(stripes) = &mut self.in_use { Some(stripes) } else { None }
     }
 
-    /// The static stripes, where the drive has them for certain.
-    #[inline]
-    pub fn stripes(&self) -> &Stripes<P> {
-        self.stripes_if_any().expect("a drive with static stripes")
-    }
-
-    /// See [`Self::stripes`].
-    #[inline]
-    pub fn stripes_mut(&mut self) -> &mut Stripes<P> {
-        self.stripes_if_any_mut().expect("a drive with static stripes")
-    }
-
-    /// The rows of a drive that has them for certain.
-    #[inline]
-    pub fn rows(&self) -> &Rows<P> {
-        if let InUse::Rows(rows) = &self.in_use { rows } else { unreachable!("a drive with rows") }
-    }
-
     /// The block groups of a drive that has them.
     #[inline]
     pub fn groups_if_any(&self) -> Option<&Groups<P>> {
@@ -163,18 +145,6 @@ impl<P: FlashPayload> Writer<P> {
     #[inline]
     pub fn groups_if_any_mut(&mut self) -> Option<&mut Groups<P>> {
         if let InUse::Groups(groups) = &mut self.in_use { Some(groups) } else { None }
-    }
-
-    /// The block groups, where the drive has them for certain.
-    #[inline]
-    pub fn groups(&self) -> &Groups<P> {
-        self.groups_if_any().expect("a drive with block groups")
-    }
-
-    /// See [`Self::groups`].
-    #[inline]
-    pub fn groups_mut(&mut self) -> &mut Groups<P> {
-        self.groups_if_any_mut().expect("a drive with block groups")
     }
 
     /// Counts again what the way derives from its state; for tests, which it panics in.

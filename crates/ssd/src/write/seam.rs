@@ -20,6 +20,7 @@ use crate::write::{InUse, Writer};
 use device::slab::{ImageId, JobId};
 use ftl::{Place, Stream, UnitId};
 use nand::{PageRole, ProgramOutcome, ReadOutcome};
+use protect::GroupScheme;
 use std::collections::BTreeSet;
 use vocab::{DieId, Lpn, Ppn, Slot, StripSet, StripeId};
 
@@ -104,6 +105,13 @@ impl<P: FlashPayload> Writer<P> {
         if let InUse::Stripes(stripes) = &mut self.in_use {
             stripes.note_move_of(core, lpn, from);
             stripes.look_for_missing_parity();
+        }
+    }
+
+    /// The drive has its age: its life begins now.
+    pub fn life_begins(&mut self) {
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.stages.clear();
         }
     }
 
@@ -448,6 +456,13 @@ impl<P: FlashPayload> Writer<P> {
     pub fn found_unnamed(&mut self, unnamed: BTreeSet<StripeId>) {
         if let InUse::Stripes(stripes) = &mut self.in_use {
             stripes.unnamed = unnamed;
+        }
+    }
+
+    /// The drive has more dies, and a scheme and room for sums to suit them.
+    pub fn grow(&mut self, scheme: &dyn GroupScheme, room: u32) {
+        if let InUse::Groups(groups) = &mut self.in_use {
+            groups.grow(scheme, room);
         }
     }
 

@@ -231,12 +231,12 @@ mod tests {
             drive.replay(&mut [write].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         }
         for stripe in (0..5).map(StripeId) {
-            let taken: Vec<usize> = drive.writer.stripes().dies_of_strips(&drive.core, stripe).map(DieId::index).collect();
+            let taken: Vec<usize> = drive.writer.stripes_if_any().expect("static stripes").dies_of_strips(&drive.core, stripe).map(DieId::index).collect();
             assert_eq!(taken.len(), 3);
             let (log, _) = drive.writer.page_on_any_die(&mut drive.core, stripe, |_| false).expect("there is room");
             assert!(!taken.contains(&log), "{stripe:?} lies on {taken:?}, found {log}");
         }
-        let taken: Vec<usize> = drive.writer.stripes().dies_of_strips(&drive.core, StripeId(0)).map(DieId::index).collect();
+        let taken: Vec<usize> = drive.writer.stripes_if_any().expect("static stripes").dies_of_strips(&drive.core, StripeId(0)).map(DieId::index).collect();
         for log in (0..5).filter(|log| !taken.contains(log)) {
             while drive.core.map.take_page(log, Stream::Host).is_some() {}
         }

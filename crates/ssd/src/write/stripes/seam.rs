@@ -6,7 +6,7 @@ use crate::core::flash::FlashPayload;
 use crate::write::Writer;
 use ftl::{Place, Stream, UnitId};
 use nand::PageRole;
-use vocab::{DieId, Ppn, Slot, StripeId};
+use vocab::{DieId, Lpn, Ppn, Slot, StripeId};
 
 /// A strip of a stripe.
 pub(crate) type Strip = (StripeId, u32);
@@ -40,6 +40,11 @@ impl<P: FlashPayload> Writer<P> {
     /// Stripes of the drive.
     pub fn stripe_count(&self, core: &Core<P>) -> u32 {
         self.stripes_if_any().map_or(0, |stripes| stripes.stripe_count(core))
+    }
+
+    /// The logical pages of the stripe.
+    pub fn lpns_of_stripe(&self, core: &Core<P>, stripe: StripeId) -> Vec<Lpn> {
+        self.stripes_if_any().map(|stripes| stripes.lpns_of_stripe(core, stripe)).unwrap_or_default()
     }
 
     /// The strips of the stripe, parity last.
@@ -78,6 +83,11 @@ impl<P: FlashPayload> Writer<P> {
     /// Whether every stripe has its strips, where it was laid out, and no parity of one leans on what is lost.
     pub fn are_all_whole(&self, core: &Core<P>) -> bool {
         self.stripes_if_any().is_none_or(|stripes| stripes.are_all_whole(core))
+    }
+
+    /// Whether all strips lie on their dies, each on one of its own.
+    pub fn is_laid_out(&self, core: &Core<P>) -> bool {
+        self.stripes_if_any().is_none_or(|stripes| stripes.is_laid_out(core))
     }
 
     /// Stripes whose partial parities keep old versions in logs that are short of space, and whose parity has room elsewhere.
