@@ -47,7 +47,7 @@ use device::Device;
 use device::command::Verb;
 use device::service::Haste;
 use device::slab::{CommandId, ImageId, JobId, OfJob, Slab};
-use ftl::{Ftl, Place, UnitId};
+use ftl::{Ftl, Place, Published, UnitId};
 use nand::{FlashArray, Oob, OobTag, PageRole};
 use vocab::{Cause, Lpn, Ppn, SimTime, Slot, StripSet};
 
@@ -258,6 +258,25 @@ impl<P: FlashPayload> Core<P> {
             PageRole::Data(lpn) => self.map.lookup(lpn),
             PageRole::Parity(stripe) => self.map.lookup_parity(stripe),
             PageRole::Filler => Place::Unmapped,
+        }
+    }
+
+    /// The contents lie in this slot from now on.
+    #[inline]
+    pub fn publish(&mut self, role: PageRole, slot: Slot) -> Published {
+        match role {
+            PageRole::Data(lpn) => self.map.publish(lpn, slot),
+            PageRole::Parity(stripe) => self.map.publish_parity(stripe, slot),
+            PageRole::Filler => unreachable!("fillers have no place"),
+        }
+    }
+
+    /// The contents have no place from now on.
+    pub fn publish_missing(&mut self, role: PageRole) -> Published {
+        match role {
+            PageRole::Data(lpn) => self.map.publish_missing(lpn),
+            PageRole::Parity(stripe) => self.map.publish_missing_parity(stripe),
+            PageRole::Filler => unreachable!("fillers have no place"),
         }
     }
 

@@ -177,7 +177,15 @@ mod tests {
         assert!(session.is_whole());
         let crate::session::Inner::Tag(prepared) = session.inner_mut() else { panic!("its payload is tags") };
         let engine = &mut prepared.engine;
-        assert!(engine.writer.stripes_if_any().expect("static stripes").held.get(StripeId(0)).is_some_and(|partial| partial.covers.contains(0)));
+        assert!(
+            engine
+                .writer
+                .stripes_if_any()
+                .expect("static stripes")
+                .held
+                .get(StripeId(0))
+                .is_some_and(|partial| partial.covers.contains(0))
+        );
         let of = |engine: &Engine<_>, lpn| match engine.core.map.lookup(Lpn(lpn)) {
             Place::At(slot) => engine.core.device.grid.page_of(slot).0,
             place => panic!("{place:?}"),

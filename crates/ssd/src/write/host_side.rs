@@ -55,8 +55,7 @@ impl<P: FlashPayload> Writer<P> {
     #[inline]
     pub fn touched(&self, pages: Range<u32>, user_slots: u32) -> Range<u32> {
         let Some(zones) = self.zones.as_ref().filter(|_| self.way == Way::Zones) else { return pages };
-        let touched = zones.scheme.touched(Lpn(pages.start), pages.len() as u32);
-        touched.start..touched.end.min(user_slots)
+        zones.touched(pages, user_slots)
     }
 
     /// Data strips of a static stripe, where the drive has such.

@@ -11,7 +11,6 @@ use crate::write::rows::mount::RowsSeen;
 use crate::write::stripes::mount::{self as stripes, StripeFound};
 use crate::write::stripes::partial::PartialParityRemains;
 use crate::write::{InUse, Writer};
-use nand::Member;
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{BlockAddr, Lpn, Ppn};
 
@@ -62,22 +61,6 @@ pub(crate) struct Condition<'a> {
     pub lost: Lost,
 }
 
-/// Findings of a way of writing: contents of the logical pages that it was asked for.
-#[derive(Debug)]
-pub(crate) struct Chosen {
-    pub pages: Newests,
-    /// For each static stripe.
-    pub stripes: Vec<StripeFound>,
-    /// Slots that the mount scan cannot read and that their codewords give, with the contents of each.
-    pub solved: Vec<Member>,
-}
-
-impl From<Found> for Chosen {
-    fn from(found: Found) -> Self {
-        Self { pages: found.pages, stripes: Vec::new(), solved: found.solved }
-    }
-}
-
 impl<P: FlashPayload> Writer<P> {
     /// Pages that only summaries vouch for and that a mount looks at nonetheless, beside these suspects.
     pub fn doubted(&self, core: &Core<P>, evidence: &Evidence<'_, P>, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
@@ -108,19 +91,19 @@ impl<P: FlashPayload> Writer<P> {
         durable: &Journal,
         Condition { but, lost }: Condition<'_>,
         sought: Newests,
-    ) -> Chosen {
+    ) -> Found {
         match &self.in_use {
-            InUse::Pages | InUse::Zones => choose_pages(core, evidence.scan, but, sought).into(),
+            InUse::Pages | InUse::Zones => choose_pages(core, evidence.scan, but, sought),
             InUse::Stripes(stripes) => {
                 let chosen = stripes.choose(core, &evidence.of_stripes(core, durable), but);
-                Chosen { pages: Newests::All(chosen.pages), stripes: chosen.stripes, solved: Vec::new() }
+                Found { stripes: chosen.stripes, ..Found::new(Newests::All(chosen.pages)) }
             }
             // Durable contents stay durable, whatever the suspects are: the choice needs no parity that is one of them.
             InUse::Rows(rows) => {
                 let view = RowsSeen { seen: evidence.scan, without: but };
-                rows.choose(core, view, &core.safe.journal, lost, sought).into()
+                rows.choose(core, view, &core.safe.journal, lost, sought)
             }
-            InUse::Groups(groups) => groups.choose(core, evidence.of_groups(), but, lost).into(),
+            InUse::Groups(groups) => groups.choose(core, evidence.of_groups(), but, lost),
         }
     }
 

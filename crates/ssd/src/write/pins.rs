@@ -21,20 +21,6 @@ impl<P: FlashPayload> Writer<P> {
         Some(left)
     }
 
-    /// Contents that were to lie in slot `failed` have no place. Newer contents superseded them and go back, if they find
-    /// no place themselves, to what these had superseded: that is in the pinned unit `kept`, or was nothing. The unit to be
-    /// released: the one that the newer contents kept before, or `kept` if there are none under way.
-    pub fn pass_pin_on(
-        &self,
-        core: &mut Core<P>,
-        tag: OobTag,
-        update: u64,
-        failed: Slot,
-        kept: Option<UnitId>,
-    ) -> Option<UnitId> {
-        self.keep_for_newer(core, tag, update, failed, kept).or(kept)
-    }
-
     /// The newest contents of the same page that are older, and are under way themselves: what the page goes back to if they
     /// reach flash. Their slot, which is where the map has them if they are current, and their rank.
     pub fn older_under_way(&self, core: &Core<P>, tag: OobTag, update: u64) -> Option<(Slot, u64)> {
@@ -44,17 +30,18 @@ impl<P: FlashPayload> Writer<P> {
         Some((core.device.grid.slot(images.slab[id].ppn, index), rank))
     }
 
-    /// The contents that superseded those of slot `from`, if they are under way and keep its unit, keep another from now
-    /// on. The unit that they kept before.
-    fn keep_for_newer(
+    /// Contents that were to lie in slot `failed` have no place. Newer contents superseded them and go back, if they find no place
+    /// themselves, to what these had superseded, which is in unit `kept` or was nothing: they keep that unit from now on. The unit that
+    /// they kept before, to be released; `None` if none are under way.
+    pub fn keep_for_newer(
         &self,
         core: &mut Core<P>,
         tag: OobTag,
         update: u64,
-        from: Slot,
+        failed: Slot,
         kept: Option<UnitId>,
     ) -> Option<UnitId> {
-        let left = core.map.unit_of(from);
+        let left = core.map.unit_of(failed);
         let newer = self.slots_under_way(core, tag).into_iter().filter(|&(_, _, rank)| rank > update);
         let (id, index, _) = newer.min_by_key(|&(_, _, rank)| rank)?;
         if core.device.images.slot(id, index).2 != Some(left) {

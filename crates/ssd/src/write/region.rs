@@ -67,16 +67,10 @@ impl<P: FlashPayload> Writer<P> {
 impl<P: FlashPayload> Writer<P> {
     /// The contents have no place any more. The unit with what they superseded, if that was pinned.
     pub fn leave_place(&mut self, core: &mut Core<P>, role: PageRole) -> Option<UnitId> {
-        match role {
-            PageRole::Data(lpn) => {
-                let from = core.map.lookup(lpn);
-                let pinned = core.map.publish_missing(lpn).pinned;
-                self.note_move_of(core, lpn, from);
-                pinned
-            }
-            PageRole::Parity(stripe) => core.map.publish_missing_parity(stripe).pinned,
-            PageRole::Filler => None,
-        }
+        let from = core.place_of(role);
+        let pinned = core.publish_missing(role).pinned;
+        self.note_move_of(core, role, from);
+        pinned
     }
 
     /// Publishes in `to` the version that was due in slot `from`; `None` if something newer took its place.
@@ -84,15 +78,21 @@ impl<P: FlashPayload> Writer<P> {
         if core.place_of(role) != Place::At(from) {
             return None;
         }
-        match role {
-            PageRole::Data(lpn) => {
-                let published = core.map.publish(lpn, to);
-                self.displaced_to_another(core, lpn, Place::At(from));
-                Some(published)
-            }
-            PageRole::Parity(stripe) => Some(core.map.publish_parity(stripe, to)),
-            PageRole::Filler => None,
+        let published = self.publish(core, role, to);
+        if let PageRole::Data(_) = role {
+            // Its block may be worn more.
+            self.look_for_missing_parity();
         }
+        Some(published)
+    }
+
+    /// The contents lie in this slot from now on.
+    #[inline]
+    pub fn publish(&mut self, core: &mut Core<P>, role: PageRole, to: Slot) -> Published {
+        let from = core.place_of(role);
+        let published = core.publish(role, to);
+        self.note_move_of(core, role, from);
+        published
     }
 
     /// The rank that contents need at least, if they are to stand in for those of rank `update`: the sum of a static
@@ -116,17 +116,10 @@ impl<P: FlashPayload> Writer<P> {
             self.keep_members(core, to.image, contents.tag, from);
         }
         let slot = core.next_slot_of(to.image);
-        let published = match contents.tag.role() {
-            PageRole::Data(lpn) => {
-                let old = core.map.lookup(lpn);
-                let published = core.map.publish(lpn, slot);
-                self.note_move_of(core, lpn, old);
-                core.note_stream(lpn, stream, StreamWork::Moved);
-                published
-            }
-            PageRole::Parity(stripe) => core.map.publish_parity(stripe, slot),
-            PageRole::Filler => unreachable!("fillers are never valid"),
-        };
+        let published = self.publish(core, contents.tag.role(), slot);
+        if let Some(lpn) = data_of(contents.tag) {
+            core.note_stream(lpn, stream, StreamWork::Moved);
+        }
         self.pages.put_moved(core, log, stream, to, contents, published);
         None
     }

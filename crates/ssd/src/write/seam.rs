@@ -92,19 +92,11 @@ impl<P: FlashPayload> Writer<P> {
         }
     }
 
-    /// The page lay there and has another place in the map now.
+    /// The contents lay there and have another place in the map now.
     #[inline]
-    pub fn note_move_of(&mut self, core: &Core<P>, lpn: Lpn, from: Place) {
+    pub fn note_move_of(&mut self, core: &Core<P>, role: PageRole, from: Place) {
         if let InUse::Stripes(stripes) = &mut self.in_use {
-            stripes.note_move_of(core, lpn, from);
-        }
-    }
-
-    /// A page whose program failed, and that lay there in the map, has another place, on a block that may be worn more.
-    pub fn displaced_to_another(&mut self, core: &Core<P>, lpn: Lpn, from: Place) {
-        if let InUse::Stripes(stripes) = &mut self.in_use {
-            stripes.note_move_of(core, lpn, from);
-            stripes.look_for_missing_parity();
+            stripes.note_move_of(core, role, from);
         }
     }
 
@@ -406,9 +398,7 @@ impl<P: FlashPayload> Writer<P> {
     pub fn blocks_aged(&mut self, core: &Core<P>) {
         if let InUse::Stripes(stripes) = &mut self.in_use {
             stripes.tell_worn_strips(core);
-        }
-        // A life asks more than once.
-        if let InUse::Stripes(stripes) = &mut self.in_use {
+            // A life asks more than once.
             stripes.scheme_mut().look_again();
         }
     }
@@ -489,11 +479,10 @@ impl<P: FlashPayload> Writer<P> {
 
     /// The host is heard from now on: pages that were there are members of their sums like any other, since the host may have read them.
     pub fn mount_ended(&mut self) {
-        if let InUse::Stripes(stripes) = &mut self.in_use {
-            stripes.unnamed.clear();
-        }
-        if let InUse::Groups(groups) = &mut self.in_use {
-            groups.redo.clear();
+        match &mut self.in_use {
+            InUse::Stripes(stripes) => stripes.unnamed.clear(),
+            InUse::Groups(groups) => groups.redo.clear(),
+            InUse::Pages | InUse::Rows(_) | InUse::Zones => {}
         }
     }
 

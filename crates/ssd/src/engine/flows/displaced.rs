@@ -6,9 +6,9 @@ use crate::core::flash::FlashPayload;
 use crate::core::owner::Owner;
 use crate::core::{Command, oob_covering};
 use crate::engine::Engine;
+use crate::write::WithoutReserve;
 use crate::write::pages::write::Placing;
 use crate::write::region::Elsewhere;
-use crate::write::WithoutReserve;
 use device::image::{Contents, Image};
 use ftl::{LogKind, Place, UnitId};
 use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
@@ -148,9 +148,9 @@ impl<P: FlashPayload> Engine<P> {
     /// Keeps a strip that finds no room in the controller.
     fn park_contents(&mut self, contents: Contents<P>) {
         let role = contents.tag.role();
-        let Some((stripe, strip)) = self.writer.strip_of_role(role) else { unreachable!("fillers are never valid") };
+        let Some(strip) = self.writer.strip_of_role(role) else { unreachable!("fillers are never valid") };
         let pinned = self.writer.leave_place(&mut self.core, role);
-        self.care.rebuild.park_newer(ParkedStrip { stripe, strip, payload: contents.payload });
+        self.care.rebuild.park_newer(ParkedStrip { strip, payload: contents.payload });
         pinned.into_iter().for_each(|unit| self.release(unit));
     }
 
@@ -171,25 +171,14 @@ impl<P: FlashPayload> Engine<P> {
         if rank < self.writer.least_rank(&self.core, tag.role(), update) {
             return false;
         }
-        let published = match tag.role() {
-            PageRole::Parity(stripe) => {
-                self.writer.note_version(tag.role(), rank);
-                self.core.map.publish_parity(stripe, old)
-            }
-            PageRole::Filler => unreachable!("fillers have no place"),
-            PageRole::Data(lpn) => {
-                if lpn.0 < self.core.map.user_slots() {
-                    self.contents_change(lpn);
-                }
-                self.writer.note_version(tag.role(), rank);
-                let published = self.core.map.publish(lpn, old);
-                self.writer.note_move_of(&self.core, lpn, place);
-                published
-            }
-        };
-        if let Some(unit) = published.pinned {
-            self.release(unit);
+        if let PageRole::Data(lpn) = tag.role()
+            && lpn.0 < self.core.map.user_slots()
+        {
+            self.contents_change(lpn);
         }
+        self.writer.note_version(tag.role(), rank);
+        let published = self.writer.publish(&mut self.core, tag.role(), old);
+        published.pinned.into_iter().for_each(|unit| self.release(unit));
         self.care.collectors_of_are_stuck([pin, self.core.map.unit_of(old)]);
         true
     }

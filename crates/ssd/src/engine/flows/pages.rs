@@ -41,7 +41,7 @@ impl<P: FlashPayload> Engine<P> {
                 if pin.is_some() || !self.unmap_again(tag, slot, job) {
                     self.lose_program(image, index, holds);
                 }
-                pin = self.writer.pass_pin_on(&mut self.core, tag, update, slot, pin);
+                pin = self.writer.keep_for_newer(&mut self.core, tag, update, slot, pin).or(pin);
             }
             if let Some(pin) = pin {
                 self.release(pin);

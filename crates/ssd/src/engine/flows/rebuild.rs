@@ -132,7 +132,7 @@ impl<P: FlashPayload> Engine<P> {
         match payload {
             _ if self.care.rebuild.was_overtaken(strip, wanted.place) => self.solve_again(strip, wanted),
             Some(payload) => {
-                self.care.rebuild.park(ParkedStrip { stripe: strip.0, strip: strip.1, payload });
+                self.care.rebuild.park(ParkedStrip { strip, payload });
                 self.place_parked();
             }
             None => self.care.rebuild.strip_is_left(strip),
@@ -142,7 +142,7 @@ impl<P: FlashPayload> Engine<P> {
     /// Programs strips that were solved for, in order, as far as there is room.
     fn place_parked(&mut self) {
         while let Some(parked) = self.care.rebuild.take_parked() {
-            let strip = (parked.stripe, parked.strip);
+            let strip = parked.strip;
             let wanted = self.writer.wanted_strip(&self.core, strip).filter(|wanted| wanted.home != Home::None);
             let Some(wanted) = wanted else {
                 self.care.rebuild.strip_done(strip);
@@ -165,8 +165,8 @@ impl<P: FlashPayload> Engine<P> {
         }
     }
 
-    fn program_parked(&mut self, ParkedStrip { stripe, strip, payload }: ParkedStrip<P>, log: usize, ppn: Ppn) {
-        self.writer.program_rebuilt(&mut self.core, (stripe, strip), payload, ppn);
+    fn program_parked(&mut self, ParkedStrip { strip, payload }: ParkedStrip<P>, log: usize, ppn: Ppn) {
+        self.writer.program_rebuilt(&mut self.core, strip, payload, ppn);
         self.start_collecting_if_short(log);
     }
 
@@ -192,12 +192,12 @@ impl<P: FlashPayload> Engine<P> {
     /// that has a strip of the stripe already only if all others lack room, too; else it stays lost. True if there was one.
     pub(crate) fn drop_parked(&mut self) -> bool {
         let Some(parked) = self.care.rebuild.take_parked() else { return false };
-        let strip = (parked.stripe, parked.strip);
+        let strip = parked.strip;
         let rebuild = &self.care.rebuild;
         let is_current = |wanted: WantedStrip| !rebuild.was_overtaken(strip, wanted.place) && !rebuild.is_stale(strip);
         let lost = self.writer.wanted_strip(&self.core, strip).filter(|wanted| wanted.away.is_none());
         let page = if self.core.grown_bad > 0 && lost.is_some_and(is_current) {
-            self.writer.page_on_any_die(&mut self.core, parked.stripe, |log| self.care.collectors[log].halted)
+            self.writer.page_on_any_die(&mut self.core, strip.0, |log| self.care.collectors[log].halted)
         } else {
             None
         };
@@ -231,12 +231,24 @@ mod tests {
             drive.replay(&mut [write].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         }
         for stripe in (0..5).map(StripeId) {
-            let taken: Vec<usize> = drive.writer.stripes_if_any().expect("static stripes").dies_of_strips(&drive.core, stripe).map(DieId::index).collect();
+            let taken: Vec<usize> = drive
+                .writer
+                .stripes_if_any()
+                .expect("static stripes")
+                .dies_of_strips(&drive.core, stripe)
+                .map(DieId::index)
+                .collect();
             assert_eq!(taken.len(), 3);
             let (log, _) = drive.writer.page_on_any_die(&mut drive.core, stripe, |_| false).expect("there is room");
             assert!(!taken.contains(&log), "{stripe:?} lies on {taken:?}, found {log}");
         }
-        let taken: Vec<usize> = drive.writer.stripes_if_any().expect("static stripes").dies_of_strips(&drive.core, StripeId(0)).map(DieId::index).collect();
+        let taken: Vec<usize> = drive
+            .writer
+            .stripes_if_any()
+            .expect("static stripes")
+            .dies_of_strips(&drive.core, StripeId(0))
+            .map(DieId::index)
+            .collect();
         for log in (0..5).filter(|log| !taken.contains(log)) {
             while drive.core.map.take_page(log, Stream::Host).is_some() {}
         }

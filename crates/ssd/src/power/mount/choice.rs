@@ -4,8 +4,7 @@ use crate::core::journal::Journal;
 use crate::core::mounting::PagesFound;
 use crate::core::newest::Newest;
 use crate::core::sorted::sorted;
-use crate::write::found::Newests;
-use crate::write::mount::Chosen;
+use crate::write::found::{Found, Newests};
 use crate::write::stripes::mount::StripeFound;
 use nand::Member;
 use rustc_hash::FxHashSet;
@@ -33,7 +32,7 @@ pub(super) struct Stale {
 }
 
 impl Choice {
-    pub fn of(chosen: Chosen) -> Self {
+    pub fn of(chosen: Found) -> Self {
         let Newests::All(pages) = chosen.pages else { unreachable!("all pages were asked for") };
         Self { pages, stripes: chosen.stripes, solved: chosen.solved }
     }
@@ -89,7 +88,7 @@ pub(crate) struct Otherwise {
 
 impl Otherwise {
     /// The difference of a state from `with`.
-    pub fn of(with: &Choice, chosen: Chosen) -> Self {
+    pub fn of(with: &Choice, chosen: Found) -> Self {
         let differs = |(lpn, newest): &(Lpn, Option<Newest>)| with.page(*lpn) != *newest;
         let pages = match chosen.pages {
             Newests::All(pages) => sorted((0..).map(Lpn).zip(pages).filter(differs)),
@@ -154,7 +153,7 @@ mod tests {
     }
 
     fn without(pages: Newests) -> Otherwise {
-        Otherwise::of(&with(), Chosen { pages, stripes: Vec::new(), solved: Vec::new() })
+        Otherwise::of(&with(), Found::new(pages))
     }
 
     /// Catches pages that are listed though their newest contents are the same, and pages that are not listed though these differ.

@@ -13,7 +13,7 @@ use device::image::Contents;
 use device::slab::ImageId;
 use device::waits::Wait;
 use ftl::{Place, Stream};
-use nand::{OobTag, PageRole, ProgramOutcome};
+use nand::{OobTag, ProgramOutcome};
 use vocab::{Cause, DieId, Lpn, Slot, StripSet};
 
 impl<P: FlashPayload> Stripes<P> {
@@ -180,10 +180,7 @@ impl<P: FlashPayload> Stripes<P> {
         let Some(die) = self.home_of(core, stripe, strip) else {
             self.ops[id].lost.untaken.insert(strip);
             core.out.push(Effect::StripHomeless { tag });
-            return match lpn {
-                Some(lpn) => core.map.publish_missing(lpn).pinned,
-                None => core.map.publish_missing_parity(stripe).pinned,
-            };
+            return core.publish_missing(tag.role()).pinned;
         };
         // Parity of a write goes with its data.
         let (stream, cause) = if lpn.is_some() { (Stream::Host, Cause::Host) } else { (self.stream_of(id), Cause::Parity) };
@@ -193,11 +190,7 @@ impl<P: FlashPayload> Stripes<P> {
         self.tell_strips(core, image, stripe, written, rank);
         self.ops[id].under_way += 1;
         core.submit_program(image, Owner::Stripe { op: id, strip: strip as u8 }, cause);
-        let slot = core.device.grid.slot(ppn, 0);
-        match lpn {
-            Some(lpn) => core.map.publish(lpn, slot).pinned,
-            None => core.map.publish_parity(stripe, slot).pinned,
-        }
+        core.publish(tag.role(), core.device.grid.slot(ppn, 0)).pinned
     }
 
     /// No block of a living die took the parity, but the controller still has it: where there is a parity cache with room it
@@ -284,17 +277,11 @@ impl<P: FlashPayload> Stripes<P> {
     /// The slot did not get its contents: if the map still has them there, only the rest of the stripe can bring
     /// them back.
     pub fn lose(&mut self, core: &mut Core<P>, tag: OobTag, slot: Slot) {
-        let pinned = match tag.role() {
-            PageRole::Data(lpn) if core.map.lookup(lpn) == Place::At(slot) => {
-                let pinned = core.map.publish_missing(lpn).pinned;
-                self.note_move_of(core, lpn, Place::At(slot));
-                pinned
-            }
-            PageRole::Parity(stripe) if core.map.lookup_parity(stripe) == Place::At(slot) => {
-                core.map.publish_missing_parity(stripe).pinned
-            }
-            _ => None,
-        };
+        if core.place_of(tag.role()) != Place::At(slot) {
+            return;
+        }
+        let pinned = core.publish_missing(tag.role()).pinned;
+        self.note_move_of(core, tag.role(), Place::At(slot));
         if let Some(unit) = pinned {
             core.release(unit);
             core.out.push(Effect::StripLost { tag });

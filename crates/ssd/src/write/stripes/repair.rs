@@ -77,14 +77,10 @@ impl<P: FlashPayload> Stripes<P> {
         let n = self.data_strips();
         let is_parity = strip == n;
         let lpn = Lpn(stripe.0 * n + strip);
-        let (tag, published) = if is_parity {
-            (OobTag::parity(stripe), core.map.publish_parity(stripe, slot))
-        } else {
-            let old = core.map.lookup(lpn);
-            let published = core.map.publish(lpn, slot);
-            self.note_move(core, stripe, old, Place::At(slot));
-            (OobTag::data(lpn), published)
-        };
+        let tag = if is_parity { OobTag::parity(stripe) } else { OobTag::data(lpn) };
+        let old = core.place_of(tag.role());
+        let published = core.publish(tag.role(), slot);
+        self.note_move_of(core, tag.role(), old);
         let update = self.version_of_strip(core, stripe, strip);
         core.device.images.fill(image, Contents { tag, payload, update }, None, published.pinned);
         if is_parity {

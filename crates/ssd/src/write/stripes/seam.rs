@@ -123,12 +123,7 @@ impl<P: FlashPayload> Writer<P> {
 
     /// A page for a strip of the stripe that no die of its own takes, and its log, which is not `halted`: of a die without a strip of the
     /// stripe, if one has room.
-    pub fn page_on_any_die(
-        &self,
-        core: &mut Core<P>,
-        stripe: StripeId,
-        halted: impl Fn(usize) -> bool,
-    ) -> Option<(usize, Ppn)> {
+    pub fn page_on_any_die(&self, core: &mut Core<P>, stripe: StripeId, halted: impl Fn(usize) -> bool) -> Option<(usize, Ppn)> {
         let taken: Vec<usize> = self.stripes_if_any()?.dies_of_strips(core, stripe).map(DieId::index).collect();
         let logs = (0..core.map.logs()).filter(|&log| !halted(log));
         let mut with_room = logs.filter(|&log| core.map.has_room(log, Stream::Host)).peekable();

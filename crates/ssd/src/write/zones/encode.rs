@@ -13,7 +13,7 @@ use crate::core::owner::Owner;
 use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
 use crate::core::timer::Timer;
 use crate::core::zone_step::{CodePage, ZoneStep};
-use crate::core::{Core, data_of, oob_covering};
+use crate::core::{Core, oob_covering};
 use crate::write::pages::PageWriter;
 use crate::write::zones::Zones;
 use device::facts::Fact;
@@ -385,9 +385,9 @@ impl<P: FlashPayload> Zones<P> {
     pub(crate) fn code_programmed(&self, core: &mut Core<P>, image: ImageId, id: EncodeId, outcome: ProgramOutcome) {
         if !outcome.is_done() {
             let (tag, slot) = (core.device.images.slot(image, 0).0, core.device.grid.slot(core.device.images.slab[image].ppn, 0));
-            let lost = data_of(tag).filter(|&lpn| core.map.lookup(lpn) == Place::At(slot));
-            let pinned = lost.and_then(|lpn| core.map.publish_missing(lpn).pinned);
-            pinned.into_iter().for_each(|unit| core.release(unit));
+            if core.place_of(tag.role()) == Place::At(slot) {
+                core.publish_missing(tag.role()).pinned.into_iter().for_each(|unit| core.release(unit));
+            }
         }
         if let Some(pin) = core.device.images.slot(image, 0).2 {
             core.release(pin);

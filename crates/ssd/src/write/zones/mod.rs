@@ -147,9 +147,9 @@ impl<P: FlashPayload> Zones<P> {
     }
 
     /// The pages of the host that a request touches: of whole stripe blocks, where the drive maps these.
-    pub(crate) fn touched(&self, core: &Core<P>, asked: Range<u32>) -> Range<u32> {
+    pub(crate) fn touched(&self, asked: Range<u32>, user_slots: u32) -> Range<u32> {
         let touched = self.scheme.touched(Lpn(asked.start), asked.len() as u32);
-        touched.start..touched.end.min(core.map.user_slots())
+        touched.start..touched.end.min(user_slots)
     }
 
     /// Refuses a drive with a segment that its bad blocks leave no room to collect in.
