@@ -303,16 +303,9 @@ fn empty_a_unit_where_none_is_free<P: FlashPayload>(engine: &mut Engine<P>, copi
 /// Rebuilds the pages that a dead die held, or that a cut left without a place.
 fn resume_rebuild<P: FlashPayload>(engine: &mut Engine<P>) {
     match engine.writer.facts().rebuilt_by {
-        RebuiltBy::Nothing => {}
         RebuiltBy::Collection if engine.core.device.losses.dead().is_empty() => {}
-        RebuiltBy::Collection => engine.rebuild_superblocks(),
-        RebuiltBy::Stripes => {
-            if engine.writer.are_all_whole(&engine.core) {
-                engine.note_whole();
-            } else {
-                engine.rebuild_stripes();
-            }
-        }
+        RebuiltBy::Stripes if engine.writer.are_all_whole(&engine.core) => engine.note_whole(),
+        _ => engine.rebuild_after_death(),
     }
 }
 

@@ -252,7 +252,9 @@ fn choose_each<P: FlashPayload>(
     known_lost: &Journal,
     suspects: &BTreeSet<Ppn>,
 ) -> (Choice, Otherwise, Option<Otherwise>) {
-    let with = choose(engine, evidence);
+    let all = Newests::of_all(engine.core.map.user_slots());
+    let condition = Condition { but: &BTreeSet::new(), lost: Lost::AreSolvedFor };
+    let with = Choice::of(engine.writer.choose(&engine.core, evidence, &engine.core.safe.journal, condition, all));
     // Unless a die took it, what can only be solved for is as suspect.
     let lost = if engine.core.device.losses.dead().is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
     // A suspect may be durable: what would count without it is kept, and the next mount knows better.
@@ -262,13 +264,6 @@ fn choose_each<P: FlashPayload>(
     let collects = engine.writer.facts().rebuilt_by == RebuiltBy::Collection && lost == Lost::AreLeftOut;
     let (without, solved) = (otherwise(lost), collects.then(|| otherwise(Lost::AreSolvedFor)));
     (with, without, solved)
-}
-
-/// The newest consistent state.
-fn choose<P: FlashPayload>(engine: &Engine<P>, evidence: &Evidence<'_, P>) -> Choice {
-    let all = Newests::of_all(engine.core.map.user_slots());
-    let condition = Condition { but: &BTreeSet::new(), lost: Lost::AreSolvedFor };
-    Choice::of(engine.writer.choose(&engine.core, evidence, &engine.core.safe.journal, condition, all))
 }
 
 /// The state under a condition, as the difference from `with`. `durable`: the contents that were durable. `sought`: the logical pages whose newest contents may differ; `None`: all may.

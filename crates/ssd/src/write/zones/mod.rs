@@ -92,42 +92,6 @@ impl<P> Zones<P> {
     pub fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
-
-    /// Whether anything waits for room in the segment of this log.
-    pub fn has_waiting_for(&self, log: usize) -> bool {
-        self.waiting.contains_key(&log)
-    }
-
-    /// Logs of segments that something waits for.
-    pub fn logs_waited_for(&self) -> Vec<usize> {
-        self.waiting.keys().copied().collect()
-    }
-
-    /// Lets something wait for room in the segment of the log, behind what waits there already.
-    pub fn wait(&mut self, log: usize, waiting: Waiting) {
-        self.waiting.entry(log).or_default().push_back(waiting);
-    }
-
-    /// As [`Self::wait`], before what waits there already.
-    pub fn wait_first(&mut self, log: usize, waiting: Waiting) {
-        self.waiting.entry(log).or_default().push_front(waiting);
-    }
-
-    /// First waiter of all, with its log.
-    pub fn first_waiting(&self) -> Option<(usize, Waiting)> {
-        let (&log, queue) = self.waiting.first_key_value()?;
-        Some((log, *queue.front()?))
-    }
-
-    /// First waiter for room in a log, taken out.
-    pub fn take_waiting(&mut self, log: usize) -> Option<Waiting> {
-        let queue = self.waiting.get_mut(&log)?;
-        let first = queue.pop_front();
-        if queue.is_empty() {
-            self.waiting.remove(&log);
-        }
-        first
-    }
 }
 
 /// How dies are divided, and the logical pages in all, those of code included.

@@ -134,32 +134,39 @@ impl<P: FlashPayload> Writer<P> {
 
     /// Whether anything waits for room in the segment of this log.
     pub fn is_segment_awaited(&self, log: usize) -> bool {
-        self.zones().has_waiting_for(log)
+        self.zones().waiting.contains_key(&log)
     }
 
     /// Logs of segments that something waits for.
     pub fn awaited_segments(&self) -> Vec<usize> {
-        self.zones.as_ref().map(|zones| zones.logs_waited_for()).unwrap_or_default()
+        self.zones.iter().flat_map(|zones| zones.waiting.keys().copied()).collect()
     }
 
     /// Lets something wait for the segment of the log, behind all others.
     pub fn await_segment(&mut self, log: usize, waiting: Waiting) {
-        self.zones_mut().wait(log, waiting);
+        self.zones_mut().waiting.entry(log).or_default().push_back(waiting);
     }
 
     /// As [`Self::await_segment`], before all others.
     pub fn await_segment_first(&mut self, log: usize, waiting: Waiting) {
-        self.zones_mut().wait_first(log, waiting);
+        self.zones_mut().waiting.entry(log).or_default().push_front(waiting);
     }
 
     /// What waits first of all, with its log.
     pub fn first_in_segments(&self) -> Option<(usize, Waiting)> {
-        self.zones.as_ref()?.first_waiting()
+        let (&log, queue) = self.zones.as_ref()?.waiting.first_key_value()?;
+        Some((log, *queue.front()?))
     }
 
     /// What waits first for the segment of the log, taken out.
     pub fn take_first_of_segment(&mut self, log: usize) -> Option<Waiting> {
-        self.zones.as_mut()?.take_waiting(log)
+        let waiting = &mut self.zones.as_mut()?.waiting;
+        let queue = waiting.get_mut(&log)?;
+        let first = queue.pop_front();
+        if queue.is_empty() {
+            waiting.remove(&log);
+        }
+        first
     }
 }
 
