@@ -29,11 +29,8 @@ pub(crate) struct Evidence<'a, P> {
     pub lost_sums: bool,
 }
 
-impl<'a, P> Evidence<'a, P> {
-    fn of_stripes(&self, core: &Core<P>, journal: &'a Journal) -> stripes::Evidence<'a, P>
-    where
-        P: FlashPayload,
-    {
+impl<'a, P: FlashPayload> Evidence<'a, P> {
+    fn of_stripes(&self, core: &Core<P>, journal: &'a Journal) -> stripes::Evidence<'a, P> {
         let grid = &core.device.grid;
         // Half an erase makes a block unreadable, too, but nothing in it was needed.
         let losing = self.scan.lost().into_iter().filter(|&ppn| !self.erasing.contains(&grid.split(ppn).0));
@@ -71,11 +68,10 @@ impl<P: FlashPayload> Writer<P> {
                 stripes.doubted(core, &seen, suspects, |ppn| evidence.scan.is_believed(ppn))
             }
             InUse::Rows(_) => {
-                let mut doubted = Rows::doubted(core, evidence.scan, suspects);
+                let doubted = Rows::doubted(core, evidence.scan, suspects);
                 let mut bare = Rows::bare_copies(core, evidence.scan);
                 bare.retain(|ppn| !doubted.contains(ppn));
-                doubted.append(&mut bare);
-                doubted
+                [doubted, bare].concat()
             }
             // Block groups prefer copies with parity.
             InUse::Groups(_) => Rows::doubted(core, evidence.scan, suspects),

@@ -215,8 +215,13 @@ mod tests {
     use super::*;
     use crate::config::{BufferKind, Pace};
     use crate::core::testing::tiny_setup;
-    use crate::engine::testing::tiny_drive;
+    use crate::engine::testing::{TinyDrive as Drive, tiny_drive};
     use vocab::{DieId, Fua, HostCommand, HostOp, Lba, SimTime, StreamId};
+
+    fn taken_by(drive: &Drive, stripe: StripeId) -> Vec<usize> {
+        let stripes = drive.writer.stripes_if_any().expect("static stripes");
+        stripes.dies_of_strips(&drive.core, stripe).map(DieId::index).collect()
+    }
 
     /// Stripes of three strips on five dies. Catches a strip without room on its own die that joins another one of its stripe,
     /// though a die without any has room; and one that is left lost though some die has room.
@@ -231,24 +236,12 @@ mod tests {
             drive.replay(&mut [write].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         }
         for stripe in (0..5).map(StripeId) {
-            let taken: Vec<usize> = drive
-                .writer
-                .stripes_if_any()
-                .expect("static stripes")
-                .dies_of_strips(&drive.core, stripe)
-                .map(DieId::index)
-                .collect();
+            let taken = taken_by(&drive, stripe);
             assert_eq!(taken.len(), 3);
             let (log, _) = drive.writer.page_on_any_die(&mut drive.core, stripe, |_| false).expect("there is room");
             assert!(!taken.contains(&log), "{stripe:?} lies on {taken:?}, found {log}");
         }
-        let taken: Vec<usize> = drive
-            .writer
-            .stripes_if_any()
-            .expect("static stripes")
-            .dies_of_strips(&drive.core, StripeId(0))
-            .map(DieId::index)
-            .collect();
+        let taken = taken_by(&drive, StripeId(0));
         for log in (0..5).filter(|log| !taken.contains(log)) {
             while drive.core.map.take_page(log, Stream::Host).is_some() {}
         }

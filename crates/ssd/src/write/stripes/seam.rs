@@ -4,6 +4,7 @@
 use crate::core::Core;
 use crate::core::flash::FlashPayload;
 use crate::write::Writer;
+use crate::write::stripes::Stripes;
 use ftl::{Place, Stream, UnitId};
 use nand::PageRole;
 use vocab::{DieId, Lpn, Ppn, Slot, StripeId};
@@ -49,7 +50,7 @@ impl<P: FlashPayload> Writer<P> {
 
     /// The strips of the stripe, parity last.
     pub fn strips_of(&self, stripe: StripeId) -> impl Iterator<Item = Strip> + use<P> {
-        let parity = self.data_strips();
+        let parity = self.stripes_if_any().map(Stripes::data_strips);
         (0..).map(move |strip| (stripe, strip)).take_while(move |&(_, strip)| parity.is_some_and(|parity| strip <= parity))
     }
 
