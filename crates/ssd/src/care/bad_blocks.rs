@@ -1,5 +1,4 @@
-//! Blocks that fail in service: a program that failed goes elsewhere, and what the block
-//! still held is collected out of turn, which brings it back onto good flash.
+//! Copies in flash to which a page goes back whose program failed and whose contents find no other place.
 
 use crate::care::Care;
 use crate::core::Core;

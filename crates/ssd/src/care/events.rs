@@ -1,4 +1,5 @@
-//! What commands say of pages and blocks, whoever they are for; and timers, which count only beside other events.
+//! Reads, programs and erases, whoever they are for, as far as they tell of pages and blocks; and timers, which count only beside other
+//! events.
 
 use crate::care::{Care, limits, refresh};
 use crate::core::flash::FlashPayload;

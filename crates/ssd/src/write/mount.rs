@@ -119,11 +119,11 @@ impl<P: FlashPayload> Writer<P> {
     pub fn mount_groups(
         &mut self,
         core: &mut Core<P>,
-        kept: GroupRemains<P>,
+        kept: Option<GroupRemains<P>>,
         evidence: &Evidence<'_, P>,
         suspects: &BTreeSet<Ppn>,
     ) {
-        let InUse::Groups(groups) = &mut self.in_use else { return };
+        let (InUse::Groups(groups), Some(kept)) = (&mut self.in_use, kept) else { return };
         groups.mount(core, kept, evidence.of_groups());
         // The sums of a parity stay until it is durable. Where they are gone no one knows whether it was.
         let none = BTreeSet::new();

@@ -161,7 +161,7 @@ impl<P: FlashPayload> Writer<P> {
     }
 
     /// A page for a strip that finds no room on its die, and its log, which is not `halted`: one that a strip may lie on which its stripe
-    /// can do without, or one of any reserve.
+    /// can do without, or one of any other log.
     pub fn page_anywhere(
         &mut self,
         core: &mut Core<P>,
@@ -169,15 +169,13 @@ impl<P: FlashPayload> Writer<P> {
         halted: impl Fn(usize) -> bool,
     ) -> Option<(usize, Ppn)> {
         let role = core.device.images.slot(command.image, 0).0.role();
-        match self.strip_of_role(role) {
-            Some((stripe, _)) if self.may_park(core, role) => self.page_on_any_die(core, stripe, halted),
-            _ => self.page_of_any_reserve(core, command.ppn, halted),
+        if let Some((stripe, _)) = self.strip_of_role(role)
+            && self.may_park(core, role)
+        {
+            return self.page_on_any_die(core, stripe, halted);
         }
-    }
-
-    /// A page for a strip that its stripe cannot do without, of any log but that of page `own`, and be it one that is kept for GC.
-    fn page_of_any_reserve(&mut self, core: &mut Core<P>, own: Ppn, halted: impl Fn(usize) -> bool) -> Option<(usize, Ppn)> {
-        let own = core.log_of_page(own);
+        // The stripe cannot do without it: be it a page that is kept for GC.
+        let own = core.log_of_page(command.ppn);
         let logs = (0..core.map.logs()).filter(|&log| log != own && !halted(log));
         let mut streams = logs.flat_map(|log| [(log, Stream::Gc), (log, Stream::Host)]);
         let (log, stream) = streams.find(|&(log, stream)| core.map.has_room(log, stream))?;

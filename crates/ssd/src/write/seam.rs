@@ -109,11 +109,8 @@ impl<P: FlashPayload> Writer<P> {
 
     /// The current contents of a page have this rank.
     pub fn note_version(&mut self, role: PageRole, rank: u64) {
-        let Some(stripes) = self.stripes_if_any_mut() else { return };
-        match role {
-            PageRole::Data(lpn) => stripes.note_version(lpn, rank),
-            PageRole::Parity(stripe) => stripes.note_parity_version(stripe, rank),
-            PageRole::Filler => {}
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.note_version(role, rank);
         }
     }
 

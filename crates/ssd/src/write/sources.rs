@@ -84,7 +84,7 @@ impl<P: FlashPayload> Writer<P> {
     }
 
     /// From what a page of a block group is computed: of the slot that was lost, wherever its contents are now.
-    pub fn brings_back_in_group(&self, core: &Core<P>, (lost, index): (Ppn, u32), failed: &[Ppn]) -> Sources<P> {
+    pub fn brings_back_in_group(&self, core: &Core<P>, lost: Ppn, index: u32, failed: &[Ppn]) -> Sources<P> {
         self.groups_if_any().map_or(Sources::None, |groups| groups.sources_of(core, lost, index, failed))
     }
 

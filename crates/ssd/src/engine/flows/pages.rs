@@ -6,7 +6,6 @@ use crate::core::flash::FlashPayload;
 use crate::core::jobs::Asker;
 use crate::core::owner::Holds;
 use crate::engine::Engine;
-use crate::write::RebuiltBy;
 use device::image::{Contents, Image};
 use device::slab::{ImageId, JobId};
 use ftl::{LogKind, Place};
@@ -86,8 +85,7 @@ impl<P: FlashPayload> Engine<P> {
     /// Whether the update that brought contents of this rank is still under way and the host was not answered for it: its parity may
     /// still come, and if the power goes before that, the contents before are what the host is to read.
     fn may_go_back(&self, lpn: Lpn, rank: u64) -> bool {
-        self.writer.facts().rebuilt_by == RebuiltBy::Stripes
-            && self.host.buffer.kind() != BufferKind::Plp
+        self.host.buffer.kind() != BufferKind::Plp
             && !self.core.safe.journal.was_durable(lpn, rank)
             && self.writer.is_being_programmed(lpn)
     }

@@ -43,7 +43,7 @@ impl<P: FlashPayload> Engine<P> {
     pub(crate) fn die_died(&mut self, die: DieId) {
         self.core.device.losses.die_died(die);
         self.leave_die_out(die);
-        self.rebuild_after_death();
+        self.begin_rebuild();
     }
 
     /// A dead die takes part in nothing new.

@@ -15,32 +15,20 @@ use nand::{OobTag, ProgramOutcome};
 use vocab::{Cause, Ppn, StripeId};
 
 impl<P: FlashPayload> Engine<P> {
-    /// A die died: everything that has pages on it is to be rebuilt.
-    pub(crate) fn rebuild_after_death(&mut self) {
-        match self.writer.facts().rebuilt_by {
-            RebuiltBy::Nothing => {}
-            RebuiltBy::Collection => self.rebuild_superblocks(),
-            RebuiltBy::Stripes => self.rebuild_stripes(),
+    /// Begins to rebuild contents that have no place, or one on a die that is dead. Superblocks are collected, all of them. Strips are solved
+    /// for; where a die was replaced, those that went elsewhere in the meantime are copied back to it.
+    pub(crate) fn begin_rebuild(&mut self) {
+        let by = self.writer.facts().rebuilt_by;
+        if !self.care.rebuild.on || by == RebuiltBy::Nothing {
+            return;
         }
-    }
-
-    /// Superblocks were written with pages on a die that is dead: all of them are collected.
-    pub(crate) fn rebuild_superblocks(&mut self) {
-        if self.care.rebuild.on {
-            self.care.rebuild.begin(self.core.device.now);
-            self.care.want_all_superblocks(&self.core, &self.writer);
-            self.start_collecting(0);
-            self.care.note_rebuilt(&self.core);
+        self.care.rebuild.begin(self.core.device.now);
+        if by == RebuiltBy::Stripes {
+            return self.walk_stripes();
         }
-    }
-
-    /// Strips have no place, or one on a die that is dead: they are solved for. Where a die was replaced, strips that went elsewhere
-    /// in the meantime are copied back to it.
-    pub(crate) fn rebuild_stripes(&mut self) {
-        if self.care.rebuild.on {
-            self.care.rebuild.begin(self.core.device.now);
-            self.walk_stripes();
-        }
+        self.care.want_all_superblocks(&self.core, &self.writer);
+        self.start_collecting(0);
+        self.care.note_rebuilt(&self.core);
     }
 
     /// Wants the unit collected as soon as its log gets to it.
@@ -99,10 +87,10 @@ impl<P: FlashPayload> Engine<P> {
     }
 
     /// Solves for a lost strip, or reads one that is to be copied back.
-    fn fetch_strip(&mut self, (stripe, strip): Strip, wanted: WantedStrip) {
+    fn fetch_strip(&mut self, strip: Strip, wanted: WantedStrip) {
         match wanted.away {
-            Some(slot) => self.copy_back((stripe, strip), slot),
-            None => self.repair(Target::Strip { stripe, strip }),
+            Some(slot) => self.copy_back(strip, slot),
+            None => self.repair(Target::Strip { stripe: strip.0, strip: strip.1 }),
         }
     }
 

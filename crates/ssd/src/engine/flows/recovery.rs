@@ -305,7 +305,7 @@ fn resume_rebuild<P: FlashPayload>(engine: &mut Engine<P>) {
     match engine.writer.facts().rebuilt_by {
         RebuiltBy::Collection if engine.core.device.losses.dead().is_empty() => {}
         RebuiltBy::Stripes if engine.writer.are_all_whole(&engine.core) => engine.note_whole(),
-        _ => engine.rebuild_after_death(),
+        _ => engine.begin_rebuild(),
     }
 }
 

@@ -84,15 +84,15 @@ impl<P: FlashPayload> Engine<P> {
     }
 
     /// Copies a strip that can be read to the die that it was laid out for.
-    pub(super) fn copy_back(&mut self, (stripe, strip): Strip, slot: Slot) {
+    pub(super) fn copy_back(&mut self, strip: Strip, slot: Slot) {
         let (ppn, index) = self.core.device.grid.page_of(slot);
         if let Some(image) = self.writer.unsent(&self.core, ppn) {
             let payload = self.core.device.images.contents(image).1[index as usize].clone();
-            self.strip_rebuilt((stripe, strip), Some(payload));
+            self.strip_rebuilt(strip, Some(payload));
             return;
         }
         let sources = Sources::Sum { held: P::default(), pages: vec![ppn], slot: index };
-        reads!(self.solve_from(Target::Strip { stripe, strip }, sources, Vec::new()));
+        reads!(self.solve_from(Target::Strip { stripe: strip.0, strip: strip.1 }, sources, Vec::new()));
     }
 
     /// A rebuild has ended: if it left nothing undone, dies that were replaced are like any other. A strip that was on its way to another
@@ -104,7 +104,7 @@ impl<P: FlashPayload> Engine<P> {
         }
         let out = self.writer.strips_out(&self.core);
         if self.care.replacements.are_fewer(out) {
-            self.rebuild_stripes();
+            self.begin_rebuild();
         } else if out == 0 && self.care.rebuild_left(&self.core) == 0 {
             self.core.device.losses.all_rebuilt();
         }
@@ -126,5 +126,5 @@ fn renew_logs_of<P: FlashPayload>(engine: &mut Engine<P>, die: DieId) {
     engine.care.logs_are_new(&mut engine.core, die);
     engine.writer.look_for_missing_parity();
     engine.core.retry = true;
-    engine.rebuild_after_death();
+    engine.begin_rebuild();
 }

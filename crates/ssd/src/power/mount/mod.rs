@@ -93,9 +93,8 @@ pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remain
         doubted.into_iter().for_each(|ppn| scanned.look_again::<P>(&engine.core.device.array, ppn));
     }
     mount_checkpoint(engine, &scanned, &suspects, remains.checkpoint.as_ref());
-    if let Some(kept) = remains.groups.take() {
-        engine.writer.mount_groups(&mut engine.core, kept, &evidence_of(&scanned, &remains), &suspects);
-    }
+    let groups = remains.groups.take();
+    engine.writer.mount_groups(&mut engine.core, groups, &evidence_of(&scanned, &remains), &suspects);
     suspects.retain(|&ppn| engine.writer.may_count(&engine.core, ppn));
     let (mut with, mut without, mut solved) = choose_each(engine, &evidence_of(&scanned, &remains), &known_lost, &suspects);
     if engine.writer.facts().rebuilt_by == RebuiltBy::Stripes {
@@ -150,7 +149,7 @@ pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remain
     Mounted { mapped, read_only: engine.host.requests.read_only_since.is_some(), lost: remains.outage.memory, ..found }
 }
 
-/// What the scan and the memory that survived say to the way of writing.
+/// The evidence of the scan and of the memory that survived.
 fn evidence_of<'a, P>(scanned: &'a ScannedPages, remains: &'a Remains<P>) -> Evidence<'a, P> {
     let gone = remains.outage.memory;
     let (erasing, erases_known) = (&remains.erasing, !gone.reads);

@@ -352,7 +352,7 @@ impl<P: FlashPayload> Stripes<P> {
             self.held.settled(stripe);
         }
         pins.extend(core.map.forget_parity(stripe).pinned);
-        self.note_parity_version(stripe, 0);
+        self.note_version(PageRole::Parity(stripe), 0);
         pins.into_iter().for_each(|unit| core.release(unit));
     }
 }

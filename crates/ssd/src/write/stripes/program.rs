@@ -13,7 +13,7 @@ use device::image::Contents;
 use device::slab::ImageId;
 use device::waits::Wait;
 use ftl::{Place, Stream};
-use nand::{OobTag, ProgramOutcome};
+use nand::{OobTag, PageRole, ProgramOutcome};
 use vocab::{Cause, DieId, Lpn, Slot, StripSet};
 
 impl<P: FlashPayload> Stripes<P> {
@@ -146,7 +146,7 @@ impl<P: FlashPayload> Stripes<P> {
                     self.look_for_missing_parity();
                 }
                 let published = core.map.forget_parity(stripe);
-                self.note_parity_version(stripe, 0);
+                self.note_version(PageRole::Parity(stripe), 0);
                 self.ops[id].pins.extend(published.pinned);
             }
         }
@@ -172,18 +172,15 @@ impl<P: FlashPayload> Stripes<P> {
     ) -> Option<u32> {
         let op = &self.ops[id];
         let (stripe, written, rank) = (op.stripe, op.written, op.rank);
-        let lpn = data_of(tag);
-        match lpn {
-            Some(lpn) => self.note_version(lpn, rank),
-            None => self.note_parity_version(stripe, rank),
-        }
+        self.note_version(tag.role(), rank);
         let Some(die) = self.home_of(core, stripe, strip) else {
             self.ops[id].lost.untaken.insert(strip);
             core.out.push(Effect::StripHomeless { tag });
             return core.publish_missing(tag.role()).pinned;
         };
         // Parity of a write goes with its data.
-        let (stream, cause) = if lpn.is_some() { (Stream::Host, Cause::Host) } else { (self.stream_of(id), Cause::Parity) };
+        let (stream, cause) =
+            if data_of(tag).is_some() { (Stream::Host, Cause::Host) } else { (self.stream_of(id), Cause::Parity) };
         let ppn = core.map.take_page(die.index(), stream).expect("room was checked");
         let image = core.device.images.open(ppn, oob_covering(targets));
         core.device.images.fill(image, Contents { tag, payload, update: rank }, None, None);
@@ -207,7 +204,7 @@ impl<P: FlashPayload> Stripes<P> {
             return;
         }
         core.map.forget_parity(stripe);
-        self.note_parity_version(stripe, 0);
+        self.note_version(PageRole::Parity(stripe), 0);
         let (present, _) = self.stripe_state(core, stripe);
         let old = present.iter().map(|strip| (strip, Place::Unmapped)).collect();
         self.held.put(stripe, present, sum, old, |slot| core.map.unit_of(slot));

@@ -55,8 +55,8 @@ impl<P: FlashPayload> Writer<P> {
     }
 
     /// The strip, if it is to be written to its die.
-    pub fn wanted_strip(&self, core: &Core<P>, (stripe, strip): Strip) -> Option<WantedStrip> {
-        let stripes = self.stripes_if_any()?;
+    pub fn wanted_strip(&self, core: &Core<P>, strip: Strip) -> Option<WantedStrip> {
+        let (stripes, (stripe, strip)) = (self.stripes_if_any()?, strip);
         let place = stripes.place_of_strip(core, stripe, strip);
         let away = match place {
             Place::At(slot) if stripes.is_strip_away(core, stripe, strip) => Some(slot),
@@ -72,8 +72,8 @@ impl<P: FlashPayload> Writer<P> {
     }
 
     /// Whether there is a die that the strip is written to.
-    pub fn has_home(&self, core: &Core<P>, (stripe, strip): Strip) -> bool {
-        self.stripes_if_any().is_some_and(|stripes| stripes.home_of(core, stripe, strip).is_some())
+    pub fn has_home(&self, core: &Core<P>, strip: Strip) -> bool {
+        self.stripes_if_any().is_some_and(|stripes| stripes.home_of(core, strip.0, strip.1).is_some())
     }
 
     /// Strips of all stripes that are to be written to a die that they have.
@@ -111,9 +111,9 @@ impl<P: FlashPayload> Writer<P> {
     }
 
     /// Programs a strip that was solved for, or read, into this page of the die that it goes to.
-    pub fn program_rebuilt(&mut self, core: &mut Core<P>, (stripe, strip): Strip, payload: P, ppn: Ppn) {
+    pub fn program_rebuilt(&mut self, core: &mut Core<P>, strip: Strip, payload: P, ppn: Ppn) {
         if let Some(stripes) = self.stripes_if_any_mut() {
-            stripes.program_rebuilt(core, stripe, strip, payload, ppn);
+            stripes.program_rebuilt(core, strip.0, strip.1, payload, ppn);
         }
     }
 

@@ -17,7 +17,7 @@ use vocab::{DieId, Lpn};
 /// Writes that wait for room in a group log wait for its only log.
 const THE_LOG: usize = 0;
 
-/// What remains to be done after a step of code zones, in which other components take part.
+/// Work that remains after a step of code zones, in which other components take part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AfterStep {
     Nothing,
@@ -120,7 +120,7 @@ impl<P: FlashPayload> Writer<P> {
     }
 }
 
-/// What waits for room in segments.
+/// Pages and code wait for room in segments.
 impl<P: FlashPayload> Writer<P> {
     /// Whether anything does.
     pub fn has_waiting_in_segments(&self) -> bool {
@@ -152,13 +152,13 @@ impl<P: FlashPayload> Writer<P> {
         self.zones_mut().waiting.entry(log).or_default().push_front(waiting);
     }
 
-    /// What waits first of all, with its log.
+    /// The first of all that wait, with its log.
     pub fn first_in_segments(&self) -> Option<(usize, Waiting)> {
         let (&log, queue) = self.zones.as_ref()?.waiting.first_key_value()?;
         Some((log, *queue.front()?))
     }
 
-    /// What waits first for the segment of the log, taken out.
+    /// The first that waits for the segment of the log, taken out.
     pub fn take_first_of_segment(&mut self, log: usize) -> Option<Waiting> {
         let waiting = &mut self.zones.as_mut()?.waiting;
         let queue = waiting.get_mut(&log)?;
@@ -170,7 +170,7 @@ impl<P: FlashPayload> Writer<P> {
     }
 }
 
-/// What is encoded.
+/// Code that is valid, and its room.
 impl<P: FlashPayload> Writer<P> {
     /// Groups with valid code.
     pub fn valid_code_groups(&self) -> u64 {

@@ -8,6 +8,7 @@ use crate::write::stripes::mount::{ChosenStripes, Evidence};
 use crate::write::stripes::partial::PartialParityRemains;
 use crate::write::{KeptMembers, Writer};
 use device::image::Contents;
+use nand::PageRole;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// No page is known to be lost.
@@ -117,7 +118,7 @@ impl Drive {
         mounted.core.map.mount(|_| Some(0));
         for (lpn, newest) in (0..).map(Lpn).zip(&chosen.pages) {
             let Some(newest) = newest else { continue };
-            mounted.stripes.note_version(lpn, newest.update);
+            mounted.stripes.note_version(PageRole::Data(lpn), newest.update);
             let _ = match newest.slot {
                 Some(slot) => mounted.core.map.publish(lpn, slot),
                 None => mounted.core.map.publish_missing(lpn),
