@@ -174,7 +174,7 @@ fn rewrite_leaning<P: FlashPayload>(engine: &mut Engine<P>) {
 
 /// Reads a page to be moved, if its log has room for it.
 fn rewrite<P: FlashPayload>(engine: &mut Engine<P>, ppn: Ppn) -> bool {
-    let log = engine.core.map.log_of(engine.core.map.unit_of_block(engine.core.device.grid.split(ppn).0));
+    let log = engine.core.log_of_page(ppn);
     if !engine.core.map.has_room(log, Stream::Gc) {
         engine.start_collecting(log);
         return false;

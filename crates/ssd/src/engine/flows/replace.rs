@@ -74,8 +74,7 @@ impl<P: FlashPayload> Engine<P> {
         for role in data.chain(parities) {
             if is_there(self.core.place_of(role)) {
                 let pinned = self.writer.leave_place(&mut self.core, role);
-                let strip = self.writer.strip_of_role(role);
-                strip.into_iter().for_each(|strip| self.care.rebuild.strip_lost_again(strip));
+                self.writer.strip_of_role(role).into_iter().for_each(|strip| self.care.rebuild.strip_lost_again(strip));
                 pinned.into_iter().for_each(|unit| self.release(unit));
             }
         }

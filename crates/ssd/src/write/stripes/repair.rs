@@ -88,8 +88,7 @@ impl<P: FlashPayload> Stripes<P> {
         } else {
             self.tell_strips(core, image, stripe, StripSet::EMPTY, 0);
         }
-        let log = core.map.log_of(core.map.unit_of_block(core.device.block_of(ppn))) as u16;
-        core.submit_program(image, Owner::Strip { log }, Cause::Rebuild);
+        core.submit_program(image, Owner::Strip { log: core.log_of_page(ppn) as u16 }, Cause::Rebuild);
     }
 
     /// The program of a strip that was solved for has ended; which one it is.

@@ -109,7 +109,7 @@ impl<P: FlashPayload> Writer<P> {
         }
     }
 
-    /// The host reads these pages. True where code zones serve the read; they count it, unless time stands still.
+    /// The host reads these pages. True where code zones serve the read; they count it while time passes.
     #[inline]
     pub fn read_in_zones(&mut self, core: &Core<P>, pages: &Range<u32>) -> bool {
         let Some(zones) = &mut self.zones else { return false };
@@ -127,7 +127,7 @@ impl<P: FlashPayload> Writer<P> {
         self.zones.as_ref().is_some_and(|zones| zones.has_waiting())
     }
 
-    /// Whether all that does is code, which no one is promised: over another way of writing.
+    /// Whether only code does, which no one is promised: that of code zones over another way.
     pub fn only_code_waits_in_segments(&self) -> bool {
         self.zones.as_ref().is_some_and(|zones| zones.is_over())
     }
