@@ -181,7 +181,7 @@ impl<P: FlashPayload> Boot<'_, P> {
         engine.host.first_mismatch = before.host.first_mismatch.take();
         engine.core.device.now = before.core.device.now;
         engine.host.requests.read_only_since = before.host.requests.read_only_since;
-        let doubtful = self.remains.lose(outage, |stripe| before.writer.stripes().lpns_of_stripe(&before.core, stripe));
+        let doubtful = self.remains.lose(outage, |stripe| before.writer.lpns_of_stripe(&before.core, stripe));
         doubtful.into_iter().for_each(|lpn| engine.host.oracle.doubt(lpn));
         Ok(())
     }
@@ -246,11 +246,10 @@ fn check_history<P: FlashPayload>(engine: &Engine<P>, scheme: &str) -> Result<()
 /// Refuses a drive whose bad blocks leave too little room.
 fn check_room<P: FlashPayload>(engine: &Engine<P>, scheme: &str) -> Result<(), SetupError> {
     let map = &engine.core.map;
-    let code = engine.writer.zones.as_ref().filter(|zones| zones.is_over());
-    let code = code.map_or(0, |zones| zones.scheme.layout().all_code_pages());
-    if let Some(zones) = engine.writer.zones.as_ref().filter(|zones| !zones.is_over()) {
-        return zones.check_segments(&engine.core).map_err(SetupError::new);
+    if let Some(checked) = engine.writer.check_segments(&engine.core) {
+        return checked.map_err(SetupError::new);
     }
+    let code = engine.writer.code_pages_over();
     let live: u64 = (0..map.logs()).map(|log| u64::from(map.live_max(log))).sum();
     let dies = engine.core.device.grid.dies();
     let strips_of = |scheme: &dyn StripeScheme| scheme.strips_of_dies(map.user_slots().div_ceil(scheme.data_strips()), dies);

@@ -127,7 +127,7 @@ pub(crate) fn history_batch<P: FlashPayload>(engine: &Engine<P>) -> u32 {
 pub(crate) fn finish_untimed<P: FlashPayload>(engine: &mut Engine<P>) {
     // The written history is durable when a cut may come; without cuts the last page waits to be full.
     if engine.core.is_mountable() {
-        engine.writer.pages.send_open_page(&mut engine.core);
+        engine.writer.send_open_page(&mut engine.core);
     }
     engine.settle();
     if engine.writer.cover_open(&mut engine.core) {

@@ -7,7 +7,6 @@ use crate::core::owner::Owner;
 use crate::core::{Command, Core};
 use crate::rules::SafetyRule;
 use crate::write::Writer;
-use crate::write::pages::PageWriter;
 use device::command::Verb;
 use ftl::{LogKind, UnitId, UnitState};
 use nand::{FlashArray, OobTag, PageRole};
@@ -220,7 +219,7 @@ impl<P: FlashPayload> Care<P> {
 
     /// Advances the log's GC as far as it goes without waiting.
     #[inline(always)]
-    pub fn collect(&mut self, core: &mut Core<P>, writer: &PageWriter, log: usize) -> Collecting {
+    pub fn collect(&mut self, core: &mut Core<P>, writer: &Writer<P>, log: usize) -> Collecting {
         let collector = &self.collectors[log];
         let Some(victim) = collector.victim.filter(|_| !collector.halted) else { return Collecting::Waits };
         let at_most = self.moves_at_most(core, log, victim);
@@ -232,7 +231,7 @@ impl<P: FlashPayload> Care<P> {
     }
 
     /// Reads the next pages of the victim, up to this many moves under way.
-    fn read_on(&mut self, core: &mut Core<P>, writer: &PageWriter, log: usize, victim: UnitId, at_most: u32) -> Collecting {
+    fn read_on(&mut self, core: &mut Core<P>, writer: &Writer<P>, log: usize, victim: UnitId, at_most: u32) -> Collecting {
         let pages = victim_pages(core);
         let collector = &mut self.collectors[log];
         // Nothing valid is left to be found: spare the walk over the rest of the victim.
@@ -436,7 +435,7 @@ mod tests {
     }
 
     fn collect(bench: &mut Bench) -> Collecting {
-        bench.care.collect(&mut bench.core, &bench.writer.pages, 0)
+        bench.care.collect(&mut bench.core, &bench.writer, 0)
     }
 
     /// Catches a cursor that skips a page or counts one twice, and moves of obsolete pages.
@@ -524,10 +523,10 @@ mod tests {
         assert!(bench.core.map.condemn_unit(unit));
         let log = bench.core.map.log_of(unit);
         bench.care.begin(&mut bench.core, log, unit, Cause::Rebuild);
-        let step = bench.care.collect(&mut bench.core, &bench.writer.pages, log);
+        let step = bench.care.collect(&mut bench.core, &bench.writer, log);
         assert_eq!(step, Collecting::SendOpenPage);
         bench.writer.pages.send_open_page(&mut bench.core);
-        let step = bench.care.collect(&mut bench.core, &bench.writer.pages, log);
+        let step = bench.care.collect(&mut bench.core, &bench.writer, log);
         assert_eq!(step, Collecting::Waits);
         let verbs: Vec<Verb> = bench.carry_out().iter().map(|command| command.verb).collect();
         assert_eq!(verbs, [Verb::Program, Verb::Read]);

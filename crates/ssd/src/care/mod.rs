@@ -2,6 +2,7 @@
 
 pub(crate) mod bad_blocks;
 pub(crate) mod collect;
+pub(crate) mod events;
 pub(crate) mod limits;
 pub(crate) mod profiles;
 pub(crate) mod rebuild;

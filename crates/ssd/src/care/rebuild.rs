@@ -7,18 +7,15 @@ use crate::config::Faults;
 use crate::core::Core;
 use crate::core::flash::FlashPayload;
 use crate::write::Writer;
+use crate::write::stripes::seam::Strip;
 use ftl::{LogKind, Place, UnitId, UnitState};
 use std::collections::{BTreeMap, VecDeque};
 use vocab::{Cause, Nanos, SimTime, StripeId};
 
-/// A strip of a stripe.
-pub(crate) type Strip = (StripeId, u32);
-
 /// A strip that was solved for and waits in the controller for room on its die.
 #[derive(Clone, Debug)]
 pub(crate) struct ParkedStrip<P> {
-    pub stripe: StripeId,
-    pub strip: u32,
+    pub strip: Strip,
     pub payload: P,
 }
 
@@ -161,7 +158,7 @@ impl<P> Rebuild<P> {
     /// A solve for the strip has ended. True if it is wanted: contents that were parked in the meantime are newer.
     pub fn solve_ended(&mut self, strip: Strip) -> bool {
         self.under_way.entry(strip).and_modify(|begun| begun.solving = false);
-        !self.parked.iter().any(|parked| (parked.stripe, parked.strip) == strip)
+        !self.parked.iter().any(|parked| parked.strip == strip)
     }
 
     /// Whether newer contents of the strip, which the map has at this place, were written and lost since it was begun.
@@ -204,8 +201,8 @@ impl<P> Rebuild<P> {
     /// Keeps the contents of a strip that a victim held, and that the map has nowhere now, in the controller until there is
     /// room on its die: they are newer than any that were kept before, and than what a solve gives.
     pub fn park_newer(&mut self, strip: ParkedStrip<P>) {
-        let of = (strip.stripe, strip.strip);
-        self.parked.retain(|parked| (parked.stripe, parked.strip) != of);
+        let of = strip.strip;
+        self.parked.retain(|parked| parked.strip != of);
         let begun = self.under_way.entry(of).or_insert(Begun { place: None, solving: false, is_stale: false });
         (begun.place, begun.is_stale) = (Some(Place::Missing), false);
         self.park(strip);
@@ -331,7 +328,7 @@ mod tests {
     }
 
     fn parked(payload: u8) -> ParkedStrip<u8> {
-        ParkedStrip { stripe: StripeId(3), strip: 1, payload }
+        ParkedStrip { strip: (StripeId(3), 1), payload }
     }
 
     /// Catches a parity that was kept in the controller, then written again by a commit, and kept there again for lack of room:

@@ -3,8 +3,9 @@
 use crate::care::Care;
 use crate::care::collect::Collector;
 use crate::core::flash::FlashPayload;
+use crate::core::timer::Timer;
 use crate::core::{Core, Moving};
-use ftl::UnitId;
+use ftl::{LogKind, UnitId};
 use std::collections::BTreeSet;
 use vocab::{DieId, SimTime};
 
@@ -79,6 +80,39 @@ impl Replacements {
 }
 
 impl<P: FlashPayload> Care<P> {
+    /// The next event of the timer is the next replacement to come. One whose time has come needs none: it is tried after each event.
+    pub fn expect_replacement(&self, core: &mut Core<P>) {
+        match self.replacements.next(core.device.now) {
+            Some(at) => core.schedule(Timer::Replace, at),
+            None => core.clear(Timer::Replace),
+        }
+    }
+
+    /// Whether nothing happens before the event of this resource but the replacement of a dead die: requests that wait do not wait for a
+    /// spare die that comes in an hour.
+    #[inline]
+    pub fn waits_for_a_replacement(&self, core: &Core<P>, resource: usize) -> bool {
+        let timer = |timer: Timer| timer.index(&core.device.grid);
+        self.replacements.is_any_asked()
+            && resource == timer(Timer::Replace)
+            && !core.device.calendar.has_any_but([Timer::Replace, Timer::Refresh, Timer::Age].map(timer))
+    }
+
+    /// Whether nothing is under way that knows pages of the dead die by their places, but for pins and partial parities.
+    pub fn may_replace(&self, core: &Core<P>, die: DieId) -> bool {
+        let device = &core.device;
+        let is_group_log = core.map.kind() == LogKind::Group;
+        if is_group_log && !self.replacements.written_before().is_empty() {
+            return false;
+        }
+        let moves = !is_group_log
+            && core.map.logs_of_die(die).any(|log| {
+                core.moving[log].under_way > 0 || self.collectors[log].is_erasing() || self.refresh.is_recharging(log)
+            });
+        let waits = device.displaced.iter().any(|command| device.grid.die_of(command.ppn) == die);
+        !moves && !waits && device.backlog(die) == 0 && !device.is_busy(die) && !device.is_decoding(die)
+    }
+
     /// A new die has the place of this one: nothing of its logs is under way, or wanted.
     pub fn logs_are_new(&mut self, core: &mut Core<P>, die: DieId) {
         for log in core.map.logs_of_die(die) {

@@ -47,7 +47,7 @@ use device::Device;
 use device::command::Verb;
 use device::service::Haste;
 use device::slab::{CommandId, ImageId, JobId, OfJob, Slab};
-use ftl::{Ftl, Place, UnitId};
+use ftl::{Ftl, Place, Published, UnitId};
 use nand::{FlashArray, Oob, OobTag, PageRole};
 use vocab::{Cause, Lpn, Ppn, SimTime, Slot, StripSet};
 
@@ -231,6 +231,59 @@ impl<P: FlashPayload> Core<P> {
     #[inline]
     pub fn collect_if_short(&mut self, log: usize) {
         self.out.push(Effect::CollectIfShort { log: log as u16 });
+    }
+
+    /// The host comes back at this time: until then the drive goes on with what it does beside requests.
+    pub fn expect_host(&mut self, end: SimTime) {
+        self.clear(Timer::Arrivals);
+        self.schedule(Timer::Arrivals, end);
+    }
+
+    /// The idle time is over.
+    pub fn host_is_back(&mut self, end: SimTime) {
+        self.clear(Timer::Arrivals);
+        self.device.now = end.max(self.device.now);
+    }
+
+    /// Whether blocks or dies are gone.
+    #[inline]
+    pub fn has_lost_room(&self) -> bool {
+        self.grown_bad > 0 || !self.device.losses.dead().is_empty()
+    }
+
+    /// Where the map has these contents; a filler has no place.
+    #[inline]
+    pub fn place_of(&self, role: PageRole) -> Place {
+        match role {
+            PageRole::Data(lpn) => self.map.lookup(lpn),
+            PageRole::Parity(stripe) => self.map.lookup_parity(stripe),
+            PageRole::Filler => Place::Unmapped,
+        }
+    }
+
+    /// The contents lie in this slot from now on.
+    #[inline]
+    pub fn publish(&mut self, role: PageRole, slot: Slot) -> Published {
+        match role {
+            PageRole::Data(lpn) => self.map.publish(lpn, slot),
+            PageRole::Parity(stripe) => self.map.publish_parity(stripe, slot),
+            PageRole::Filler => unreachable!("fillers have no place"),
+        }
+    }
+
+    /// The contents have no place from now on.
+    pub fn publish_missing(&mut self, role: PageRole) -> Published {
+        match role {
+            PageRole::Data(lpn) => self.map.publish_missing(lpn),
+            PageRole::Parity(stripe) => self.map.publish_missing_parity(stripe),
+            PageRole::Filler => unreachable!("fillers have no place"),
+        }
+    }
+
+    /// The log of the page's block.
+    #[inline]
+    pub fn log_of_page(&self, ppn: Ppn) -> usize {
+        self.map.log_of(self.map.unit_of_block(self.device.block_of(ppn)))
     }
 
     /// Whether what is at the place exists and no living die holds it.

@@ -324,9 +324,9 @@ impl Disk {
         loop {
             let until = end.min(self.due()).max(self.now());
             let engine = self.medium.engine_mut();
-            engine.expect_host(until.since(engine.core.device.now));
+            engine.core.expect_host(until);
             while self.now() < until && self.medium.turn(until)? == Turn::On {}
-            self.medium.engine_mut().host_is_back(until);
+            self.medium.engine_mut().core.host_is_back(until);
             self.carry_out_due()?;
             if self.now() >= end {
                 return if time >= WORTH_SAVING { self.medium.save() } else { Ok(()) };

@@ -1,19 +1,16 @@
 //! Consequences of a completed command, by its owner.
 
-use crate::care::limits;
 use crate::core::Command;
 use crate::core::flash::FlashPayload;
 use crate::core::owner::Owner;
 use crate::core::timer::Timer;
 use crate::engine::Engine;
 use crate::engine::reads::reads;
-use crate::rules::SafetyRule;
 use device::Taken;
 use device::command::Verb;
-use device::sense::{Compares, Sensed, Verdict};
 use device::slab::CommandId;
 use nand::{ProgramOutcome, ReadOutcome};
-use vocab::{Cause, DieId, Nanos, Ppn};
+use vocab::{Cause, DieId, Nanos};
 
 impl<P: FlashPayload> Engine<P> {
     /// Lets idle dies take up what was queued for them.
@@ -22,7 +19,7 @@ impl<P: FlashPayload> Engine<P> {
         while let Some(die) = self.core.device.next_kick() {
             match self.core.device.start_next(die) {
                 Taken::Program(image) => {
-                    self.writer.pages.sealed(image);
+                    self.writer.taken_up(image);
                     if self.writer.hears_launches() {
                         self.strip_launched(die);
                     }
@@ -59,7 +56,7 @@ impl<P: FlashPayload> Engine<P> {
         loop {
             while let Some((id, taken)) = self.core.device.next_ready() {
                 if let Taken::Program(image) = taken {
-                    self.writer.pages.sealed(image);
+                    self.writer.taken_up(image);
                 }
                 self.complete(id);
             }
@@ -75,11 +72,14 @@ impl<P: FlashPayload> Engine<P> {
         let command = self.core.device.commands[id];
         match command.verb {
             Verb::Read => {
-                let (outcome, _) = self.sense(&command);
+                let (outcome, _) = self.care.sense(&mut self.core, &command);
                 self.read_done(id, &command, outcome);
             }
             Verb::Program => self.complete_program(&command),
-            Verb::Recharge => self.complete_recharge(&command),
+            Verb::Recharge => {
+                let due = self.care.complete_recharge(&mut self.core, &command);
+                due.into_iter().for_each(|unit| self.want(unit, Cause::Refresh));
+            }
             Verb::Erase => self.complete_erase(&command),
         }
         self.core.device.commands.give(id);
@@ -92,24 +92,20 @@ impl<P: FlashPayload> Engine<P> {
         if command.verb != Verb::Read {
             return false;
         }
-        let (outcome, time) = self.sense(&command);
+        let (outcome, time) = self.care.sense(&mut self.core, &command);
         if time == Nanos(0) && !self.core.device.reads_again() {
             self.read_done(id, &command, outcome);
             self.core.device.commands.give(id);
             return true;
         }
-        let first = self.decoder(0);
+        let first = Timer::Decoder(0).index(&self.core.device.grid);
         self.core.device.decode_later(id, outcome, time, |channel| first + channel);
         true
     }
 
-    fn decoder(&self, channel: usize) -> usize {
-        Timer::Decoder(channel as u32).index(&self.core.device.grid)
-    }
-
     /// A decoder is done with a page.
     pub(crate) fn decoded(&mut self, channel: usize) {
-        let timer = self.decoder(channel);
+        let timer = Timer::Decoder(channel as u32).index(&self.core.device.grid);
         let Some((id, outcome)) = self.core.device.decoded(channel, timer) else { return };
         let command = self.core.device.commands[id];
         self.read_done(id, &command, outcome);
@@ -119,34 +115,6 @@ impl<P: FlashPayload> Engine<P> {
         if !self.core.device.is_busy(die) {
             self.core.device.kick(die);
         }
-    }
-
-    /// Reads the page of a command and decodes it: what came of it, and the time in the decoder.
-    #[inline(always)]
-    fn sense(&mut self, command: &Command) -> (ReadOutcome, Nanos) {
-        let compares = if self.core.breaks(SafetyRule::Compare) { Compares::No } else { Compares::Yes };
-        let Sensed { verdict, time } = self.core.device.sense(command, compares);
-        match verdict {
-            Verdict::Clean => return (ReadOutcome::Clean, time),
-            Verdict::Failed => {}
-            Verdict::Unanswered => {
-                let block = self.core.device.block_of(command.ppn);
-                self.core.safe.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.strike_out(block));
-            }
-            Verdict::Astray => {
-                self.care.damage.astray.insert(self.core.device.block_of(command.ppn));
-                self.core.retry = true;
-            }
-            Verdict::Decoded { rewrite, .. } => {
-                self.care.note_read(&mut self.core, command.ppn);
-                if rewrite {
-                    self.care.refresh_at(&self.core, self.core.device.block_of(command.ppn), self.core.device.now);
-                }
-            }
-        }
-        let outcome = verdict.outcome();
-        self.core.failed_reads += u64::from(!outcome.is_clean());
-        (outcome, time)
     }
 
     /// A page was read and, where there is a code, decoded.
@@ -159,8 +127,12 @@ impl<P: FlashPayload> Engine<P> {
             }
             Owner::Collect { log } => self.collect_read_done(command.ppn, log as usize, outcome),
             Owner::Solve { solve, term } => self.reads.solve_read_done(&mut self.core, command, solve, term, outcome),
-            Owner::Scrub { superblock } => self.scrub_read_done(superblock, outcome),
-            Owner::Recharge { log } => self.recharge_read_done(command, log as usize, outcome),
+            Owner::Scrub { .. } if outcome.is_clean() => {}
+            Owner::Scrub { superblock } => self.want(superblock, Cause::Refresh),
+            Owner::Recharge { log } => {
+                let due = self.care.recharge_read_done(&mut self.core, command, log as usize, outcome);
+                due.into_iter().for_each(|unit| self.want(unit, Cause::Refresh));
+            }
             Owner::Lazy { read, block } => reads!(self.lazy_read_done(command, read, usize::from(block), outcome)),
             owner => self.writer.read_ended(&mut self.core, owner, command.ppn, outcome),
         }
@@ -174,32 +146,11 @@ impl<P: FlashPayload> Engine<P> {
             return self.care.reserved_done(&mut self.core, command, outcome);
         }
         if outcome.is_done() {
-            self.note_program(command.ppn);
+            self.care.page_programmed(&mut self.core, command.ppn);
         } else if self.program_elsewhere(command) {
             return;
         }
         self.program_over(command, outcome);
-    }
-
-    /// A page was programmed: deadlines, summaries and limits begin.
-    #[inline]
-    fn note_program(&mut self, ppn: Ppn) {
-        if self.core.device.ecc.is_some() {
-            self.care.note_programmed(&mut self.core, ppn);
-        }
-        let core = &mut self.core;
-        if let Some(checkpoint) = &mut core.safe.checkpoint {
-            let (block, page) = core.device.grid.split(ppn);
-            if page + 1 == core.device.grid.pages_per_block() {
-                checkpoint.sum_up::<P>(block, &core.device.array);
-            }
-        }
-        if core.limits.is_on() {
-            let (block, page) = core.device.grid.split(ppn);
-            if page == 0 {
-                limits::note_first_program(&mut self.core, block);
-            }
-        }
     }
 
     /// A program has ended: with its page in flash, or lost.
@@ -227,13 +178,7 @@ impl<P: FlashPayload> Engine<P> {
         }
         if outcome.is_done() {
             self.core.safe.erasing.insert(block, true);
-            if self.core.limits.is_on() {
-                self.core.limits.note_erase(block);
-            }
-            if self.core.device.ecc.is_some() {
-                self.care.note_refreshed(&self.core, block);
-            }
-            self.core.safe.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.erased(block));
+            self.care.block_emptied(&mut self.core, block);
         }
         match command.owner {
             Owner::Erase { log } => self.erase_done(log as usize, block, outcome),

@@ -3,9 +3,7 @@
 use crate::core::effects::{Effect, Parcel};
 use crate::core::flash::FlashPayload;
 use crate::core::ids::ParcelId;
-use crate::core::target::Floor;
 use crate::engine::Engine;
-use vocab::Lpn;
 
 impl<P: FlashPayload> Engine<P> {
     /// Hands on every effect that was pushed since the last call, depth first, until none is left.
@@ -38,7 +36,9 @@ impl<P: FlashPayload> Engine<P> {
             Effect::EvictIfDirty { lpn } => self.host.evict_if_dirty(&mut self.core, &self.writer, lpn),
             Effect::MakeRoom => self.host.make_room(&mut self.core, &self.writer),
             Effect::RetryBuffer => self.host.retry_buffer(&mut self.core, &self.writer),
-            Effect::ForgetReadAhead { lpn } => self.forget_read_ahead(lpn),
+            Effect::ForgetReadAhead { lpn } => {
+                self.reads.forget_read_ahead(lpn, u64::from(self.host.requests.sectors_per_slot));
+            }
             Effect::Release { unit } => self.core.release(unit),
             Effect::CollectIfShort { log } => self.start_collecting_if_short(usize::from(log)),
             Effect::Collect { log } => self.collect(usize::from(log)),
@@ -47,7 +47,11 @@ impl<P: FlashPayload> Engine<P> {
                 self.collect(usize::from(log));
             }
             Effect::StripLost { tag } => self.strip_lost(tag),
-            Effect::StripHomeless { tag } => self.strip_homeless(tag),
+            Effect::StripHomeless { tag } => {
+                if let Some(strip) = self.writer.strip_of_role(tag.role()) {
+                    self.care.rebuild.strip_was_homeless(strip);
+                }
+            }
             Effect::EndCover { .. } => {
                 // Repairs that wait for a parity are tried again.
                 self.core.retry |= !self.reads.uncovered_repairs.is_empty();
@@ -67,26 +71,20 @@ impl<P: FlashPayload> Engine<P> {
     fn open(&mut self, parcel: ParcelId) {
         match self.core.out.open(parcel) {
             Parcel::AwaitDurable { job, pages } => self.host.await_durable(&mut self.core, &self.writer, job, pages),
-            Parcel::CheckRead { lpn, floor, contents } => self.check_read(lpn, floor, contents.as_ref()),
+            Parcel::CheckRead { lpn, floor, contents } => {
+                self.host.check_flash_read(&mut self.core, lpn, floor, contents.as_ref());
+            }
             Parcel::Merged { job, page, old } => {
                 self.host.merge_done(&mut self.core, &self.writer, job, page as usize, old.as_ref());
             }
             Parcel::MoveRepaired { log, slot, payload } => self.move_repaired(log, slot, payload),
             Parcel::ParityBuilt { waiter } => self.parity_built(waiter),
-            Parcel::StripRebuilt { stripe, strip, payload } => self.strip_rebuilt(stripe, strip, payload),
+            Parcel::StripRebuilt { stripe, strip, payload } => self.strip_rebuilt((stripe, strip), payload),
             Parcel::Solve { target } => self.repair(target),
             Parcel::StripeMerged { op, strip, old } => self.writer.merged(&mut self.core, op, strip, old.as_ref()),
             Parcel::SolveAfterUpdate { stripe, target } => self.writer.wait_for_update(stripe, target),
             Parcel::Reads(step) => self.read_step(step),
             Parcel::Zones(step) => self.zone_step(step),
         }
-    }
-
-    /// A page of flash, or what its codeword gave, goes to the host.
-    fn check_read(&mut self, lpn: Lpn, floor: Floor, found: Option<&P>) {
-        if found.is_some() {
-            self.core.safe.journal.read(lpn);
-        }
-        self.host.check_read(&mut self.core, lpn, floor, found);
     }
 }

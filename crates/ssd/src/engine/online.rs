@@ -3,7 +3,7 @@
 use crate::core::flash::FlashPayload;
 use crate::core::timer::{Resource, Timer};
 use crate::engine::Engine;
-use vocab::{HostCommand, Nanos, SimTime};
+use vocab::{HostCommand, SimTime};
 
 /// Outcome of one step of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl<P: FlashPayload> Engine<P> {
     /// The next event, if it comes before `end`.
     pub(crate) fn turn(&mut self, end: SimTime) -> Turn {
         self.after_event();
-        match self.next_event() {
+        match self.care.next_event(&mut self.core) {
             Some((time, _)) if time > end => Turn::AtRest,
             Some((time, resource)) => {
                 // Events that were due while the drive was without power are due now.
@@ -48,19 +48,5 @@ impl<P: FlashPayload> Engine<P> {
             None if self.unstick() => Turn::On,
             None => Turn::AtRest,
         }
-    }
-
-    /// The host says when it comes back: until then the drive goes on with what it does beside requests.
-    pub(crate) fn expect_host(&mut self, after: Nanos) -> SimTime {
-        let end = self.core.device.now + after;
-        self.core.clear(Timer::Arrivals);
-        self.core.schedule(Timer::Arrivals, end);
-        end
-    }
-
-    /// The idle time is over.
-    pub(crate) fn host_is_back(&mut self, end: SimTime) {
-        self.core.clear(Timer::Arrivals);
-        self.core.device.now = end.max(self.core.device.now);
     }
 }

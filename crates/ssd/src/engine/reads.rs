@@ -4,7 +4,6 @@ use crate::core::flash::FlashPayload;
 use crate::core::read_step::ReadStep;
 use crate::core::target::Target;
 use crate::engine::Engine;
-use vocab::Lpn;
 
 /// Calls a handler of the reads, and hands on what it wants of others.
 macro_rules! reads {
@@ -33,11 +32,5 @@ impl<P: FlashPayload> Engine<P> {
     /// Solves for a page that cannot be read where the map has it, and gives its contents to the target.
     pub(crate) fn repair(&mut self, target: Target) {
         reads!(self.solve(target));
-    }
-
-    pub(crate) fn forget_read_ahead(&mut self, lpn: Lpn) {
-        if let Some(ahead) = &mut self.reads.ahead {
-            ahead.forget(lpn, u64::from(self.host.requests.sectors_per_slot));
-        }
     }
 }

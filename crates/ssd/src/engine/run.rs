@@ -137,8 +137,8 @@ impl<P: FlashPayload> Engine<P> {
             if arrivals.is_over() && self.host.requests.outstanding == 0 {
                 self.writer.host_is_done(&mut self.core);
             }
-            if let Some((time, resource)) = self.next_event() {
-                if self.care.replacements.is_any_asked() && self.waits_for_a_replacement(resource) && self.unstick() {
+            if let Some((time, resource)) = self.care.next_event(&mut self.core) {
+                if self.care.waits_for_a_replacement(&self.core, resource) && self.unstick() {
                     continue;
                 }
                 self.core.device.now = time;
@@ -154,15 +154,6 @@ impl<P: FlashPayload> Engine<P> {
                 }
             }
         }
-    }
-
-    /// Whether nothing happens but the replacement of a dead die: requests that wait do not wait for a spare die that comes in an hour.
-    #[cold]
-    fn waits_for_a_replacement(&self, resource: usize) -> bool {
-        let grid = &self.core.device.grid;
-        let replacement = Timer::Replace.index(grid);
-        let timers = [replacement, Timer::Refresh.index(grid), Timer::Age.index(grid)];
-        resource == replacement && !self.core.device.calendar.has_any_but(timers)
     }
 
     /// Lets commands arrive until this many are unanswered.
@@ -218,9 +209,15 @@ impl<P: FlashPayload> Engine<P> {
             Resource::Timer(Timer::Decoder(channel)) => self.decoded(channel as usize),
             Resource::Timer(Timer::OffLine) => self.writer.offline_due(&mut self.core),
             Resource::Timer(Timer::Sums) => self.writer.summing_due(&mut self.core),
-            Resource::Timer(Timer::Flush) => self.flush_due(),
-            Resource::Timer(Timer::Scrub) => self.scrub_due(),
-            Resource::Timer(Timer::Replace) => self.expect_replacement(),
+            Resource::Timer(Timer::Flush) => {
+                let host = self.host_is();
+                self.care.flush_due(&mut self.core, host);
+            }
+            Resource::Timer(Timer::Scrub) => {
+                let host = self.host_is();
+                self.care.scrub_due(&mut self.core, host);
+            }
+            Resource::Timer(Timer::Replace) => self.care.expect_replacement(&mut self.core),
             // These have done all they do when their event was taken (`next_event`).
             Resource::Timer(Timer::Age | Timer::Refresh | Timer::Arrivals) => {}
         }
@@ -277,8 +274,10 @@ impl<P: FlashPayload> Engine<P> {
         if self.core.device.has_kicks() {
             self.kick();
         }
-        if self.writer.zones.is_some() {
-            self.go_off_line_if_idle();
+        if self.host.requests.outstanding == 0
+            && let Some(phase) = self.writer.phase_due(&mut self.core)
+        {
+            self.begin_offline(phase);
         }
         self.hand_on();
     }

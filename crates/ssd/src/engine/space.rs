@@ -98,13 +98,13 @@ impl<P: FlashPayload> Engine<P> {
             room: Room::Astray,
             has_waiting: |engine| !engine.care.damage.astray.is_empty(),
             retry: Self::want_astray,
-            give_up: Self::is_never_given_up,
+            give_up: |_| false,
         },
         // Data and code pages whose segment is full, and code over rows or block groups that are. Given up, the first of
         // them fails.
         WaitingRoom {
             room: Room::Zones,
-            has_waiting: |engine| engine.writer.zones.as_ref().is_some_and(|zones| zones.has_waiting()),
+            has_waiting: |engine| engine.writer.has_waiting_in_segments(),
             retry: Self::retry_zones,
             give_up: Self::fail_waiting_in_zones,
         },
@@ -146,8 +146,11 @@ impl<P: FlashPayload> Engine<P> {
         WaitingRoom {
             room: Room::UncoveredRepairs,
             has_waiting: |engine| !engine.reads.uncovered_repairs.is_empty(),
-            retry: Self::retry_repairs,
-            give_up: Self::is_never_given_up,
+            retry: |engine| {
+                let waiting = std::mem::take(&mut engine.reads.uncovered_repairs);
+                waiting.into_iter().for_each(|target| engine.repair(target));
+            },
+            give_up: |_| false,
         },
         // Answers to writes whose row lost its parity. They are looked at whenever a row gets a parity, not here.
         // Given up, they are sent although one more loss would take the data.
@@ -158,10 +161,6 @@ impl<P: FlashPayload> Engine<P> {
             give_up: Self::give_up_uncovered,
         },
     ];
-
-    fn is_never_given_up(&mut self) -> bool {
-        false
-    }
 
     /// Tries again whatever waits for space.
     pub(crate) fn retry_stalled(&mut self) {
@@ -218,9 +217,9 @@ impl<P: FlashPayload> Engine<P> {
     /// begins no commit of these as long as that log has no room for parity. The parity of such a stripe may go to another die,
     /// which has room: it is committed. True if there is one.
     fn commit_what_keeps_room(&mut self) -> bool {
-        let stripes = self.writer.stripes().committed_for_room(&self.core);
+        let stripes = self.writer.committed_for_room(&self.core);
         for &stripe in &stripes {
-            self.writer.stripes_mut().commit(&mut self.core, stripe);
+            self.writer.commit(&mut self.core, stripe);
             self.hand_on();
         }
         !stripes.is_empty()
@@ -232,17 +231,12 @@ impl<P: FlashPayload> Engine<P> {
         if !(row.has_waiting)(self) {
             return false;
         }
-        if room.holds_writes() && !(room == Room::Zones && self.only_code_waits()) {
-            self.turn_read_only();
+        if room.holds_writes() && !(room == Room::Zones && self.writer.only_code_waits_in_segments()) {
+            self.host.turn_read_only(&self.core);
         }
         let moved = (row.give_up)(self);
         self.hand_on();
         moved
-    }
-
-    /// Whether what waits under code zones is code, which no one is promised: over another way of writing.
-    fn only_code_waits(&self) -> bool {
-        self.writer.zones.as_ref().is_some_and(|zones| zones.is_over())
     }
 
     /// Whether a write waits for space, of the host or on its behalf.
@@ -254,24 +248,7 @@ impl<P: FlashPayload> Engine<P> {
     /// bring any. A drive that is asked all the time would never notice otherwise.
     #[inline]
     pub(crate) fn may_be_stuck(&self) -> bool {
-        self.has_lost_room() && self.core.device.is_idle() && self.has_waiting_for_space()
-    }
-
-    /// Whether blocks or dies are gone.
-    #[inline]
-    pub(crate) fn has_lost_room(&self) -> bool {
-        self.core.grown_bad > 0 || !self.core.device.losses.dead().is_empty()
-    }
-
-    /// A write waits for space that will not come: a drive that lost blocks or dies is read-only from now on.
-    fn turn_read_only(&mut self) {
-        if self.has_lost_room() {
-            self.host.requests.read_only_since.get_or_insert(self.core.device.now);
-        }
-    }
-
-    fn retry_repairs(&mut self) {
-        std::mem::take(&mut self.reads.uncovered_repairs).into_iter().for_each(|target| self.repair(target));
+        self.core.has_lost_room() && self.core.device.is_idle() && self.has_waiting_for_space()
     }
 
     fn retry_jobs(&mut self) {

@@ -266,7 +266,7 @@ impl<'a> From<'a> {
                 Some((_, from)) => from.refuse(0, "partial parity", "the scheme has none".into()),
             };
         };
-        let stripes = self.drive.writer.stripes().stripe_count(&self.drive.core);
+        let stripes = self.drive.writer.stripe_count(&self.drive.core);
         self.of(PARTIALS).map(|(_, mut from)| saved_stripes::get(&mut from, stripes, data_strips)).collect()
     }
 

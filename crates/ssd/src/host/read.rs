@@ -165,6 +165,14 @@ impl<P: FlashPayload> Host<P> {
         core.part_done(job);
     }
 
+    /// A page of flash, or what its codeword gave, goes to the host.
+    pub fn check_flash_read(&mut self, core: &mut Core<P>, lpn: Lpn, floor: Floor, found: Option<&P>) {
+        if found.is_some() {
+            core.safe.journal.read(lpn);
+        }
+        self.check_read(core, lpn, floor, found);
+    }
+
     /// Holds what a host read returned against the oracle.
     pub fn check_read(&mut self, core: &mut Core<P>, lpn: Lpn, floor: Floor, found: Option<&P>) {
         if !self.has_payload {

@@ -13,6 +13,7 @@
 //!
 //! A drive whose blocks and dies are all there is never read-only: what finds no room fails alone.
 
+use crate::core::Core;
 use crate::core::flash::FlashPayload;
 use crate::host::Host;
 use device::facts::RequestKind;
@@ -22,5 +23,12 @@ impl<P: FlashPayload> Host<P> {
     #[inline]
     pub(super) fn refuses(&self, kind: RequestKind) -> bool {
         self.requests.read_only_since.is_some() && matches!(kind, RequestKind::Write | RequestKind::Discard)
+    }
+
+    /// A write waits for space that will not come: a drive that lost blocks or dies is read-only from now on.
+    pub fn turn_read_only(&mut self, core: &Core<P>) {
+        if core.has_lost_room() {
+            self.requests.read_only_since.get_or_insert(core.device.now);
+        }
     }
 }

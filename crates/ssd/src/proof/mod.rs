@@ -304,7 +304,7 @@ fn is_in_open_row<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> bool {
 }
 
 fn is_elsewhere<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> bool {
-    let unsent = |slot| engine.writer.pages.unsent(&engine.core, engine.core.device.grid.page_of(slot).0).is_some();
+    let unsent = |slot| engine.writer.unsent(&engine.core, engine.core.device.grid.page_of(slot).0).is_some();
     let in_controller = matches!(engine.core.map.lookup(lpn), Place::At(slot) if unsent(slot));
     in_controller || engine.host.buffer.get(lpn).is_some() || engine.core.is_hidden(lpn)
 }

@@ -93,7 +93,7 @@ fn is_rebuilt<P: FlashPayload>(engine: &Engine<P>) -> bool {
     let core = &engine.core;
     let has_redundancy = match engine.writer.facts().rebuilt_by {
         RebuiltBy::Nothing => false,
-        RebuiltBy::Stripes => engine.writer.stripes().is_laid_out(core),
+        RebuiltBy::Stripes => engine.writer.is_laid_out(core),
         RebuiltBy::Collection => !writes_to_lost_blocks(engine),
     };
     has_redundancy && engine.care.rebuild_left(core) == 0 && core.device.losses.lacking().is_empty()
@@ -113,10 +113,10 @@ fn writes_to_lost_blocks<P: FlashPayload>(engine: &Engine<P>) -> bool {
 /// A static stripe with two strips on one die that answers, in words. Where a die has no room left because its
 /// blocks are gone, or no die is left for a strip, any die is better than none, and nothing is said.
 fn doubled_stripe<P: FlashPayload>(engine: &Engine<P>) -> Option<String> {
-    if engine.writer.stripe_scheme().is_none() || engine.core.grown_bad > 0 {
+    let (core, stripes) = (&engine.core, engine.writer.stripes_if_any()?);
+    if core.grown_bad > 0 {
         return None;
     }
-    let (core, stripes) = (&engine.core, engine.writer.stripes());
     let doubled = stripes.two_strips_on_a_die(core, |stripe| stripes.has_homes(core, stripe));
     doubled.map(|(stripe, die)| format!("two strips of {stripe} lie on {die}"))
 }
@@ -177,7 +177,15 @@ mod tests {
         assert!(session.is_whole());
         let crate::session::Inner::Tag(prepared) = session.inner_mut() else { panic!("its payload is tags") };
         let engine = &mut prepared.engine;
-        assert!(engine.writer.stripes().held.get(StripeId(0)).is_some_and(|partial| partial.covers.contains(0)));
+        assert!(
+            engine
+                .writer
+                .stripes_if_any()
+                .expect("static stripes")
+                .held
+                .get(StripeId(0))
+                .is_some_and(|partial| partial.covers.contains(0))
+        );
         let of = |engine: &Engine<_>, lpn| match engine.core.map.lookup(Lpn(lpn)) {
             Place::At(slot) => engine.core.device.grid.page_of(slot).0,
             place => panic!("{place:?}"),

@@ -6,7 +6,7 @@ use crate::proof::{AlternativesInFlight, CodePage};
 
 /// Every page of valid code.
 pub(crate) fn code_pages<P: FlashPayload>(engine: &Engine<P>) -> Vec<CodePage> {
-    let pages = engine.writer.zones.as_ref().map(|zones| zones.code_pages(&engine.core)).unwrap_or_default();
+    let pages = engine.writer.code_pages(&engine.core);
     pages.into_iter().map(|(place, of)| CodePage { place, of }).collect()
 }
 

@@ -219,6 +219,29 @@ impl<P: FlashPayload> LazyReads<P> {
     }
 }
 
+impl<P: FlashPayload> Below<'_, P> {
+    /// The page and those that sum up to it, with how many logical pages from `lpn` on lie in it side by
+    /// side; `None` where it is not in flash, or nothing stands in for it now.
+    pub fn alternatives_of(&self, core: &Core<P>, lpn: Lpn, most: u32) -> Option<(SumRead, u32)> {
+        if self.host.buffer.get(lpn).is_some() || core.is_hidden(lpn) {
+            return None;
+        }
+        let Place::At(slot) = core.map.lookup(lpn) else { return None };
+        let (ppn, index) = core.device.grid.page_of(slot);
+        if self.writer.unsent(core, ppn).is_some() || !core.device.array.answers(ppn) {
+            return None;
+        }
+        let mut together = self.writer.stand_ins(core, lpn, ppn)?;
+        if together.is_empty() || together.len() > coding::graph::BLOCKS_MAX {
+            return None;
+        }
+        together.push(ppn);
+        together.sort_unstable();
+        let count = self.host.run_of(core, lpn, slot, most);
+        Some((SumRead { together, slots: (index as u8, count as u8), pages: vec![(ppn, lpn)] }, count))
+    }
+}
+
 impl<P: FlashPayload> Reads<P> {
     /// Whether reads may have alternatives. Without time nothing is ever busy.
     pub(crate) fn may_read_around(&self, core: &Core<P>) -> bool {

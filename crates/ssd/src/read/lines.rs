@@ -28,7 +28,7 @@ impl<P: FlashPayload> Reads<P> {
         command: &HostCommand,
     ) {
         if !core.device.timed || !self.read_ahead(core, below, job, asked.clone(), command) {
-            let touched = below.zones().touched(core, asked.clone());
+            let touched = below.zones().touched(asked.clone(), core.map.user_slots());
             self.read_lines(core, below, job, &asked, touched);
         }
         self.lazy.queue_alternatives(core);

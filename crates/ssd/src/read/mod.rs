@@ -45,6 +45,11 @@ impl<P: FlashPayload> Reads<P> {
         Self { solves: Slab::default(), adder, uncovered_repairs: Vec::new(), lazy: LazyReads::new(protection), ahead }
     }
 
+    /// The page gets other contents: what was read ahead of it is of no use.
+    pub fn forget_read_ahead(&mut self, lpn: Lpn, sectors_per_slot: u64) {
+        self.ahead.iter_mut().for_each(|ahead| ahead.forget(lpn, sectors_per_slot));
+    }
+
     /// Reads go to the code of these zones, whatever way of writing they are over.
     pub fn read_code_of(&mut self, zones: &CodeZones) {
         self.ahead = zones.read_ahead().map(Ahead::new);
@@ -79,7 +84,7 @@ impl<'a, P: FlashPayload> Below<'a, P> {
 
     /// The image that holds a page which is not in flash yet, or not where it should be.
     pub fn unsent(&self, core: &Core<P>, ppn: Ppn) -> Option<ImageId> {
-        self.writer.pages.unsent(core, ppn)
+        self.writer.unsent(core, ppn)
     }
 
     /// Whether a page needs no read: it is in the write buffer, or was never written.

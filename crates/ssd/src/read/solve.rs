@@ -126,7 +126,7 @@ impl<P: FlashPayload> Reads<P> {
         index: u32,
         failed: Vec<Ppn>,
     ) {
-        let sources = below.writer.groups().sources_of(core, lost, index, &failed);
+        let sources = below.writer.brings_back_in_group(core, lost, index, &failed);
         self.solve_from(core, below, target, sources, failed);
     }
 

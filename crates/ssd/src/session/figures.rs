@@ -52,7 +52,7 @@ impl<P: FlashPayload> Prepared<P> {
             flash: of_run.flash(device.ecc.is_some()),
             ecc: of_run.ecc(self.engine.care.refresh.refreshed),
             ladder: ladder_result(&device.folds.ladder),
-            around: of_run.around(self.engine.writer.zones.as_ref().map_or(0, |zones| zones.scheme.valid_groups())),
+            around: of_run.around(self.engine.writer.valid_code_groups()),
             slc: slc_result(&device.folds.slc),
             redundancy: RedundancyResult {
                 rebuilt_reads: device.folds.rebuilt,

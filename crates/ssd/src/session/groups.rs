@@ -91,6 +91,6 @@ fn grow<P: FlashPayload>(engine: &mut Engine<P>, channels: u32, protection: Prot
     engine.core.map.grow(&grid);
     let timers = Timer::count(&grid);
     engine.core.device.grow(grid, timers);
-    engine.writer.groups_mut().grow(protection.groups().expect("only groups grow"), room);
+    engine.writer.grow(protection.groups().expect("only groups grow"), room);
     engine.writer.settle_space(&mut engine.core);
 }

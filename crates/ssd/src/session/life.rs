@@ -242,7 +242,7 @@ fn live<P: FlashPayload>(
     stretch.erases = folds.erases.iter().sum();
     stretch.is_read_only = is_over(engine);
     // Requests and evictions wait for it, and no other may come to fill it; their pages may be written again at once.
-    while engine.writer.pages.send_open_page(&mut engine.core) {
+    while engine.writer.send_open_page(&mut engine.core) {
         engine.settle();
     }
     finish_untimed(engine);

@@ -282,7 +282,7 @@ impl<P: FlashPayload> Prepared<P> {
         boot::faults::begin(&mut engine.core.device.array, &setup.faults, &Streams::new(setup.seed));
         self.pe_before = pe_cycles(engine);
         // Those of the history before the workload.
-        engine.writer.stripes_if_any_mut().into_iter().for_each(|stripes| stripes.stages.clear());
+        engine.writer.life_begins();
         Ok(())
     }
 

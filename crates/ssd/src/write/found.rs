@@ -4,6 +4,7 @@ use crate::core::flash::FlashPayload;
 use crate::core::newest::Newest;
 use crate::core::{Core, data_of};
 use crate::rules::SafetyRule;
+use crate::write::stripes::mount::StripeFound;
 use device::failed::FailedProgram;
 use nand::{FlashArray, Member, ReadOutcome};
 use rustc_hash::FxHashMap;
@@ -19,6 +20,14 @@ pub(crate) trait PagesSeen {
     fn is_whole(&self, block: BlockAddr) -> bool;
     /// Whether the summary of its block is all that is known of the page.
     fn is_believed(&self, ppn: Ppn) -> bool;
+}
+
+/// All that the mount scan found.
+pub(crate) trait ScanSeen: PagesSeen {
+    /// All readable pages.
+    fn valid(&self) -> Vec<Ppn>;
+    /// Pages that no cut can have torn, and that are unreadable.
+    fn lost(&self) -> Vec<Ppn>;
 }
 
 /// Handling of pages that a mount cannot read.
@@ -95,6 +104,8 @@ impl Newests {
 pub(crate) struct Found {
     /// The newest contents of logical pages.
     pub pages: Newests,
+    /// The state of each static stripe.
+    pub stripes: Vec<StripeFound>,
     /// Slots that the mount scan cannot read and that their codewords give, with the contents of each.
     pub solved: Vec<Member>,
 }
@@ -102,7 +113,7 @@ pub(crate) struct Found {
 impl Found {
     /// Nothing is found yet of these pages.
     pub fn new(pages: Newests) -> Self {
-        Self { pages, solved: Vec::new() }
+        Self { pages, stripes: Vec::new(), solved: Vec::new() }
     }
 
     /// A copy of a page was found.

@@ -55,8 +55,7 @@ impl<P: FlashPayload> Writer<P> {
     #[inline]
     pub fn touched(&self, pages: Range<u32>, user_slots: u32) -> Range<u32> {
         let Some(zones) = self.zones.as_ref().filter(|_| self.way == Way::Zones) else { return pages };
-        let touched = zones.scheme.touched(Lpn(pages.start), pages.len() as u32);
-        touched.start..touched.end.min(user_slots)
+        zones.touched(pages, user_slots)
     }
 
     /// Data strips of a static stripe, where the drive has such.
@@ -67,11 +66,6 @@ impl<P: FlashPayload> Writer<P> {
     /// The scheme's own write cache, or its rules for the drive's, as it is now.
     pub fn write_cache(&self) -> Option<WriteCache> {
         self.stripe_scheme().and_then(|scheme| scheme.write_cache())
-    }
-
-    /// Whether pages or code wait for room under code zones.
-    pub fn has_waiting_in_segments(&self) -> bool {
-        self.zones.as_ref().is_some_and(|zones| zones.has_waiting())
     }
 
     /// The image of a page that is not on its way to flash yet: reads of the page are served from memory.

@@ -5,8 +5,11 @@ pub(crate) mod found;
 pub(crate) mod group_log;
 pub(crate) mod groups;
 pub(crate) mod host_side;
+pub(crate) mod mount;
 pub(crate) mod moves;
 pub(crate) mod pages;
+pub(crate) mod pins;
+pub(crate) mod region;
 pub(crate) mod rescue;
 pub(crate) mod rows;
 pub(crate) mod seam;
@@ -132,24 +135,6 @@ impl<P: FlashPayload> Writer<P> {
         if let InUse::Stripes(stripes) = &mut self.in_use { Some(stripes) } else { None }
     }
 
-    /// The static stripes, where the drive has them for certain.
-    #[inline]
-    pub fn stripes(&self) -> &Stripes<P> {
-        self.stripes_if_any().expect("a drive with static stripes")
-    }
-
-    /// See [`Self::stripes`].
-    #[inline]
-    pub fn stripes_mut(&mut self) -> &mut Stripes<P> {
-        self.stripes_if_any_mut().expect("a drive with static stripes")
-    }
-
-    /// The rows of a drive that has them for certain.
-    #[inline]
-    pub fn rows(&self) -> &Rows<P> {
-        if let InUse::Rows(rows) = &self.in_use { rows } else { unreachable!("a drive with rows") }
-    }
-
     /// The block groups of a drive that has them.
     #[inline]
     pub fn groups_if_any(&self) -> Option<&Groups<P>> {
@@ -160,18 +145,6 @@ impl<P: FlashPayload> Writer<P> {
     #[inline]
     pub fn groups_if_any_mut(&mut self) -> Option<&mut Groups<P>> {
         if let InUse::Groups(groups) = &mut self.in_use { Some(groups) } else { None }
-    }
-
-    /// The block groups, where the drive has them for certain.
-    #[inline]
-    pub fn groups(&self) -> &Groups<P> {
-        self.groups_if_any().expect("a drive with block groups")
-    }
-
-    /// See [`Self::groups`].
-    #[inline]
-    pub fn groups_mut(&mut self) -> &mut Groups<P> {
-        self.groups_if_any_mut().expect("a drive with block groups")
     }
 
     /// Counts again what the way derives from its state; for tests, which it panics in.
@@ -196,11 +169,6 @@ impl<P: FlashPayload> Writer<P> {
     /// See [`Self::zones`].
     pub fn zones_mut(&mut self) -> &mut Zones<P> {
         self.zones.as_mut().expect("a drive of code zones")
-    }
-
-    /// Stripe and strip of a page's contents, on a drive with static stripes; `None` for a filler.
-    pub fn strip_of_role(&self, role: PageRole) -> Option<(StripeId, u32)> {
-        self.stripes().strip_of_role(role)
     }
 
     /// Whether an update of the page's stripe is half in the map.

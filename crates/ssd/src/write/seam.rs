@@ -20,6 +20,7 @@ use crate::write::{InUse, Writer};
 use device::slab::{ImageId, JobId};
 use ftl::{Place, Stream, UnitId};
 use nand::{PageRole, ProgramOutcome, ReadOutcome};
+use protect::GroupScheme;
 use std::collections::BTreeSet;
 use vocab::{DieId, Lpn, Ppn, Slot, StripSet, StripeId};
 
@@ -91,29 +92,25 @@ impl<P: FlashPayload> Writer<P> {
         }
     }
 
-    /// The page lay there and has another place in the map now.
+    /// The contents lay there and have another place in the map now.
     #[inline]
-    pub fn note_move_of(&mut self, core: &Core<P>, lpn: Lpn, from: Place) {
+    pub fn note_move_of(&mut self, core: &Core<P>, role: PageRole, from: Place) {
         if let InUse::Stripes(stripes) = &mut self.in_use {
-            stripes.note_move_of(core, lpn, from);
+            stripes.note_move_of(core, role, from);
         }
     }
 
-    /// A page whose program failed, and that lay there in the map, has another place, on a block that may be worn more.
-    pub fn displaced_to_another(&mut self, core: &Core<P>, lpn: Lpn, from: Place) {
+    /// The drive has its age: its life begins now.
+    pub fn life_begins(&mut self) {
         if let InUse::Stripes(stripes) = &mut self.in_use {
-            stripes.note_move_of(core, lpn, from);
-            stripes.look_for_missing_parity();
+            stripes.stages.clear();
         }
     }
 
     /// The current contents of a page have this rank.
     pub fn note_version(&mut self, role: PageRole, rank: u64) {
-        let Some(stripes) = self.stripes_if_any_mut() else { return };
-        match role {
-            PageRole::Data(lpn) => stripes.note_version(lpn, rank),
-            PageRole::Parity(stripe) => stripes.note_parity_version(stripe, rank),
-            PageRole::Filler => {}
+        if let InUse::Stripes(stripes) = &mut self.in_use {
+            stripes.note_version(role, rank);
         }
     }
 
@@ -203,11 +200,6 @@ impl<P: FlashPayload> Writer<P> {
         if let InUse::Groups(groups) = &mut self.in_use {
             groups.summing_due(core);
         }
-    }
-
-    /// Begins to encode the next group that is stale, if another may be under way; false if not.
-    pub fn encode_next(&mut self, core: &mut Core<P>) -> bool {
-        self.zones.as_mut().is_some_and(|zones| zones.start_next(core, &self.pages))
     }
 
     /// Goes on with what was left for later, behind an effect.
@@ -403,9 +395,7 @@ impl<P: FlashPayload> Writer<P> {
     pub fn blocks_aged(&mut self, core: &Core<P>) {
         if let InUse::Stripes(stripes) = &mut self.in_use {
             stripes.tell_worn_strips(core);
-        }
-        // A life asks more than once.
-        if let InUse::Stripes(stripes) = &mut self.in_use {
+            // A life asks more than once.
             stripes.scheme_mut().look_again();
         }
     }
@@ -456,6 +446,13 @@ impl<P: FlashPayload> Writer<P> {
         }
     }
 
+    /// The drive has more dies, and a scheme and room for sums to suit them.
+    pub fn grow(&mut self, scheme: &dyn GroupScheme, room: u32) {
+        if let InUse::Groups(groups) = &mut self.in_use {
+            groups.grow(scheme, room);
+        }
+    }
+
     /// Groups get room for what the drive has now.
     pub fn settle_space(&mut self, core: &mut Core<P>) {
         if let InUse::Groups(groups) = &mut self.in_use {
@@ -479,11 +476,10 @@ impl<P: FlashPayload> Writer<P> {
 
     /// The host is heard from now on: pages that were there are members of their sums like any other, since the host may have read them.
     pub fn mount_ended(&mut self) {
-        if let InUse::Stripes(stripes) = &mut self.in_use {
-            stripes.unnamed.clear();
-        }
-        if let InUse::Groups(groups) = &mut self.in_use {
-            groups.redo.clear();
+        match &mut self.in_use {
+            InUse::Stripes(stripes) => stripes.unnamed.clear(),
+            InUse::Groups(groups) => groups.redo.clear(),
+            InUse::Pages | InUse::Rows(_) | InUse::Zones => {}
         }
     }
 

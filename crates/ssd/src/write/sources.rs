@@ -83,6 +83,11 @@ impl<P: FlashPayload> Writer<P> {
         self.in_use(core).audit(core, is_read_only)
     }
 
+    /// From what a page of a block group is computed: of the slot that was lost, wherever its contents are now.
+    pub fn brings_back_in_group(&self, core: &Core<P>, lost: Ppn, index: u32, failed: &[Ppn]) -> Sources<P> {
+        self.groups_if_any().map_or(Sources::None, |groups| groups.sources_of(core, lost, index, failed))
+    }
+
     /// See [`Redundancy::stand_ins`].
     pub fn stand_ins(&self, core: &Core<P>, lpn: Lpn, ppn: Ppn) -> Option<Vec<Ppn>> {
         self.in_use(core).stand_ins(core, &self.pages, lpn, ppn)

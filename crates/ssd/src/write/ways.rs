@@ -47,9 +47,6 @@ pub(crate) struct WayFacts {
     pub rebuilt_by: RebuiltBy,
     /// Where a page of a region log may go when its log has no page for it.
     pub without_reserve: WithoutReserve,
-    /// Whether a parity sums pages that are named nowhere else: after a cut what shares a parity with a page that may not last
-    /// is as doubtful as that page.
-    pub leans_on_rows: bool,
     /// Whether a mount may find the same contents in several places, each with a codeword of its own.
     pub keeps_copies: bool,
     /// Whether a write of whole pages reads others.
@@ -77,7 +74,6 @@ impl WayFacts {
         goes_on_with_dead_dies: false,
         rebuilt_by: RebuiltBy::Nothing,
         without_reserve: WithoutReserve::Nothing,
-        leans_on_rows: false,
         keeps_copies: false,
         reads_to_write: false,
         keeps_discarded: false,

@@ -55,7 +55,7 @@ impl<P: FlashPayload> Engine<P> {
     pub(crate) fn start_collecting(&mut self, log: usize) {
         let write_waits = !self.host.stalled.is_empty();
         if !self.care.may_take_victim(&self.core, &self.writer, write_waits, log)
-            || self.has_lost_room() && self.care.gains_nothing(&self.core, log)
+            || self.core.has_lost_room() && self.care.gains_nothing(&self.core, log)
         {
             return;
         }
@@ -109,12 +109,12 @@ impl<P: FlashPayload> Engine<P> {
     #[inline]
     pub(crate) fn collect(&mut self, log: usize) {
         loop {
-            match self.care.collect(&mut self.core, &self.writer.pages, log) {
+            match self.care.collect(&mut self.core, &self.writer, log) {
                 Collecting::Waits => return,
-                Collecting::SendOpenPage => _ = self.writer.pages.send_open_page(&mut self.core),
+                Collecting::SendOpenPage => _ = self.writer.send_open_page(&mut self.core),
                 Collecting::AllRead(victim) => {
                     match self.core.map.kind() {
-                        LogKind::Regions => self.writer.pages.send_moved(&mut self.core, log),
+                        LogKind::Regions => self.writer.send_moved(&mut self.core, log),
                         LogKind::Group => self.feed_moves(Feed::All),
                     }
                     self.care.erase_if_free(&mut self.core, log, victim);

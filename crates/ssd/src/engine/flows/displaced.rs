@@ -1,17 +1,16 @@
 //! Programs that failed, and victims that find no room: contents that the controller still has go to another
 //! page, or wait for one.
 
-use crate::care::bad_blocks::{move_pin, older_under_way};
 use crate::care::rebuild::ParkedStrip;
 use crate::core::flash::FlashPayload;
-use crate::core::owner::{Holds, Owner};
-use crate::core::{Command, data_of, oob_covering};
+use crate::core::owner::Owner;
+use crate::core::{Command, oob_covering};
 use crate::engine::Engine;
-use crate::write::pages::write::HostImage;
-use crate::write::{RebuiltBy, WithoutReserve};
-use device::facts::StreamWork;
+use crate::write::WithoutReserve;
+use crate::write::pages::write::Placing;
+use crate::write::region::Elsewhere;
 use device::image::{Contents, Image};
-use ftl::{LogKind, Place, Stream, UnitId};
+use ftl::{LogKind, Place, UnitId};
 use nand::{FlashArray, OobTag, PageRole, ProgramOutcome};
 use vocab::{BlockAddr, Cause, Ppn, Slot, SuperblockId};
 
@@ -74,34 +73,15 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Places contents whose program failed. True if that is settled: they have a place, or are lost.
     fn place_displaced(&mut self, command: &Command) -> bool {
-        let log = self.log_of(command.ppn);
-        let moved = matches!(command.owner, Owner::Page { holds: Holds::MovedData, .. });
-        let alive = self.core.device.array.answers(command.ppn);
-        let of = self.core.stream_of(data_of(self.core.device.images.slot(command.image, 0).0));
-        let (host, gc) = (Stream::HostIn(of), Stream::GcOf(of));
-        let streams = if moved { [gc, host] } else { [host, gc] };
-        let near = if alive { self.writer.pages.page_for_displaced(&mut self.core, log, streams) } else { None };
-        let (owner, ppn) = match (near, command.owner) {
-            (Some(ppn), owner) => (owner, ppn),
-            // Without redundancy a page may lie anywhere.
-            (None, Owner::Page { .. }) if self.writer.places_pages_anywhere() => {
-                let Some(other) = self.writer.pages.least_waiting(&self.core, host) else {
-                    self.collect_on_all_dies();
-                    return false;
-                };
-                self.core.moving[log].under_way -= u32::from(moved);
-                self.writer.pages.send_waiting(&mut self.core, other);
-                let ppn = self.core.map.take_page(other, host).expect("a log with room has a page");
-                (Owner::Page { log: other as u16, holds: Holds::Data }, ppn)
+        match self.writer.page_elsewhere(&mut self.core, command) {
+            Elsewhere::Page(owner, ppn) => self.send_elsewhere(command, owner, ppn),
+            Elsewhere::NoRoom => return false,
+            Elsewhere::NoRoomAnywhere => {
+                self.collect_on_all_dies();
+                return false;
             }
-            (None, _) if alive => return false,
-            // Its die died while it waited: what redundancy there is brings it back.
-            (None, _) => {
-                self.program_over(command, ProgramOutcome::Failed);
-                return true;
-            }
-        };
-        self.send_elsewhere(command, owner, ppn);
+            Elsewhere::Lost => self.program_over(command, ProgramOutcome::Failed),
+        }
         true
     }
 
@@ -110,24 +90,11 @@ impl<P: FlashPayload> Engine<P> {
     /// room; one without any strip of the stripe, if it can be chosen. Two strips may share a die, until the next write of one of them.
     pub(crate) fn place_anywhere(&mut self, command: &Command) -> bool {
         let (Owner::Stripe { .. } | Owner::Strip { .. }) = command.owner else { return false };
-        let role = self.core.device.images.slot(command.image, 0).0.role();
-        let page = match self.writer.strip_of_role(role) {
-            Some((stripe, _)) if self.writer.may_park(&self.core, role) => self.page_on_any_die(stripe),
-            _ => self.page_of_any_reserve(self.log_of(command.ppn)),
-        };
+        let page = self.writer.page_anywhere(&mut self.core, command, |log| self.care.collectors[log].halted);
         let Some((log, ppn)) = page else { return false };
         let owner = if let Owner::Strip { .. } = command.owner { Owner::Strip { log: log as u16 } } else { command.owner };
         self.send_elsewhere(command, owner, ppn);
         true
-    }
-
-    /// A page for a strip that its stripe cannot do without, of any other log, and be it one that is kept for GC.
-    fn page_of_any_reserve(&mut self, own: usize) -> Option<(usize, Ppn)> {
-        let logs = (0..self.core.map.logs()).filter(|&log| log != own && !self.care.collectors[log].halted);
-        let mut streams = logs.flat_map(|log| [(log, Stream::Gc), (log, Stream::Host)]);
-        let (log, stream) = streams.find(|&(log, stream)| self.core.map.has_room(log, stream))?;
-        self.writer.pages.send_waiting(&mut self.core, log);
-        Some((log, self.core.map.take_page(log, stream)?))
     }
 
     /// Programs contents that failed to be programmed into this page.
@@ -138,47 +105,21 @@ impl<P: FlashPayload> Engine<P> {
         for index in 0..filled {
             let tag = self.core.device.images.slot(command.image, index).0;
             let (from, to) = (self.core.device.grid.slot(command.ppn, index), self.core.device.grid.slot(ppn, index));
-            if !self.republish(tag, from, to) {
-                self.old_goes_to(tag, from, to);
-                let update = self.core.device.images.updates(command.image)[index as usize];
-                if let Some(unit) = move_pin(&mut self.core, &self.writer.pages, tag, update, from, to) {
-                    self.release(unit);
-                }
+            if let Some(published) = self.writer.republish(&mut self.core, tag.role(), from, to) {
+                // The slot that failed holds nothing that anyone could go back to.
+                published.pinned.into_iter().for_each(|unit| self.release(unit));
+                continue;
             }
+            // It may be an old version, which a partial parity knows; it stays pinned.
+            let unpinned = self.writer.old_goes_to(&mut self.core, tag.role(), from, to);
+            unpinned.into_iter().for_each(|unit| self.release(unit));
+            let update = self.core.device.images.updates(command.image)[index as usize];
+            let unpinned = self.writer.move_pin(&mut self.core, tag, update, from, to);
+            unpinned.into_iter().for_each(|unit| self.release(unit));
         }
         self.core.submit_program(command.image, owner, command.cause);
         // Not before: GC may take pages behind this one.
-        self.start_collecting_if_short(self.log_of(ppn));
-    }
-
-    /// Moves the old version of a strip, which a partial parity knows, from slot `from` to `to`; it stays pinned.
-    fn old_goes_to(&mut self, tag: OobTag, from: Slot, to: Slot) {
-        let unpinned = self.writer.old_goes_to(&mut self.core, tag.role(), from, to);
-        unpinned.into_iter().for_each(|unit| self.release(unit));
-    }
-
-    /// Publishes in `to` the version that was due in slot `from`; false if something newer took its place.
-    fn republish(&mut self, tag: OobTag, from: Slot, to: Slot) -> bool {
-        let published = match tag.role() {
-            PageRole::Data(lpn) if self.core.map.lookup(lpn) == Place::At(from) => {
-                let published = self.core.map.publish(lpn, to);
-                self.writer.displaced_to_another(&self.core, lpn, Place::At(from));
-                published
-            }
-            PageRole::Parity(stripe) if self.core.map.lookup_parity(stripe) == Place::At(from) => {
-                self.core.map.publish_parity(stripe, to)
-            }
-            _ => return false,
-        };
-        // The slot that failed holds nothing that anyone could go back to.
-        if let Some(unit) = published.pinned {
-            self.release(unit);
-        }
-        true
-    }
-
-    fn log_of(&self, ppn: Ppn) -> usize {
-        self.core.map.log_of(self.core.map.unit_of_block(self.core.device.block_of(ppn)))
+        self.start_collecting_if_short(self.core.log_of_page(ppn));
     }
 
     /// The block that went bad was the log's reserve: what a victim holds finds no room on its
@@ -186,60 +127,31 @@ impl<P: FlashPayload> Engine<P> {
     /// controller, its stripe standing in for it, until the erased victim gives room.
     pub(crate) fn move_without_reserve(&mut self, log: usize, contents: Contents<P>) {
         let role = contents.tag.role();
-        let then = match (self.writer.facts().without_reserve, role) {
-            (WithoutReserve::OtherDie, PageRole::Data(_)) => self.move_to_other_die(contents),
+        match (self.writer.facts().without_reserve, role) {
+            (WithoutReserve::OtherDie, PageRole::Data(lpn)) => {
+                match self.writer.move_to_other_die(&mut self.core, lpn, contents) {
+                    Placing::Done => {}
+                    // Not before: GC may erase the unit of a page that nothing was put into.
+                    Placing::Short { log } => self.start_collecting(log),
+                    Placing::NoRoom => {
+                        self.collect_on_all_dies();
+                        self.care.collectors[log].stuck = true;
+                    }
+                }
+            }
             // Where the stripe lacks another strip it cannot stand in for this one.
-            (WithoutReserve::Park, _) if self.writer.may_park(&self.core, role) => {
-                self.park_contents(contents);
-                true
-            }
-            _ => false,
-        };
-        if !then {
-            self.care.collectors[log].stuck = true;
+            (WithoutReserve::Park, _) if self.writer.may_park(&self.core, role) => self.park_contents(contents),
+            _ => self.care.collectors[log].stuck = true,
         }
-    }
-
-    /// Moves a page that has no redundancy to a die that has room; false if none has.
-    fn move_to_other_die(&mut self, contents: Contents<P>) -> bool {
-        let PageRole::Data(lpn) = contents.tag.role() else { return false };
-        let stream = self.core.stream_of(Some(lpn));
-        let (image, taken_of) = match self.writer.pages.host_image(&mut self.core, stream) {
-            HostImage::Open(image) => (image, None),
-            HostImage::Taken(image, log) => (image, Some(log)),
-            HostImage::NoRoom => {
-                self.collect_on_all_dies();
-                return false;
-            }
-        };
-        let slot = self.core.next_slot_of(image);
-        let pin = self.core.map.publish(lpn, slot).pinned;
-        self.core.note_stream(lpn, stream, StreamWork::Moved);
-        self.core.device.images.fill(image, contents, None, pin);
-        self.writer.pages.send_host_image(&mut self.core, stream, image);
-        // Not before: GC may erase the unit of a page that nothing was put into.
-        taken_of.into_iter().for_each(|log| self.start_collecting_if_short(log));
-        true
     }
 
     /// Keeps a strip that finds no room in the controller.
     fn park_contents(&mut self, contents: Contents<P>) {
-        let Some((stripe, strip)) = self.writer.strip_of_role(contents.tag.role()) else {
-            unreachable!("fillers are never valid")
-        };
-        let pinned = match contents.tag.role() {
-            PageRole::Data(lpn) => {
-                let from = self.core.map.lookup(lpn);
-                let pinned = self.core.map.publish_missing(lpn).pinned;
-                self.writer.note_move_of(&self.core, lpn, from);
-                pinned
-            }
-            _ => self.core.map.publish_missing_parity(stripe).pinned,
-        };
-        self.care.rebuild.park_newer(ParkedStrip { stripe, strip, payload: contents.payload });
-        if let Some(unit) = pinned {
-            self.release(unit);
-        }
+        let role = contents.tag.role();
+        let Some(strip) = self.writer.strip_of_role(role) else { unreachable!("fillers are never valid") };
+        let pinned = self.writer.leave_place(&mut self.core, role);
+        self.care.rebuild.park_newer(ParkedStrip { strip, payload: contents.payload });
+        pinned.into_iter().for_each(|unit| self.release(unit));
     }
 
     /// There is no place for contents that failed to be programmed: the page gets back what it held
@@ -247,59 +159,33 @@ impl<P: FlashPayload> Engine<P> {
     /// something newer took its place, or a stripe is to bring the contents back, or it would go back behind what
     /// was durable.
     pub(crate) fn take_back(&mut self, tag: OobTag, update: u64, failed: Slot, pin: Option<UnitId>) -> bool {
-        let place = match tag.role() {
-            PageRole::Data(lpn) => self.core.map.lookup(lpn),
-            PageRole::Parity(stripe) => self.core.map.lookup_parity(stripe),
-            PageRole::Filler => return false,
-        };
+        let place = self.core.place_of(tag.role());
         let Some(pin) = pin.filter(|_| place == Place::At(failed)) else { return false };
         // The version before may be on its way itself, or wait for another place. If it was lost with the die of its unit, copies in
         // flash are older than what the host was answered for.
         let is_there =
             self.core.map.blocks_of(pin).all(|block| self.core.device.array.answers(self.core.device.grid.ppn(block, 0)));
         let in_flash = if is_there { self.care.newest_copy(&self.core, tag, update, failed) } else { None };
-        let under_way = older_under_way(&self.core, &self.writer.pages, tag, update);
+        let under_way = self.writer.older_under_way(&self.core, tag, update);
         let Some((old, rank)) = in_flash.into_iter().chain(under_way).max_by_key(|&(_, rank)| rank) else { return false };
-        if rank < self.least_rank(tag, update) {
+        if rank < self.writer.least_rank(&self.core, tag.role(), update) {
             return false;
         }
-        let published = match tag.role() {
-            PageRole::Parity(stripe) => {
-                self.writer.note_version(tag.role(), rank);
-                self.core.map.publish_parity(stripe, old)
-            }
-            PageRole::Filler => unreachable!("fillers have no place"),
-            PageRole::Data(lpn) => {
-                if lpn.0 < self.core.map.user_slots() {
-                    self.contents_change(lpn);
-                }
-                self.writer.note_version(tag.role(), rank);
-                let published = self.core.map.publish(lpn, old);
-                self.writer.note_move_of(&self.core, lpn, place);
-                published
-            }
-        };
-        if let Some(unit) = published.pinned {
-            self.release(unit);
+        if let PageRole::Data(lpn) = tag.role()
+            && lpn.0 < self.core.map.user_slots()
+        {
+            self.contents_change(lpn);
         }
+        self.writer.note_version(tag.role(), rank);
+        let published = self.writer.publish(&mut self.core, tag.role(), old);
+        published.pinned.into_iter().for_each(|unit| self.release(unit));
         self.care.collectors_of_are_stuck([pin, self.core.map.unit_of(old)]);
         true
-    }
-
-    /// The rank that contents need at least, if they are to stand in for those of rank `update`: the sum of a static
-    /// stripe has contents of that very rank.
-    fn least_rank(&self, tag: OobTag, update: u64) -> u64 {
-        match (self.writer.facts().rebuilt_by, tag.role()) {
-            (RebuiltBy::Stripes, _) => update,
-            (_, PageRole::Data(lpn)) => self.core.safe.journal.rank(lpn),
-            (_, PageRole::Parity(_) | PageRole::Filler) => 0,
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::care::bad_blocks::older_under_way;
     use crate::config::{BufferKind, Pace};
     use crate::core::testing::tiny_setup;
     use crate::engine::testing::{TinyDrive as Drive, tiny_drive};
@@ -435,7 +321,7 @@ mod tests {
             drive.core.submit_program(image, crate::core::owner::Owner::NoOne, Cause::Host);
             under_way.push((drive.core.device.grid.slot(ppn, 0), update));
         }
-        let older = |update| older_under_way(&drive.core, &drive.writer.pages, tag, update);
+        let older = |update| drive.writer.older_under_way(&drive.core, tag, update);
         assert_eq!([5, 7, 9, 10].map(older), [None, Some(under_way[0]), Some(under_way[1]), Some(under_way[2])]);
     }
 }

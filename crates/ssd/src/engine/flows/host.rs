@@ -2,6 +2,7 @@
 
 use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
+use crate::engine::reads::reads;
 use crate::host::Next;
 use crate::host::requests::Arrived;
 use device::facts::RequestKind;
@@ -41,8 +42,8 @@ impl<P: FlashPayload> Engine<P> {
     }
 
     fn read_pages(&mut self, job: JobId, pages: Range<u32>, command: &HostCommand) {
-        if self.writer.zones.is_some() {
-            self.read_in_zones(job, pages.start, pages.end, command);
+        if self.writer.read_in_zones(&self.core, &pages) {
+            reads!(self.read_in_zones(job, pages, command));
         } else if self.reads.may_read_around(&self.core) {
             self.read_around(job, pages.start, pages.end);
         } else {

@@ -1,38 +1,15 @@
 //! Limits on reads and age, refresh and scrub: care says which unit is due, the flow has it collected.
 
-use crate::care::{HostUse, limits, refresh};
-use crate::core::Command;
+use crate::care::{HostUse, limits};
 use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
 use ftl::UnitState;
-use nand::ReadOutcome;
-use vocab::{Cause, DieId, SimTime};
+use vocab::{Cause, DieId};
 
 impl<P: FlashPayload> Engine<P> {
     /// Whether the host uses the drive.
     pub(crate) fn host_is(&self) -> HostUse {
         if self.host.requests.outstanding > 0 || self.core.more_arrives() { HostUse::Busy } else { HostUse::Away }
-    }
-
-    /// The next event. Timers count only beside something else: alone, or one beside the other, they would keep
-    /// a drive from coming to rest, or from noticing that it is stuck.
-    #[inline]
-    pub(crate) fn next_event(&mut self) -> Option<(SimTime, usize)> {
-        let grid = &self.core.device.grid;
-        let next = self.core.device.calendar.next();
-        if next.is_some_and(|(_, resource)| resource < grid.dies() as usize) {
-            return next;
-        }
-        let (refreshes, retention) = (refresh::timer(grid), limits::timer(grid));
-        let is_next = |timer: usize| next.is_some_and(|(_, resource)| resource == timer);
-        if is_next(refreshes) {
-            self.care.refresh_timer(&mut self.core);
-        } else if is_next(retention) {
-            limits::retention_due(&mut self.core);
-        } else {
-            return next;
-        }
-        next.filter(|_| self.core.device.calendar.has_any_but([refreshes, retention]))
     }
 
     /// Recycles what is due, in every log.
@@ -78,36 +55,5 @@ impl<P: FlashPayload> Engine<P> {
             }
         }
         self.care.set_refresh_timer(&mut self.core);
-    }
-
-    /// A page to be recharged was read.
-    pub(crate) fn recharge_read_done(&mut self, command: &Command, log: usize, outcome: ReadOutcome) {
-        if let Some(unit) = self.care.recharge_read_done(&mut self.core, command, log, outcome) {
-            self.want(unit, Cause::Refresh);
-        }
-    }
-
-    /// A page was recharged, or cannot be.
-    pub(crate) fn complete_recharge(&mut self, command: &Command) {
-        if let Some(unit) = self.care.complete_recharge(&mut self.core, command) {
-            self.want(unit, Cause::Refresh);
-        }
-    }
-
-    pub(crate) fn scrub_due(&mut self) {
-        let host = self.host_is();
-        self.care.scrub_due(&mut self.core, host);
-    }
-
-    pub(crate) fn flush_due(&mut self) {
-        let host = self.host_is();
-        self.care.flush_due(&mut self.core, host);
-    }
-
-    /// The scrub read a page.
-    pub(crate) fn scrub_read_done(&mut self, superblock: u32, outcome: ReadOutcome) {
-        if !outcome.is_clean() {
-            self.want(superblock, Cause::Refresh);
-        }
     }
 }

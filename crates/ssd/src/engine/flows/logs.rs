@@ -12,9 +12,13 @@ impl<P: FlashPayload> Engine<P> {
     /// Hands the job's pages to logs; false if it has to wait for space, or for room in the parity cache of groups.
     pub(crate) fn place_pages(&mut self, job: JobId) -> bool {
         loop {
-            self.before_placing(job);
+            if self.writer.makes_code_stale(&mut self.core, job) {
+                for index in self.core.jobs[job].next..self.core.jobs[job].pages.len() {
+                    self.contents_change(self.core.jobs[job].pages[index].lpn);
+                }
+            }
             let placed = self.writer.place(&mut self.core, job);
-            self.after_placing(job);
+            self.writer.note_code_places(&self.core, job);
             self.hand_on();
             if placed != Placed::Again {
                 return placed == Placed::All;

@@ -6,7 +6,6 @@ pub(crate) mod displaced;
 pub(crate) mod host;
 pub(crate) mod limits;
 pub(crate) mod logs;
-pub(crate) mod over;
 pub(crate) mod pages;
 pub(crate) mod reads;
 pub(crate) mod rebuild;

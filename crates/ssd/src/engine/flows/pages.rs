@@ -1,18 +1,14 @@
 //! Pages of region logs: what happens between placing a page, its program, and its loss.
 
-use crate::care::bad_blocks::pass_pin_on;
 use crate::config::BufferKind;
 use crate::core::data_of;
 use crate::core::flash::FlashPayload;
 use crate::core::jobs::Asker;
 use crate::core::owner::Holds;
 use crate::engine::Engine;
-use crate::write::coverage_to_keep;
-use crate::write::{KeptMembers, RebuiltBy};
-use device::facts::StreamWork;
 use device::image::{Contents, Image};
 use device::slab::{ImageId, JobId};
-use ftl::Place;
+use ftl::{LogKind, Place};
 use nand::{OobTag, PageRole, ProgramOutcome};
 use vocab::{Lpn, Slot};
 
@@ -25,47 +21,10 @@ impl<P: FlashPayload> Engine<P> {
     /// Moves a page, read or repaired, to the collector's write pointer of the region log. `from` is
     /// where the page lies.
     pub(crate) fn move_in_region(&mut self, log: usize, contents: Contents<P>, from: Slot) {
-        let (pages, way) = (&mut self.writer.pages, self.writer.way);
-        let coverage = |core: &_| coverage_to_keep(way, core, from);
-        let stream = self.core.stream_of(data_of(contents.tag));
-        let Some(to) = pages.image_for_moved(&mut self.core, log, stream, coverage) else {
+        if let Some(contents) = self.writer.move_in_region(&mut self.core, log, contents, from) {
             // A block that went bad, or several cuts in a row, may have used up what was reserved.
             assert!(self.core.grown_bad > 0 || self.core.is_mountable(), "the collector's reserve holds a victim");
             self.move_without_reserve(log, contents);
-            return;
-        };
-        if to.is_new {
-            self.keep_members(to.image, contents.tag, from);
-        }
-        let slot = self.core.next_slot_of(to.image);
-        let published = match contents.tag.role() {
-            PageRole::Data(lpn) => {
-                let old = self.core.map.lookup(lpn);
-                let published = self.core.map.publish(lpn, slot);
-                self.writer.note_move_of(&self.core, lpn, old);
-                self.core.note_stream(lpn, stream, StreamWork::Moved);
-                published
-            }
-            PageRole::Parity(stripe) => self.core.map.publish_parity(stripe, slot),
-            PageRole::Filler => unreachable!("fillers are never valid"),
-        };
-        self.writer.pages.put_moved(&mut self.core, log, stream, to, contents, published);
-    }
-
-    /// A page that moves keeps the names of its codeword's members: parity and the pages of static stripes have
-    /// such names.
-    #[inline]
-    fn keep_members(&mut self, image: ImageId, tag: OobTag, from: Slot) {
-        if self.core.is_mountable() {
-            self.keep_members_for_mount(image, tag, from);
-        }
-    }
-
-    fn keep_members_for_mount(&mut self, image: ImageId, tag: OobTag, from: Slot) {
-        match self.writer.members_to_keep(&self.core, tag, from) {
-            KeptMembers::None => {}
-            KeptMembers::These(members) => self.core.device.images.set_members(image, members),
-            KeptMembers::OfStripeNow(stripe) => self.writer.name_strips(&mut self.core, image, stripe),
         }
     }
 
@@ -81,7 +40,7 @@ impl<P: FlashPayload> Engine<P> {
                 if pin.is_some() || !self.unmap_again(tag, slot, job) {
                     self.lose_program(image, index, holds);
                 }
-                pin = pass_pin_on(&mut self.core, &self.writer.pages, tag, update, slot, pin);
+                pin = self.writer.keep_for_newer(&mut self.core, tag, update, slot, pin).or(pin);
             }
             if let Some(pin) = pin {
                 self.release(pin);
@@ -126,29 +85,19 @@ impl<P: FlashPayload> Engine<P> {
     /// Whether the update that brought contents of this rank is still under way and the host was not answered for it: its parity may
     /// still come, and if the power goes before that, the contents before are what the host is to read.
     fn may_go_back(&self, lpn: Lpn, rank: u64) -> bool {
-        self.writer.facts().rebuilt_by == RebuiltBy::Stripes
-            && self.host.buffer.kind() != BufferKind::Plp
+        self.host.buffer.kind() != BufferKind::Plp
             && !self.core.safe.journal.was_durable(lpn, rank)
             && self.writer.is_being_programmed(lpn)
     }
 
     /// The slot did not get its contents: if it is still current, only a stripe has them now.
     pub(crate) fn lose(&mut self, tag: OobTag, slot: Slot) {
-        let pinned = match tag.role() {
-            PageRole::Data(lpn) if self.core.map.lookup(lpn) == Place::At(slot) => {
-                let pinned = self.core.map.publish_missing(lpn).pinned;
-                self.writer.note_move_of(&self.core, lpn, Place::At(slot));
-                pinned
-            }
-            // Rows and groups keep no map of their parities.
-            PageRole::Parity(stripe)
-                if self.core.map.kind() == ftl::LogKind::Regions && self.core.map.lookup_parity(stripe) == Place::At(slot) =>
-            {
-                self.core.map.publish_missing_parity(stripe).pinned
-            }
-            _ => None,
-        };
-        if let Some(unit) = pinned {
+        // Rows and groups keep no map of their parities.
+        let is_mapped = self.core.map.kind() == LogKind::Regions || matches!(tag.role(), PageRole::Data(_));
+        if !is_mapped || self.core.place_of(tag.role()) != Place::At(slot) {
+            return;
+        }
+        if let Some(unit) = self.writer.leave_place(&mut self.core, tag.role()) {
             self.release(unit);
             self.strip_lost(tag);
         }

@@ -4,11 +4,10 @@ use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
 use crate::engine::reads::reads;
 use crate::host::read::PageRead;
-use crate::read::around::SumRead;
+use crate::read::Below;
 use device::slab::JobId;
-use ftl::{LogKind, Place};
-use nand::FlashArray;
-use vocab::{DieId, HostCommand, Lpn};
+use ftl::LogKind;
+use vocab::{DieId, Lpn};
 
 impl<P: FlashPayload> Engine<P> {
     /// Reads for the host under a scheme of stripes or rows: pages of busy dies with the rest of their
@@ -17,7 +16,7 @@ impl<P: FlashPayload> Engine<P> {
         let mut wanted = Vec::new();
         let mut lpn = first;
         while lpn < end {
-            let found = self.alternatives_of(Lpn(lpn), end - lpn);
+            let found = Below { writer: &self.writer, host: &self.host }.alternatives_of(&self.core, Lpn(lpn), end - lpn);
             lpn += found.as_ref().map_or(1, |(_, count)| *count);
             wanted.extend(found.map(|(wanted, _)| wanted));
         }
@@ -40,40 +39,11 @@ impl<P: FlashPayload> Engine<P> {
         }
     }
 
-    /// The page and those that sum up to it, with how many logical pages from `lpn` on lie in it side by
-    /// side; `None` where it is not in flash, or nothing stands in for it now.
-    fn alternatives_of(&self, lpn: Lpn, most: u32) -> Option<(SumRead, u32)> {
-        if self.host.buffer.get(lpn).is_some() || self.core.is_hidden(lpn) {
-            return None;
-        }
-        let Place::At(slot) = self.core.map.lookup(lpn) else { return None };
-        let (ppn, index) = self.core.device.grid.page_of(slot);
-        if self.writer.pages.unsent(&self.core, ppn).is_some() || !self.core.device.array.answers(ppn) {
-            return None;
-        }
-        let mut together = self.writer.stand_ins(&self.core, lpn, ppn)?;
-        if together.is_empty() || together.len() > coding::graph::BLOCKS_MAX {
-            return None;
-        }
-        together.push(ppn);
-        together.sort_unstable();
-        let count = self.host.run_of(&self.core, lpn, slot, most);
-        Some((SumRead { together, slots: (index as u8, count as u8), pages: vec![(ppn, lpn)] }, count))
-    }
-
-    /// Reads logical pages for the host under code zones.
-    pub(crate) fn read_in_zones(&mut self, job: JobId, first: u32, end: u32, command: &HostCommand) {
-        if self.core.device.timed {
-            self.writer.zones_mut().scheme.on_read(Lpn(first), end - first);
-        }
-        reads!(self.read_in_zones(job, first..end, command));
-    }
-
     /// The die stops answering, permanently. Its data stay in the map; reads solve for them.
     pub(crate) fn die_died(&mut self, die: DieId) {
         self.core.device.losses.die_died(die);
         self.leave_die_out(die);
-        self.rebuild_after_death();
+        self.begin_rebuild();
     }
 
     /// A dead die takes part in nothing new.
@@ -82,7 +52,7 @@ impl<P: FlashPayload> Engine<P> {
             self.drop_die_from_rows(die);
         } else {
             for log in self.core.map.logs_of_die(die) {
-                self.writer.pages.send_moved(&mut self.core, log);
+                self.writer.send_moved(&mut self.core, log);
                 self.care.collectors[log].halted = true;
             }
             self.core.map.retire_die(die);

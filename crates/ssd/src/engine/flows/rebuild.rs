@@ -1,78 +1,53 @@
 //! Rebuild after a loss: care keeps the queue of wanted units and the walk over stripes, reads solve for lost
 //! strips, stripes say where a strip goes.
 
+use crate::care::Care;
 use crate::care::rebuild::{MayWant, ParkedStrip, Walk};
 use crate::core::flash::FlashPayload;
 use crate::core::owner::Holds;
 use crate::core::target::Target;
 use crate::engine::Engine;
 use crate::write::RebuiltBy;
+use crate::write::stripes::seam::{Home, Strip, WantedStrip};
 use device::slab::ImageId;
 use ftl::{Stream, UnitId};
 use nand::{OobTag, ProgramOutcome};
-use vocab::{Cause, DieId, Ppn, StripeId};
+use vocab::{Cause, Ppn, StripeId};
 
 impl<P: FlashPayload> Engine<P> {
-    /// A die died: everything that has pages on it is to be rebuilt.
-    pub(crate) fn rebuild_after_death(&mut self) {
-        match self.writer.facts().rebuilt_by {
-            RebuiltBy::Nothing => {}
-            RebuiltBy::Collection => self.rebuild_superblocks(),
-            RebuiltBy::Stripes => self.rebuild_stripes(),
+    /// Begins to rebuild contents that have no place, or one on a die that is dead. Superblocks are collected, all of them. Strips are solved
+    /// for; where a die was replaced, those that went elsewhere in the meantime are copied back to it.
+    pub(crate) fn begin_rebuild(&mut self) {
+        let by = self.writer.facts().rebuilt_by;
+        if !self.care.rebuild.on || by == RebuiltBy::Nothing {
+            return;
         }
-    }
-
-    /// Superblocks were written with pages on a die that is dead: all of them are collected.
-    pub(crate) fn rebuild_superblocks(&mut self) {
-        if self.care.rebuild.on {
-            self.care.rebuild.begin(self.core.device.now);
-            self.care.want_all_superblocks(&self.core, &self.writer);
-            self.start_collecting(0);
-            self.care.note_rebuilt(&self.core);
+        self.care.rebuild.begin(self.core.device.now);
+        if by == RebuiltBy::Stripes {
+            return self.walk_stripes();
         }
-    }
-
-    /// Strips have no place, or one on a die that is dead: they are solved for. Where a die was replaced, strips that went elsewhere
-    /// in the meantime are copied back to it.
-    pub(crate) fn rebuild_stripes(&mut self) {
-        if self.care.rebuild.on {
-            self.care.rebuild.begin(self.core.device.now);
-            self.walk_stripes();
-        }
+        self.care.want_all_superblocks(&self.core, &self.writer);
+        self.start_collecting(0);
+        self.care.note_rebuilt(&self.core);
     }
 
     /// Wants the unit collected as soon as its log gets to it.
     pub(crate) fn want(&mut self, unit: UnitId, cause: Cause) {
-        let log = self.core.map.log_of(unit);
-        match crate::care::Care::may_want(&self.core, unit) {
+        match Care::may_want(&self.core, unit) {
             MayWant::No => return,
-            MayWant::AfterClosing => {
-                self.writer.pages.send_moved(&mut self.core, log);
-                self.core.map.abandon(unit);
-            }
+            MayWant::AfterClosing => self.writer.close_unit(&mut self.core, unit),
             MayWant::Now => {}
         }
         self.care.queue_wanted(unit, cause);
-        self.start_collecting(log);
+        self.start_collecting(self.core.map.log_of(unit));
     }
 
     /// A strip lost its place on a living die: the next walk gives it another.
     pub(crate) fn strip_lost(&mut self, tag: OobTag) {
-        if self.writer.facts().rebuilt_by != RebuiltBy::Stripes {
-            return;
-        }
-        let stripes = self.writer.stripes();
-        let Some((stripe, strip)) = stripes.strip_of_role(tag.role()) else { return };
-        self.care.rebuild.strip_lost_again((stripe, strip));
-        if stripes.home_of(&self.core, stripe, strip).is_some() {
+        let Some(strip) = self.writer.strip_of_role(tag.role()) else { return };
+        self.care.rebuild.strip_lost_again(strip);
+        if self.writer.has_home(&self.core, strip) {
             self.walk_stripes();
-        }
-    }
-
-    /// A strip was written while it has no die.
-    pub(crate) fn strip_homeless(&mut self, tag: OobTag) {
-        if let Some(strip) = self.writer.strip_of_role(tag.role()) {
-            self.care.rebuild.strip_was_homeless(strip);
         }
     }
 
@@ -88,7 +63,7 @@ impl<P: FlashPayload> Engine<P> {
         if !self.care.rebuild.start_walking() {
             return;
         }
-        let stripes = self.writer.stripes().stripe_count(&self.core);
+        let stripes = self.writer.stripe_count(&self.core);
         while let Walk::Look(stripe) = self.care.rebuild.next_step(stripes) {
             self.rebuild_stripe(stripe);
         }
@@ -99,92 +74,87 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Starts to solve for the stripe's lost strips.
     fn rebuild_stripe(&mut self, stripe: StripeId) {
-        self.writer.stripes_mut().commit_if_leaning_on_lost(&mut self.core, stripe);
+        self.writer.commit_if_leaning_on_lost(&mut self.core, stripe);
         self.hand_on();
-        for strip in 0..=self.writer.stripes().data_strips() {
-            let (stripes, core) = (self.writer.stripes(), &self.core);
-            if !stripes.is_strip_wanted(core, stripe, strip) {
-                continue;
-            }
-            if stripes.home_of(core, stripe, strip).is_none() {
+        for strip in self.writer.strips_of(stripe) {
+            let Some(wanted) = self.writer.wanted_strip(&self.core, strip) else { continue };
+            if wanted.home == Home::None {
                 self.care.rebuild.strip_has_no_die();
-            } else if self.care.rebuild.strip_begun((stripe, strip), stripes.place_of_strip(core, stripe, strip)) {
-                self.fetch_strip(stripe, strip);
+            } else if self.care.rebuild.strip_begun(strip, wanted.place) {
+                self.fetch_strip(strip, wanted);
             }
         }
     }
 
     /// Solves for a lost strip, or reads one that is to be copied back.
-    fn fetch_strip(&mut self, stripe: StripeId, strip: u32) {
-        if self.writer.stripes().is_strip_away(&self.core, stripe, strip) {
-            self.copy_back(stripe, strip);
-        } else {
-            self.repair(Target::Strip { stripe, strip });
+    fn fetch_strip(&mut self, strip: Strip, wanted: WantedStrip) {
+        match wanted.away {
+            Some(slot) => self.copy_back(strip, slot),
+            None => self.repair(Target::Strip { stripe: strip.0, strip: strip.1 }),
         }
     }
 
-    /// Whether the host wrote the strip again while it was solved for, and that is lost, too.
-    fn was_overtaken(&self, stripe: StripeId, strip: u32) -> bool {
-        self.care.rebuild.was_overtaken((stripe, strip), self.writer.stripes().place_of_strip(&self.core, stripe, strip))
-    }
-
-    /// Solves once more for a strip that was overtaken.
-    fn solve_again(&mut self, stripe: StripeId, strip: u32) {
-        if self.care.rebuild.begin_again((stripe, strip), self.writer.stripes().place_of_strip(&self.core, stripe, strip)) {
-            self.fetch_strip(stripe, strip);
+    /// Solves once more for a strip that the host wrote again while it was solved for, and that is lost, too.
+    fn solve_again(&mut self, strip: Strip, wanted: WantedStrip) {
+        if self.care.rebuild.begin_again(strip, wanted.place) {
+            self.fetch_strip(strip, wanted);
         }
     }
 
     /// A lost strip was solved for, or cannot be.
-    pub(crate) fn strip_rebuilt(&mut self, stripe: StripeId, strip: u32, payload: Option<P>) {
-        let is_wanted = self.care.rebuild.solve_ended((stripe, strip));
-        match payload {
-            _ if !is_wanted => {}
-            // The host may have written the strip again in the meantime.
-            _ if !self.writer.stripes().is_strip_wanted(&self.core, stripe, strip) => {
-                self.care.rebuild.strip_done((stripe, strip));
-                self.writer.stripes_mut().commit_if_leaning_on_lost(&mut self.core, stripe);
-                self.hand_on();
-            }
-            _ if self.was_overtaken(stripe, strip) => self.solve_again(stripe, strip),
-            Some(payload) => {
-                self.care.rebuild.park(ParkedStrip { stripe, strip, payload });
-                self.place_parked();
-            }
-            None => self.care.rebuild.strip_is_left((stripe, strip)),
+    pub(crate) fn strip_rebuilt(&mut self, strip: Strip, payload: Option<P>) {
+        if self.care.rebuild.solve_ended(strip) {
+            self.solved_strip(strip, payload);
         }
         self.walk_on();
+    }
+
+    fn solved_strip(&mut self, strip: Strip, payload: Option<P>) {
+        let Some(wanted) = self.writer.wanted_strip(&self.core, strip) else {
+            // The host wrote the strip again in the meantime.
+            self.care.rebuild.strip_done(strip);
+            self.writer.commit_if_leaning_on_lost(&mut self.core, strip.0);
+            self.hand_on();
+            return;
+        };
+        match payload {
+            _ if self.care.rebuild.was_overtaken(strip, wanted.place) => self.solve_again(strip, wanted),
+            Some(payload) => {
+                self.care.rebuild.park(ParkedStrip { strip, payload });
+                self.place_parked();
+            }
+            None => self.care.rebuild.strip_is_left(strip),
+        }
     }
 
     /// Programs strips that were solved for, in order, as far as there is room.
     fn place_parked(&mut self) {
         while let Some(parked) = self.care.rebuild.take_parked() {
-            let (stripe, strip) = (parked.stripe, parked.strip);
-            let (stripes, core) = (self.writer.stripes(), &self.core);
-            let home = stripes.home_of(core, stripe, strip).filter(|_| stripes.is_strip_wanted(core, stripe, strip));
-            let Some(log) = home.map(DieId::index) else {
-                self.care.rebuild.strip_done((stripe, strip));
+            let strip = parked.strip;
+            let wanted = self.writer.wanted_strip(&self.core, strip).filter(|wanted| wanted.home != Home::None);
+            let Some(wanted) = wanted else {
+                self.care.rebuild.strip_done(strip);
                 continue;
             };
-            if self.was_overtaken(stripe, strip) || self.care.rebuild.is_stale((stripe, strip)) {
-                self.solve_again(stripe, strip);
+            if self.care.rebuild.was_overtaken(strip, wanted.place) || self.care.rebuild.is_stale(strip) {
+                self.solve_again(strip, wanted);
                 continue;
             }
-            if self.writer.stripes().is_home_taken(&self.core, stripe, strip) {
-                self.care.rebuild.strip_is_left((stripe, strip));
+            let Home::Free(die) = wanted.home else {
+                self.care.rebuild.strip_is_left(strip);
                 continue;
-            }
-            let Some(ppn) = self.core.map.take_page(log, Stream::Host) else {
-                self.start_collecting_if_short(log);
+            };
+            let Some(ppn) = self.core.map.take_page(die.index(), Stream::Host) else {
+                self.start_collecting_if_short(die.index());
                 self.care.rebuild.park_again(parked);
                 return;
             };
-            self.program_parked(parked, log, ppn);
+            self.program_parked(parked, die.index(), ppn);
         }
     }
 
-    fn program_parked(&mut self, ParkedStrip { stripe, strip, payload }: ParkedStrip<P>, log: usize, ppn: Ppn) {
-        self.writer.stripes_mut().program_rebuilt(&mut self.core, stripe, strip, payload, ppn);
+    fn program_parked(&mut self, ParkedStrip { strip, payload }: ParkedStrip<P>, log: usize, ppn: Ppn) {
+        self.writer.program_rebuilt(&mut self.core, strip, payload, ppn);
         self.start_collecting_if_short(log);
     }
 
@@ -192,7 +162,7 @@ impl<P: FlashPayload> Engine<P> {
     pub(crate) fn strip_programmed(&mut self, image: ImageId, log: usize, outcome: ProgramOutcome) {
         let role = self.core.device.images.slot(image, 0).0.role();
         self.page_done(image, log, Holds::Data, outcome);
-        if let Some(strip) = self.writer.stripes_mut().strip_rebuilt(&self.core, role) {
+        if let Some(strip) = self.writer.strip_rebuilt(&self.core, role) {
             self.care.rebuild.strip_done(strip);
         }
         self.walk_on();
@@ -210,27 +180,21 @@ impl<P: FlashPayload> Engine<P> {
     /// that has a strip of the stripe already only if all others lack room, too; else it stays lost. True if there was one.
     pub(crate) fn drop_parked(&mut self) -> bool {
         let Some(parked) = self.care.rebuild.take_parked() else { return false };
-        let (stripe, strip) = (parked.stripe, parked.strip);
-        let is_current = !self.was_overtaken(stripe, strip) && !self.care.rebuild.is_stale((stripe, strip));
-        let may_go = self.core.grown_bad > 0 && self.writer.stripes().is_strip_lost(&self.core, stripe, strip) && is_current;
-        let page = if may_go { self.page_on_any_die(stripe) } else { None };
+        let strip = parked.strip;
+        let rebuild = &self.care.rebuild;
+        let is_current = |wanted: WantedStrip| !rebuild.was_overtaken(strip, wanted.place) && !rebuild.is_stale(strip);
+        let lost = self.writer.wanted_strip(&self.core, strip).filter(|wanted| wanted.away.is_none());
+        let page = if self.core.grown_bad > 0 && lost.is_some_and(is_current) {
+            self.writer.page_on_any_die(&mut self.core, strip.0, |log| self.care.collectors[log].halted)
+        } else {
+            None
+        };
         match page {
             Some((log, ppn)) => self.program_parked(parked, log, ppn),
-            None => self.care.rebuild.strip_is_left((stripe, strip)),
+            None => self.care.rebuild.strip_is_left(strip),
         }
         self.walk_on();
         true
-    }
-
-    /// A page for a strip of the stripe that no die of its own takes, and its log: of a die without a strip of the stripe, if one has
-    /// room.
-    pub(super) fn page_on_any_die(&mut self, stripe: StripeId) -> Option<(usize, Ppn)> {
-        let taken: Vec<usize> = self.writer.stripes().dies_of_strips(&self.core, stripe).map(DieId::index).collect();
-        let logs = (0..self.core.map.logs()).filter(|&log| !self.care.collectors[log].halted);
-        let mut with_room = logs.filter(|&log| self.core.map.has_room(log, Stream::Host)).peekable();
-        let first = with_room.peek().copied()?;
-        let log = with_room.find(|log| !taken.contains(log)).unwrap_or(first);
-        Some((log, self.core.map.take_page(log, Stream::Host)?))
     }
 }
 
@@ -239,8 +203,13 @@ mod tests {
     use super::*;
     use crate::config::{BufferKind, Pace};
     use crate::core::testing::tiny_setup;
-    use crate::engine::testing::tiny_drive;
-    use vocab::{Fua, HostCommand, HostOp, Lba, SimTime, StreamId};
+    use crate::engine::testing::{TinyDrive as Drive, tiny_drive};
+    use vocab::{DieId, Fua, HostCommand, HostOp, Lba, SimTime, StreamId};
+
+    fn taken_by(drive: &Drive, stripe: StripeId) -> Vec<usize> {
+        let stripes = drive.writer.stripes_if_any().expect("static stripes");
+        stripes.dies_of_strips(&drive.core, stripe).map(DieId::index).collect()
+    }
 
     /// Stripes of three strips on five dies. Catches a strip without room on its own die that joins another one of its stripe,
     /// though a die without any has room; and one that is left lost though some die has room.
@@ -255,15 +224,16 @@ mod tests {
             drive.replay(&mut [write].into_iter(), Pace::Closed { depth: 1 }, &mut |_, _| {});
         }
         for stripe in (0..5).map(StripeId) {
-            let taken: Vec<usize> = drive.writer.stripes().dies_of_strips(&drive.core, stripe).map(DieId::index).collect();
+            let taken = taken_by(&drive, stripe);
             assert_eq!(taken.len(), 3);
-            let (log, _) = drive.page_on_any_die(stripe).expect("there is room");
+            let (log, _) = drive.writer.page_on_any_die(&mut drive.core, stripe, |_| false).expect("there is room");
             assert!(!taken.contains(&log), "{stripe:?} lies on {taken:?}, found {log}");
         }
-        let taken: Vec<usize> = drive.writer.stripes().dies_of_strips(&drive.core, StripeId(0)).map(DieId::index).collect();
+        let taken = taken_by(&drive, StripeId(0));
         for log in (0..5).filter(|log| !taken.contains(log)) {
             while drive.core.map.take_page(log, Stream::Host).is_some() {}
         }
-        assert!(drive.page_on_any_die(StripeId(0)).is_some_and(|(log, _)| taken.contains(&log)));
+        let page = drive.writer.page_on_any_die(&mut drive.core, StripeId(0), |_| false);
+        assert!(page.is_some_and(|(log, _)| taken.contains(&log)));
     }
 }

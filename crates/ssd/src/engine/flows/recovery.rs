@@ -174,7 +174,7 @@ fn rewrite_leaning<P: FlashPayload>(engine: &mut Engine<P>) {
 
 /// Reads a page to be moved, if its log has room for it.
 fn rewrite<P: FlashPayload>(engine: &mut Engine<P>, ppn: Ppn) -> bool {
-    let log = engine.core.map.log_of(engine.core.map.unit_of_block(engine.core.device.grid.split(ppn).0));
+    let log = engine.core.log_of_page(ppn);
     if !engine.core.map.has_room(log, Stream::Gc) {
         engine.start_collecting(log);
         return false;
@@ -192,7 +192,7 @@ fn send_what_was_moved<P: FlashPayload>(engine: &mut Engine<P>) {
     if engine.core.map.kind() == ftl::LogKind::Group {
         engine.feed_moves(Feed::All);
     } else {
-        (0..engine.core.map.logs()).for_each(|log| engine.writer.pages.send_moved(&mut engine.core, log));
+        (0..engine.core.map.logs()).for_each(|log| engine.writer.send_moved(&mut engine.core, log));
     }
 }
 
@@ -305,16 +305,9 @@ fn empty_a_unit_where_none_is_free<P: FlashPayload>(engine: &mut Engine<P>, copi
 /// Rebuilds the pages that a dead die held, or that a cut left without a place.
 fn resume_rebuild<P: FlashPayload>(engine: &mut Engine<P>) {
     match engine.writer.facts().rebuilt_by {
-        RebuiltBy::Nothing => {}
         RebuiltBy::Collection if engine.core.device.losses.dead().is_empty() => {}
-        RebuiltBy::Collection => engine.rebuild_superblocks(),
-        RebuiltBy::Stripes => {
-            if engine.writer.stripes().are_all_whole(&engine.core) {
-                engine.note_whole();
-            } else {
-                engine.rebuild_stripes();
-            }
-        }
+        RebuiltBy::Stripes if engine.writer.are_all_whole(&engine.core) => engine.note_whole(),
+        _ => engine.begin_rebuild(),
     }
 }
 

@@ -9,13 +9,14 @@
 
 use crate::core::flash::FlashPayload;
 use crate::core::target::Target;
-use crate::core::timer::Timer;
 use crate::engine::Engine;
 use crate::engine::reads::reads;
 use crate::write::RebuiltBy;
 use crate::write::sources::Sources;
-use ftl::{LogKind, Place};
-use vocab::{Cause, DieId, Lpn, SimTime, StripeId};
+use crate::write::stripes::seam::Strip;
+use ftl::Place;
+use nand::PageRole;
+use vocab::{Cause, DieId, Lpn, SimTime, Slot, StripeId};
 
 impl<P: FlashPayload> Engine<P> {
     /// The dead die is to be replaced at this time, or as soon after as nothing is under way that knows its pages. A run goes on until
@@ -25,18 +26,10 @@ impl<P: FlashPayload> Engine<P> {
             return;
         }
         self.care.replacements.ask(die, at);
-        self.expect_replacement();
+        self.care.expect_replacement(&mut self.core);
         // Those that hold nothing any more, too, which the rebuild passes over.
         for unit in self.care.replacements.written_before().clone() {
             self.want(unit, Cause::Rebuild);
-        }
-    }
-
-    /// The next event of the timer is the next replacement to come. One whose time has come needs none: it is tried after each event.
-    pub(crate) fn expect_replacement(&mut self) {
-        match self.care.replacements.next(self.core.device.now) {
-            Some(at) => self.core.schedule(Timer::Replace, at),
-            None => self.core.clear(Timer::Replace),
         }
     }
 
@@ -47,28 +40,11 @@ impl<P: FlashPayload> Engine<P> {
             return;
         }
         for die in self.care.replacements.due(self.core.device.now) {
-            if self.rests(die) {
+            if self.care.may_replace(&self.core, die) {
                 self.care.replacements.done(die, self.core.device.now);
                 self.replace(die);
             }
         }
-    }
-
-    /// Whether nothing is under way that knows pages of the dead die by their places, but for pins and partial parities.
-    fn rests(&self, die: DieId) -> bool {
-        let device = &self.core.device;
-        let is_group_log = self.core.map.kind() == LogKind::Group;
-        if is_group_log && !self.care.replacements.written_before().is_empty() {
-            return false;
-        }
-        let moves = !is_group_log
-            && self.core.map.logs_of_die(die).any(|log| {
-                self.core.moving[log].under_way > 0
-                    || self.care.collectors[log].is_erasing()
-                    || self.care.refresh.is_recharging(log)
-            });
-        let waits = device.displaced.iter().any(|command| device.grid.die_of(command.ppn) == die);
-        !moves && !waits && device.backlog(die) == 0 && !device.is_busy(die) && !device.is_decoding(die)
     }
 
     /// A new die has the place of a dead one.
@@ -81,13 +57,7 @@ impl<P: FlashPayload> Engine<P> {
         let grid = self.core.device.grid.clone();
         for block in (0..grid.blocks_per_die()).map(|number| grid.block(die, number)) {
             self.core.safe.erasing.remove(&block);
-            self.core.safe.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.erased(block));
-            if self.core.limits.is_on() {
-                self.core.limits.note_erase(block);
-            }
-            if self.core.device.ecc.is_some() {
-                self.care.note_refreshed(&self.core, block);
-            }
+            self.care.block_emptied(&mut self.core, block);
         }
         // Pages of an erased block do not say that it is new.
         self.core.safe.wear_was_added = true;
@@ -99,40 +69,29 @@ impl<P: FlashPayload> Engine<P> {
     fn leave_places_on(&mut self, die: DieId) {
         let grid = self.core.device.grid.clone();
         let is_there = |place: Place| matches!(place, Place::At(slot) if grid.die_of(grid.page_of(slot).0) == die);
-        for lpn in (0..self.core.map.user_slots()).map(Lpn) {
-            let from = self.core.map.lookup(lpn);
-            if is_there(from) {
-                let pinned = self.core.map.publish_missing(lpn).pinned;
-                self.writer.note_move_of(&self.core, lpn, from);
-                let strip = self.writer.stripes().strip_of(lpn);
-                self.care.rebuild.strip_lost_again(strip);
+        let data = (0..self.core.map.user_slots()).map(|lpn| PageRole::Data(Lpn(lpn)));
+        let parities = (0..self.writer.stripe_count(&self.core)).map(|stripe| PageRole::Parity(StripeId(stripe)));
+        for role in data.chain(parities) {
+            if is_there(self.core.place_of(role)) {
+                let pinned = self.writer.leave_place(&mut self.core, role);
+                self.writer.strip_of_role(role).into_iter().for_each(|strip| self.care.rebuild.strip_lost_again(strip));
                 pinned.into_iter().for_each(|unit| self.release(unit));
             }
         }
-        for stripe in (0..self.writer.stripes().stripe_count(&self.core)).map(StripeId) {
-            if is_there(self.core.map.lookup_parity(stripe)) {
-                let pinned = self.core.map.publish_missing_parity(stripe).pinned;
-                let parity = self.writer.stripes().data_strips();
-                self.care.rebuild.strip_lost_again((stripe, parity));
-                pinned.into_iter().for_each(|unit| self.release(unit));
-            }
-        }
-        let map = &self.core.map;
-        let gone = self.writer.stripes_mut().held.lose_old(is_there, |slot| map.unit_of(slot));
+        let gone = self.writer.lose_old(&self.core, is_there);
         gone.into_iter().for_each(|unit| self.release(unit));
     }
 
     /// Copies a strip that can be read to the die that it was laid out for.
-    pub(super) fn copy_back(&mut self, stripe: StripeId, strip: u32) {
-        let Place::At(slot) = self.writer.stripes().place_of_strip(&self.core, stripe, strip) else { return };
+    pub(super) fn copy_back(&mut self, strip: Strip, slot: Slot) {
         let (ppn, index) = self.core.device.grid.page_of(slot);
-        if let Some(image) = self.writer.pages.unsent(&self.core, ppn) {
+        if let Some(image) = self.writer.unsent(&self.core, ppn) {
             let payload = self.core.device.images.contents(image).1[index as usize].clone();
-            self.strip_rebuilt(stripe, strip, Some(payload));
+            self.strip_rebuilt(strip, Some(payload));
             return;
         }
         let sources = Sources::Sum { held: P::default(), pages: vec![ppn], slot: index };
-        reads!(self.solve_from(Target::Strip { stripe, strip }, sources, Vec::new()));
+        reads!(self.solve_from(Target::Strip { stripe: strip.0, strip: strip.1 }, sources, Vec::new()));
     }
 
     /// A rebuild has ended: if it left nothing undone, dies that were replaced are like any other. A strip that was on its way to another
@@ -142,9 +101,9 @@ impl<P: FlashPayload> Engine<P> {
         if self.core.device.losses.lacking().is_empty() || !self.care.rebuild.rests() {
             return;
         }
-        let out = self.writer.stripes().strips_out(&self.core);
+        let out = self.writer.strips_out(&self.core);
         if self.care.replacements.are_fewer(out) {
-            self.rebuild_stripes();
+            self.begin_rebuild();
         } else if out == 0 && self.care.rebuild_left(&self.core) == 0 {
             self.core.device.losses.all_rebuilt();
         }
@@ -164,7 +123,7 @@ fn renew_logs_of<P: FlashPayload>(engine: &mut Engine<P>, die: DieId) {
     let profiles = engine.care.profiles.as_ref();
     engine.core.map.renew_die(die, |block| profiles.is_some_and(|profiles| profiles.holds(block)));
     engine.care.logs_are_new(&mut engine.core, die);
-    engine.writer.stripes_mut().look_for_missing_parity();
+    engine.writer.look_for_missing_parity();
     engine.core.retry = true;
-    engine.rebuild_after_death();
+    engine.begin_rebuild();
 }

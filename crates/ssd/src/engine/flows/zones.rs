@@ -1,33 +1,36 @@
-//! Flows of code zones: pages of jobs go to their segments, and the off-line phase encodes group after group.
+//! Flows of code zones: pages of jobs go to their segments, and the off-line phase encodes group after group. Code zones may be over
+//! rows or block groups: these write code as pages of a job.
 //!
 //! A write makes code stale *before* it takes a page. Reads that decoded with that code go on without it, some
-//! of them end, and what waited for them may write.
+//! of them end, and what waited for them may write. Over another way that holds between two rows, too: effects that are handed on
+//! there may begin to encode what the rest of the job is about to change.
 
 use crate::core::flash::FlashPayload;
-use crate::core::ids::EncodeId;
 use crate::core::jobs::Asker;
-use crate::core::timer::Timer;
 use crate::core::zone_step::{CodePage, ZoneStep};
 use crate::engine::Engine;
 use crate::engine::reads::reads;
-use crate::write::zones::encode::Idle;
-use crate::write::zones::{NeverWritten, Waiting, forget_code_page};
+use crate::write::zones::encode::Phase;
+use crate::write::zones::over::drop_pages;
+use crate::write::zones::seam::AfterStep;
+use crate::write::zones::{NeverWritten, Waiting};
 use device::slab::JobId;
 use device::waits::Wait;
 use ftl::Stream;
 use vocab::Lpn;
 
 impl<P: FlashPayload> Engine<P> {
-    /// Goes on with a step of code zones.
+    /// Takes a step of code zones.
     pub(crate) fn zone_step(&mut self, step: ZoneStep<P>) {
-        let zones = self.writer.zones_mut();
-        match step {
-            ZoneStep::ForgetCode { stamp } => zones.forget_code(&mut self.core, stamp),
-            ZoneStep::ForgetCodePage { lpn, only_at } => forget_code_page(&mut self.core, lpn, only_at),
-            ZoneStep::LoseCodePage { lpn } => zones.lose_code_page(&mut self.core, lpn),
-            ZoneStep::CodePageOver { encode, how } => zones.code_page_over(&mut self.core, encode, how),
-            ZoneStep::CodeSummed { encode, sums } => self.code_summed(encode, sums),
-            ZoneStep::EncodeMore => self.encode_more(),
+        match self.writer.zone_step(&mut self.core, step) {
+            AfterStep::Nothing => {}
+            AfterStep::EncodeMore => self.encode_more(),
+            AfterStep::Write(code) => {
+                self.hand_on();
+                for (log, code) in code {
+                    self.write_or_wait(log, code);
+                }
+            }
         }
     }
 
@@ -44,18 +47,17 @@ impl<P: FlashPayload> Engine<P> {
         self.core.jobs[job].unplaced = pages;
         for index in 0..pages {
             let lpn = self.core.jobs[job].pages[index as usize].lpn;
-            let (log, die) = self.writer.zones().segment_of(&self.core, lpn);
+            let (log, die) = self.writer.segment_of(&self.core, lpn);
             if self.core.device.is_dead(die) {
                 self.lose_homeless(job, index);
                 self.core.jobs[job].unplaced -= 1;
                 continue;
             }
             self.core.jobs[job].remaining += 1;
-            if self.writer.zones().has_waiting_for(log) || !self.write_in_zone(job, index, log) {
-                self.host.hold_pages(&mut self.core, job);
-                self.writer.zones_mut().wait(log, Waiting::Page { job, index });
-            } else {
+            if self.write_or_wait(log, Waiting::Page { job, index }) {
                 self.core.jobs[job].unplaced -= 1;
+            } else {
+                self.host.hold_pages(&mut self.core, job);
             }
         }
         if self.core.jobs[job].unplaced == 0 {
@@ -85,8 +87,7 @@ impl<P: FlashPayload> Engine<P> {
         self.core.jobs[job].next = self.core.jobs[job].pages.len();
         self.host.let_pages_go(&mut self.core, job);
         self.hand_on();
-        self.host.part_done(&mut self.core, job);
-        self.hand_on();
+        self.end_part(job);
     }
 
     fn one_placed(&mut self, job: JobId) {
@@ -96,47 +97,53 @@ impl<P: FlashPayload> Engine<P> {
         }
     }
 
-    /// Writes a page to its segment, if that has room. A page that was discarded in the meantime is not written.
-    fn write_in_zone(&mut self, job: JobId, index: u32, log: usize) -> bool {
-        let page = &self.core.jobs[job].pages[index as usize];
-        let lpn = page.lpn;
-        if self.host.was_discarded(&self.core, job, lpn) || self.host.is_void(&self.core, page) {
-            self.host.part_done(&mut self.core, job);
-            self.hand_on();
-            return true;
+    /// Writes a page or code to its segment; false if that has no room, and then it waits for some. It waits in any case behind others.
+    fn write_or_wait(&mut self, log: usize, write: Waiting) -> bool {
+        let placed = !self.writer.is_segment_awaited(log) && self.write_in_segment(log, write);
+        if !placed {
+            self.writer.await_segment(log, write);
         }
-        if self.core.map.has_room(log, Stream::Host) {
-            self.contents_change(lpn);
-        }
-        let zones = self.writer.zones_mut();
-        let placed = zones.write_page(&mut self.core, job, index, log);
-        self.hand_on();
         placed
     }
 
-    /// Writes a code page, if its segment has room.
-    fn write_code(&mut self, encode: EncodeId, which: u32, log: usize) -> bool {
-        let zones = self.writer.zones_mut();
-        let placed = zones.write_code(&mut self.core, encode, which, log);
+    /// Writes a page or code to its segment, or code to the way below; false if there is no room. A page that was discarded in the
+    /// meantime is not written.
+    fn write_in_segment(&mut self, log: usize, write: Waiting) -> bool {
+        match write {
+            Waiting::CodeJob { job } => {
+                let all = self.place_pages(job);
+                if all {
+                    self.end_part(job);
+                }
+                return all;
+            }
+            Waiting::Page { job, index } => {
+                let page = &self.core.jobs[job].pages[index as usize];
+                let lpn = page.lpn;
+                if self.host.was_discarded(&self.core, job, lpn) || self.host.is_void(&self.core, page) {
+                    self.end_part(job);
+                    return true;
+                }
+                if self.core.map.has_room(log, Stream::Host) {
+                    self.contents_change(lpn);
+                }
+            }
+            Waiting::Code { .. } => {}
+        }
+        let placed = self.writer.write_to_segment(&mut self.core, log, write);
         self.hand_on();
         placed
     }
 
     /// Tries again what waits for room in segments.
     pub(crate) fn retry_zones(&mut self) {
-        let Some(zones) = &self.writer.zones else { return };
-        for log in zones.logs_waited_for() {
-            while let Some(waiting) = self.writer.zones_mut().take_waiting(log) {
-                let placed = match waiting {
-                    Waiting::Page { job, index } => {
-                        self.core.job_waited(job, Wait::Space);
-                        self.write_in_zone(job, index, log)
-                    }
-                    Waiting::Code { encode, which } => self.write_code(encode, which, log),
-                    Waiting::CodeJob { job } => self.place_code(job),
-                };
-                if !placed {
-                    self.writer.zones_mut().wait_first(log, waiting);
+        for log in self.writer.awaited_segments() {
+            while let Some(waiting) = self.writer.take_first_of_segment(log) {
+                if let Waiting::Page { job, .. } = waiting {
+                    self.core.job_waited(job, Wait::Space);
+                }
+                if !self.write_in_segment(log, waiting) {
+                    self.writer.await_segment_first(log, waiting);
                     break;
                 }
                 if let Waiting::Page { job, .. } = waiting {
@@ -148,7 +155,7 @@ impl<P: FlashPayload> Engine<P> {
 
     /// There is no room for what waits first and there never will be. True if anything waited.
     pub(crate) fn fail_waiting_in_zones(&mut self) -> bool {
-        let Some((log, first)) = self.writer.zones.as_ref().and_then(|zones| zones.first_waiting()) else { return false };
+        let Some((log, first)) = self.writer.first_in_segments() else { return false };
         if let Waiting::Page { job, .. } = first
             && self.core.jobs[job].asker == Asker::Buffer
         {
@@ -156,19 +163,20 @@ impl<P: FlashPayload> Engine<P> {
             self.host.fail_buffer_waiter(&mut self.core);
             self.hand_on();
         }
-        self.fail_first_waiting(log, NeverWritten::NoRoom);
+        let first = self.writer.take_first_of_segment(log).expect("it waits there");
+        self.fail_waiting(first, NeverWritten::NoRoom);
         true
     }
 
     /// The die of a log is dead: nothing that waits for it will be written.
     pub(crate) fn fail_waiting_of(&mut self, log: usize) {
-        while self.writer.zones.as_ref().is_some_and(|zones| zones.has_waiting_for(log)) {
-            self.fail_first_waiting(log, NeverWritten::DeadDie);
+        while let Some(waiting) = self.writer.take_first_of_segment(log) {
+            self.fail_waiting(waiting, NeverWritten::DeadDie);
         }
     }
 
-    fn fail_first_waiting(&mut self, log: usize, why: NeverWritten) {
-        match self.writer.zones_mut().take_waiting(log).expect("something waits") {
+    fn fail_waiting(&mut self, waiting: Waiting, why: NeverWritten) {
+        match waiting {
             Waiting::Page { job, index } => {
                 self.core.jobs[job].failed = true;
                 self.core.job_waited(job, Wait::Space);
@@ -179,21 +187,27 @@ impl<P: FlashPayload> Engine<P> {
                     // The buffer learns that its page was not placed.
                     self.host.let_pages_go(&mut self.core, job);
                     self.hand_on();
-                    self.host.part_done(&mut self.core, job);
-                    self.hand_on();
+                    self.end_part(job);
                 } else {
                     self.one_placed(job);
                 }
-                self.host.part_done(&mut self.core, job);
-                self.hand_on();
+                self.end_part(job);
             }
-            Waiting::CodeJob { job } => self.give_up_code(job),
+            Waiting::CodeJob { job } => {
+                drop_pages(&mut self.core, job);
+                self.end_part(job);
+            }
             Waiting::Code { encode, .. } => {
-                let zones = self.writer.zones_mut();
-                zones.code_page_over(&mut self.core, encode, CodePage::GivenUp);
+                self.zone_step(ZoneStep::CodePageOver { encode, how: CodePage::GivenUp });
                 self.hand_on();
             }
         }
+    }
+
+    /// A part of a job is done, and what follows from that.
+    fn end_part(&mut self, job: JobId) {
+        self.host.part_done(&mut self.core, job);
+        self.hand_on();
     }
 
     /// Whether the drive takes no requests now.
@@ -202,51 +216,28 @@ impl<P: FlashPayload> Engine<P> {
         self.power.mounting.is_some() || self.writer.is_off_line()
     }
 
-    /// Begins a phase that is due, once the host and, where it is to take no time, all dies are idle; or
-    /// waits for one.
-    pub(crate) fn go_off_line_if_idle(&mut self) {
-        if self.host.requests.outstanding > 0 {
-            return;
-        }
-        let is_idle = self.core.device.is_idle();
-        match self.writer.zones_mut().encoder.idle(is_idle) {
-            Idle::Begin => self.begin_offline(),
-            Idle::WaitFor(after) if self.core.more_arrives() && !self.core.is_pending(Timer::OffLine) => {
-                let at = self.core.device.now + after;
-                self.core.schedule(Timer::OffLine, at);
-            }
-            Idle::WaitFor(_) | Idle::Nothing => {}
-        }
-    }
-
     /// Goes off line on command, between two runs: no host waits, so it takes no time.
     pub(crate) fn go_off_line(&mut self) {
         assert!(
             self.core.device.is_idle() && self.host.requests.outstanding == 0,
             "a drive goes off line on command between runs"
         );
-        if self.writer.zones.is_some() {
-            self.choose_zones();
-            self.encode_without_time();
-        }
+        self.begin_offline(Phase::Free);
     }
 
-    fn begin_offline(&mut self) {
-        self.choose_zones();
-        if self.writer.zones().encoder.is_charged() {
-            self.encode_more();
-            self.kick();
-        } else {
-            self.encode_without_time();
-        }
-    }
-
-    /// Gives code zones to the zones read most; what is stale then may be encoded.
-    fn choose_zones(&mut self) {
-        let garbage = self.writer.zones_mut().choose_zones();
+    /// Begins an off-line phase, on a drive of code zones: these go to the zones read most, and what is stale then is encoded.
+    pub(crate) fn begin_offline(&mut self, phase: Phase) {
+        let Some(garbage) = self.writer.choose_zones() else { return };
         reads!(self.drop_stale_code());
-        self.writer.zones_mut().begin_phase(&mut self.core, garbage);
+        self.writer.begin_phase(&mut self.core, garbage);
         self.hand_on();
+        match phase {
+            Phase::Charged => {
+                self.encode_more();
+                self.kick();
+            }
+            Phase::Free => self.encode_without_time(),
+        }
     }
 
     /// Encodes everything at once, off the clock.
@@ -266,32 +257,10 @@ impl<P: FlashPayload> Engine<P> {
     }
 
     /// Starts to encode further groups, as many as may be under way.
-    pub(crate) fn encode_more(&mut self) {
-        if !self.writer.zones_mut().encoder.begin_starting() {
-            return;
-        }
-        while self.writer.encode_next(&mut self.core) {
-            self.hand_on();
-        }
-        self.writer.zones_mut().end_starting(&mut self.core);
-    }
-
-    /// The code pages of a group are computed, or some of its data cannot be read: writes them, as far as there
-    /// is room.
-    pub(crate) fn code_summed(&mut self, encode: EncodeId, sums: Option<Vec<P>>) {
-        let zones = self.writer.zones_mut();
-        let pages = zones.code_summed(&mut self.core, encode, sums);
-        self.hand_on();
-        if self.writer.zones().is_over() {
-            if pages > 0 {
-                self.write_code_below(encode);
-            }
-            return;
-        }
-        for which in 0..pages {
-            let log = self.writer.zones().log_of_code(&self.core, encode, which);
-            if self.writer.zones().has_waiting_for(log) || !self.write_code(encode, which, log) {
-                self.writer.zones_mut().wait(log, Waiting::Code { encode, which });
+    fn encode_more(&mut self) {
+        if self.writer.begin_encoding() {
+            while self.writer.encode_next(&mut self.core) {
+                self.hand_on();
             }
         }
     }

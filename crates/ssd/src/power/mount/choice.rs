@@ -11,22 +11,6 @@ use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 use vocab::{Lpn, Slot, StripeId};
 
-/// Findings of a way of writing: contents of the logical pages that it was asked for.
-#[derive(Debug)]
-pub(crate) struct Chosen {
-    pub pages: Newests,
-    /// For each static stripe.
-    pub stripes: Vec<StripeFound>,
-    /// As [`Choice::solved`].
-    pub solved: Vec<Member>,
-}
-
-impl From<Found> for Chosen {
-    fn from(found: Found) -> Self {
-        Self { pages: found.pages, stripes: Vec::new(), solved: found.solved }
-    }
-}
-
 /// The newest consistent state that flash and PLP memory name.
 #[derive(Debug, Default)]
 pub(crate) struct Choice {
@@ -48,7 +32,7 @@ pub(super) struct Stale {
 }
 
 impl Choice {
-    pub fn of(chosen: Chosen) -> Self {
+    pub fn of(chosen: Found) -> Self {
         let Newests::All(pages) = chosen.pages else { unreachable!("all pages were asked for") };
         Self { pages, stripes: chosen.stripes, solved: chosen.solved }
     }
@@ -104,7 +88,7 @@ pub(crate) struct Otherwise {
 
 impl Otherwise {
     /// The difference of a state from `with`.
-    pub fn of(with: &Choice, chosen: Chosen) -> Self {
+    pub fn of(with: &Choice, chosen: Found) -> Self {
         let differs = |(lpn, newest): &(Lpn, Option<Newest>)| with.page(*lpn) != *newest;
         let pages = match chosen.pages {
             Newests::All(pages) => sorted((0..).map(Lpn).zip(pages).filter(differs)),
@@ -169,7 +153,7 @@ mod tests {
     }
 
     fn without(pages: Newests) -> Otherwise {
-        Otherwise::of(&with(), Chosen { pages, stripes: Vec::new(), solved: Vec::new() })
+        Otherwise::of(&with(), Found::new(pages))
     }
 
     /// Catches pages that are listed though their newest contents are the same, and pages that are not listed though these differ.

@@ -25,14 +25,12 @@
 //!   a step more (I5).
 
 pub(crate) mod choice;
-pub(crate) mod group_log;
 mod needed;
 pub(crate) mod scanned;
 mod spare;
-pub(crate) mod stripes;
-pub(crate) mod ways;
 
 use crate::care::profiles::Profiles;
+use crate::core::Core;
 use crate::core::checkpoint::{Checkpoint, Summary};
 use crate::core::flash::FlashPayload;
 use crate::core::journal::Journal;
@@ -43,15 +41,13 @@ use crate::engine::Engine;
 use crate::engine::flows::recovery::begin_mounting;
 use crate::power::cut::{READS_SAVED_EVERY, Remains};
 use crate::power::mount::choice::{Choice, Otherwise};
-use crate::power::mount::group_log::{mount_groups, shares_codeword};
 use crate::power::mount::needed::NeededPages;
 use crate::power::mount::scanned::ScannedPages;
 use crate::power::mount::spare::find_spare_copies;
-use crate::power::mount::ways::{Condition, Evidence, steps};
 use crate::power::outage::MemoryLoss;
 use crate::rules::SafetyRule;
-use crate::write::found::{Found, Lost, Newests};
-use crate::write::rows::Rows;
+use crate::write::found::{Lost, Newests, PagesSeen};
+use crate::write::mount::{Condition, Evidence};
 use crate::write::stripes::mount::StripeFound;
 use crate::write::{RebuiltBy, found};
 use ftl::UnitId;
@@ -93,14 +89,14 @@ pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remain
     engine.core.safe.journal = std::mem::take(&mut remains.journal);
     let mut suspects = read_suspects(engine, &mut scanned);
     if remains.checkpoint.is_some() {
-        let doubted = (steps(engine).doubted)(engine, &scanned, &remains, &suspects);
+        let doubted = engine.writer.doubted(&engine.core, &evidence_of(&scanned, &remains), &suspects);
         doubted.into_iter().for_each(|ppn| scanned.look_again::<P>(&engine.core.device.array, ppn));
     }
     mount_checkpoint(engine, &scanned, &suspects, remains.checkpoint.as_ref());
-    mount_groups(engine, &mut remains, &scanned, &suspects);
+    let groups = remains.groups.take();
+    engine.writer.mount_groups(&mut engine.core, groups, &evidence_of(&scanned, &remains), &suspects);
     suspects.retain(|&ppn| engine.writer.may_count(&engine.core, ppn));
-    let (mut with, mut without, mut solved) =
-        choose_each(engine, Evidence { scanned: &scanned, remains: &remains }, &known_lost, &suspects);
+    let (mut with, mut without, mut solved) = choose_each(engine, &evidence_of(&scanned, &remains), &known_lost, &suspects);
     if engine.writer.facts().rebuilt_by == RebuiltBy::Stripes {
         engine.core.safe.lost = sorted(with.stripes.iter().flat_map(|found| found.lost.iter().copied()));
     } else {
@@ -124,7 +120,7 @@ pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remain
     for die in engine.core.device.losses.died().to_vec() {
         engine.leave_die_out(die);
     }
-    (steps(engine).take_over)(engine, &scanned, &with, &mut remains);
+    engine.writer.take_over(&mut engine.core, &scanned, &with.stripes, std::mem::take(&mut remains.held));
     engine.host.buffer.restore(std::mem::take(&mut remains.buffer));
     let rewrites = !engine.core.breaks(SafetyRule::Suspects);
     let needed = NeededPages::of(&engine.core, &scanned, &with);
@@ -151,6 +147,13 @@ pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remain
     engine.core.device.losses.remembered = suspects;
     let found = read_for_mount(engine, &scanned, remains.checkpoint.as_ref());
     Mounted { mapped, read_only: engine.host.requests.read_only_since.is_some(), lost: remains.outage.memory, ..found }
+}
+
+/// The evidence of the scan and of the memory that survived.
+fn evidence_of<'a, P>(scanned: &'a ScannedPages, remains: &'a Remains<P>) -> Evidence<'a, P> {
+    let gone = remains.outage.memory;
+    let (erasing, erases_known) = (&remains.erasing, !gone.reads);
+    Evidence { scan: scanned, erasing, erases_known, lost: &remains.lost, partials: &remains.held, lost_sums: gone.sums }
 }
 
 /// Reads of the mount, and their time: looks, a checkpoint, and page profiles.
@@ -244,15 +247,17 @@ fn read_suspects<P: FlashPayload>(engine: &mut Engine<P>, scanned: &mut ScannedP
 /// one if suspects cannot be read and codewords give lost pages.
 fn choose_each<P: FlashPayload>(
     engine: &Engine<P>,
-    evidence: Evidence<'_, P>,
+    evidence: &Evidence<'_, P>,
     known_lost: &Journal,
     suspects: &BTreeSet<Ppn>,
 ) -> (Choice, Otherwise, Option<Otherwise>) {
-    let with = choose(engine, evidence);
+    let all = Newests::of_all(engine.core.map.user_slots());
+    let condition = Condition { but: &BTreeSet::new(), lost: Lost::AreSolvedFor };
+    let with = Choice::of(engine.writer.choose(&engine.core, evidence, &engine.core.safe.journal, condition, all));
     // Unless a die took it, what can only be solved for is as suspect.
     let lost = if engine.core.device.losses.dead().is_empty() { Lost::AreLeftOut } else { Lost::AreSolvedFor };
     // A suspect may be durable: what would count without it is kept, and the next mount knows better.
-    let sought = (steps(engine).may_change)(engine, evidence.scanned, suspects);
+    let sought = engine.writer.may_change(&engine.core, evidence.scan, suspects);
     let condition = |lost| Condition { but: suspects, lost };
     let otherwise = |lost| choose_without(engine, evidence, known_lost, condition(lost), &with, sought.as_ref());
     let collects = engine.writer.facts().rebuilt_by == RebuiltBy::Collection && lost == Lost::AreLeftOut;
@@ -260,23 +265,16 @@ fn choose_each<P: FlashPayload>(
     (with, without, solved)
 }
 
-/// The newest consistent state.
-fn choose<P: FlashPayload>(engine: &Engine<P>, evidence: Evidence<'_, P>) -> Choice {
-    let all = Newests::of_all(engine.core.map.user_slots());
-    let condition = Condition { but: &BTreeSet::new(), lost: Lost::AreSolvedFor };
-    Choice::of((steps(engine).choose)(engine, evidence, &engine.core.safe.journal, condition, all))
-}
-
 /// The state under a condition, as the difference from `with`. `durable`: the contents that were durable. `sought`: the logical pages whose newest contents may differ; `None`: all may.
 fn choose_without<P: FlashPayload>(
     engine: &Engine<P>,
-    evidence: Evidence<'_, P>,
+    evidence: &Evidence<'_, P>,
     durable: &Journal,
     condition: Condition<'_>,
     with: &Choice,
     sought: Option<&BTreeSet<Lpn>>,
 ) -> Otherwise {
-    let choose = |sought| (steps(engine).choose)(engine, evidence, durable, condition, sought);
+    let choose = |sought| engine.writer.choose(&engine.core, evidence, durable, condition, sought);
     let all = || Otherwise::of(with, choose(Newests::of_all(engine.core.map.user_slots())));
     let Some(sought) = sought else { return all() };
     // Code zones name pages behind those of the host.
@@ -284,23 +282,6 @@ fn choose_without<P: FlashPayload>(
     let otherwise = Otherwise::of(with, choose(Newests::of_these(sought)));
     debug_assert_eq!(otherwise, all(), "nothing else changes");
     otherwise
-}
-
-/// Without redundancy every page stands for itself. Code of code zones is derived data: none
-/// is believed after a cut.
-fn choose_pages<P: FlashPayload>(engine: &Engine<P>, scanned: &ScannedPages, but: &BTreeSet<Ppn>, sought: Newests) -> Found {
-    let mut found = Found::new(sought);
-    for ppn in scanned.valid().filter(|ppn| !but.contains(ppn)) {
-        for (lpn, newest) in found::data_in(&engine.core, ppn) {
-            found.offer(lpn, newest);
-        }
-    }
-    found
-}
-
-/// Logical pages that lie in any of these.
-fn logical_pages_in<P: FlashPayload>(engine: &Engine<P>, ppns: &BTreeSet<Ppn>) -> BTreeSet<Lpn> {
-    ppns.iter().flat_map(|&ppn| found::data_in(&engine.core, ppn)).map(|(lpn, _)| lpn).collect()
 }
 
 /// Wear and age of blocks as their pages tell, and counts of reads as they were saved: those of the controller, for its limits. How
@@ -446,13 +427,11 @@ fn pages_to_rewrite<P: FlashPayload>(engine: &Engine<P>, needed: &NeededPages<'_
     let (core, with) = (&engine.core, needed.with);
     let page = |slot: Slot| core.device.grid.page_of(slot).0;
     let mut pages: BTreeSet<Ppn> = suspects.iter().copied().filter(|&ppn| needed.has(core, ppn)).collect();
-    if engine.writer.facts().leans_on_rows {
-        pages.extend(Rows::leaning(core, suspects).filter(|&ppn| needed.has(core, ppn)));
-    }
+    pages.extend(engine.writer.leaning(core, suspects).into_iter().filter(|&ppn| needed.has(core, ppn)));
     if engine.writer.facts().keeps_copies {
         let solved: BTreeSet<Slot> = with.solved.iter().map(|member| member.slot).collect();
         let leaning = with.slots().filter(|slot| solved.contains(slot)).map(page);
-        pages.extend(leaning.filter(|&ppn| suspects.iter().any(|&suspect| shares_codeword(engine, ppn, suspect))));
+        pages.extend(leaning.filter(|&ppn| suspects.iter().any(|&suspect| shares_codeword(core, ppn, suspect))));
     }
     pages.extend(with.stripes.iter().filter_map(|found| found.unnamed).map(page));
     if core.device.losses.dead().is_empty() && !core.device.losses.failed_programs.is_empty() {
@@ -461,13 +440,16 @@ fn pages_to_rewrite<P: FlashPayload>(engine: &Engine<P>, needed: &NeededPages<'_
     pages
 }
 
+/// Whether two pages of block groups may be in one codeword: of their row, or of their block.
+fn shares_codeword<P: FlashPayload>(core: &Core<P>, ppn: Ppn, other: Ppn) -> bool {
+    let row = |ppn| core.map.rows().row_of(ppn).0;
+    row(ppn) == row(other) || core.device.block_of(ppn) == core.device.block_of(other)
+}
+
 /// Pages of rows whose parity sums a suspect: the controller remembers that, but the next cut may take it, and then the
 /// first loss would be one too many.
 fn pages_beside_suspects<P: FlashPayload>(engine: &Engine<P>, needed: &NeededPages<'_>, suspects: &BTreeSet<Ppn>) -> Vec<Ppn> {
-    if !engine.writer.facts().leans_on_rows {
-        return Vec::new();
-    }
-    let beside = Rows::summed_with(&engine.core, suspects);
+    let beside = engine.writer.summed_with(&engine.core, suspects);
     beside.into_iter().filter(|&ppn| needed.has(&engine.core, ppn)).collect()
 }
 

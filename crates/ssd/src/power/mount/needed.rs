@@ -4,6 +4,7 @@ use crate::core::flash::FlashPayload;
 use crate::core::{Core, data_of};
 use crate::power::mount::choice::Choice;
 use crate::power::mount::scanned::ScannedPages;
+use crate::write::found::PagesSeen;
 use crate::write::stripes::mount::StripeFound;
 use nand::{FlashArray, OobTag, PageRole};
 use rustc_hash::FxHashSet;

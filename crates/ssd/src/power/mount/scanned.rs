@@ -7,6 +7,7 @@ use vocab::{BlockAddr, Bytes, Grid, Nanos, Ppn};
 
 use crate::core::checkpoint::{Checkpoint, Summary, beside};
 use crate::power::mount::Mounted;
+use crate::write::found::{PagesSeen, ScanSeen};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scanned {
@@ -80,11 +81,6 @@ impl ScannedPages {
         self.of.push(Scanned::Valid);
     }
 
-    /// Whether all pages of a block are readable.
-    pub fn is_whole(&self, block: BlockAddr) -> bool {
-        self.of_block(block).iter().all(|&look| look == Scanned::Valid)
-    }
-
     fn of_block(&self, block: BlockAddr) -> &[Scanned] {
         &self.of[self.pages_of(block)]
     }
@@ -106,22 +102,12 @@ impl ScannedPages {
         self.of[pages].fill(Scanned::Void);
     }
 
+    fn pages(&self) -> impl Iterator<Item = Ppn> + use<> {
+        (0..self.of.len() as u32).map(Ppn)
+    }
+
     pub fn is_erased_block(&self, block: BlockAddr) -> bool {
         self.of_block(block).iter().all(|&look| look == Scanned::Erased)
-    }
-
-    pub fn is_valid(&self, ppn: Ppn) -> bool {
-        self.of[ppn.0 as usize] == Scanned::Valid
-    }
-
-    pub fn is_erased(&self, ppn: Ppn) -> bool {
-        self.of[ppn.0 as usize] == Scanned::Erased
-    }
-
-    /// Whether a summary is all that is known of the page.
-    pub fn is_believed(&self, ppn: Ppn) -> bool {
-        let page = ppn.0 % self.pages_per_block;
-        page > 0 && self.believed[(ppn.0 / self.pages_per_block) as usize]
     }
 
     /// Looks at a page that a summary vouched for.
@@ -135,11 +121,6 @@ impl ScannedPages {
     /// A page turned out to be unreadable after all.
     pub fn tear(&mut self, ppn: Ppn) {
         self.of[ppn.0 as usize] = Scanned::Unreadable;
-    }
-
-    /// All readable pages.
-    pub fn valid(&self) -> impl Iterator<Item = Ppn> {
-        (0..self.of.len() as u32).map(Ppn).filter(|&ppn| self.is_valid(ppn))
     }
 
     /// The readable pages of a block.
@@ -189,11 +170,6 @@ impl ScannedPages {
         self.of[ppn.0 as usize] == Scanned::Unreadable && others.any(betrays)
     }
 
-    /// Pages that no cut can have torn, and that are unreadable.
-    pub fn lost(&self) -> impl Iterator<Item = Ppn> {
-        (0..self.of.len() as u32).map(Ppn).filter(|&ppn| self.is_lost(ppn))
-    }
-
     /// Time to look, dies side by side, channels shared.
     pub fn time(&self, latencies: &Latencies, grid: &Grid) -> Nanos {
         let pages = u128::from(grid.pages_per_block());
@@ -215,6 +191,35 @@ impl ScannedPages {
         let scanned: u64 = self.looked.iter().sum();
         let (valid, unreadable) = (count(Scanned::Valid), count(Scanned::Unreadable));
         Mounted { looks: scanned, valid, unreadable, bytes: Bytes(scanned * beside(grid)), ..Mounted::default() }
+    }
+}
+
+impl PagesSeen for ScannedPages {
+    fn is_valid(&self, ppn: Ppn) -> bool {
+        self.of[ppn.0 as usize] == Scanned::Valid
+    }
+
+    fn is_erased(&self, ppn: Ppn) -> bool {
+        self.of[ppn.0 as usize] == Scanned::Erased
+    }
+
+    fn is_whole(&self, block: BlockAddr) -> bool {
+        self.of_block(block).iter().all(|&look| look == Scanned::Valid)
+    }
+
+    fn is_believed(&self, ppn: Ppn) -> bool {
+        let page = ppn.0 % self.pages_per_block;
+        page > 0 && self.believed[(ppn.0 / self.pages_per_block) as usize]
+    }
+}
+
+impl ScanSeen for ScannedPages {
+    fn valid(&self) -> Vec<Ppn> {
+        self.pages().filter(|&ppn| self.is_valid(ppn)).collect()
+    }
+
+    fn lost(&self) -> Vec<Ppn> {
+        self.pages().filter(|&ppn| self.is_lost(ppn)).collect()
     }
 }
 
@@ -246,7 +251,7 @@ mod tests {
     fn the_highest_rank_of_any_slot_or_page_is_the_newest() {
         for (updates, sequence, newest) in [([5, 9], 7, 9), ([9, 5], 7, 9), ([5, 6], 7, 7)] {
             let scanned = ScannedPages::new::<Tag>(&one_page(updates, sequence), None);
-            assert_eq!((scanned.newest, scanned.valid().count()), (newest, 1), "{updates:?}, {sequence}");
+            assert_eq!((scanned.newest, scanned.valid().len()), (newest, 1), "{updates:?}, {sequence}");
         }
     }
 

@@ -8,7 +8,7 @@ use crate::core::newest::Newest;
 use crate::engine::Engine;
 use crate::power::mount::choice::{Choice, Otherwise};
 use crate::power::mount::scanned::ScannedPages;
-use crate::write::found::data_in;
+use crate::write::found::{ScanSeen, data_in};
 use ftl::{UnitId, UnitState};
 use nand::Member;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +46,8 @@ fn copies_elsewhere<P: FlashPayload>(
     with: &Choice,
     suspects: &BTreeSet<Ppn>,
 ) -> Vec<(Lpn, Slot)> {
-    let lasting = scanned.valid().filter(|&ppn| !suspects.contains(&ppn) && engine.writer.may_count(&engine.core, ppn));
+    let lasting =
+        scanned.valid().into_iter().filter(|&ppn| !suspects.contains(&ppn) && engine.writer.may_count(&engine.core, ppn));
     let copies = lasting.flat_map(|ppn| data_in(&engine.core, ppn)).filter_map(|(lpn, found)| {
         let newest = with.page(lpn).filter(|newest| newest.update == found.update && newest.slot != found.slot);
         newest.and(found.slot).map(|slot| (lpn, slot))
@@ -140,8 +141,7 @@ mod tests {
     use crate::core::journal::Journal;
     use crate::core::testing::tiny_setup;
     use crate::engine::testing::{TinyDrive, tiny_drive};
-    use crate::power::mount::choice::Chosen;
-    use crate::write::found::Newests;
+    use crate::write::found::{Found, Newests};
     use ftl::{Place, Stream};
     use vocab::{Fua, HostCommand, HostOp, Lba, SimTime};
 
@@ -166,7 +166,7 @@ mod tests {
     fn states(with: Newest, without: Newest) -> (Choice, Otherwise) {
         let with = Choice { pages: vec![Some(with)], ..Choice::default() };
         let pages = Newests::All(vec![Some(without)]);
-        let without = Otherwise::of(&with, Chosen { pages, stripes: Vec::new(), solved: Vec::new() });
+        let without = Otherwise::of(&with, Found::new(pages));
         (with, without)
     }
 

@@ -30,7 +30,6 @@ pub(crate) const FACTS: WayFacts = WayFacts {
     log: LogKind::Group,
     brings_pages_back: true,
     rebuilt_by: RebuiltBy::Collection,
-    leans_on_rows: true,
     keeps_copies: true,
     slc_wants_own_write_pointer: true,
     ..WayFacts::PLAIN

@@ -250,11 +250,12 @@ impl<P: FlashPayload> Stripes<P> {
         }
     }
 
-    /// As [`Self::note_move`], for a logical page whose place was `from`.
-    pub fn note_move_of(&mut self, core: &Core<P>, lpn: Lpn, from: Place) {
-        if self.any_worn {
-            let (stripe, _) = self.strip_of(lpn);
-            self.note_move(core, stripe, from, core.map.lookup(lpn));
+    /// As [`Self::note_move`], for contents whose place was `from`.
+    pub fn note_move_of(&mut self, core: &Core<P>, role: PageRole, from: Place) {
+        if self.any_worn
+            && let PageRole::Data(lpn) = role
+        {
+            self.note_move(core, self.strip_of(lpn).0, from, core.map.lookup(lpn));
         }
     }
 
@@ -343,7 +344,7 @@ impl<P: FlashPayload> Stripes<P> {
             core.show(lpn);
             let old = core.map.lookup(lpn);
             pins.extend(core.map.forget(lpn).pinned);
-            self.note_move_of(core, lpn, old);
+            self.note_move_of(core, PageRole::Data(lpn), old);
         }
         if let Some(partial) = self.held.take(stripe, |slot| core.map.unit_of(slot)) {
             pins.extend(partial.pinned().map(|slot| core.map.unit_of(slot)));
@@ -351,7 +352,7 @@ impl<P: FlashPayload> Stripes<P> {
             self.held.settled(stripe);
         }
         pins.extend(core.map.forget_parity(stripe).pinned);
-        self.note_parity_version(stripe, 0);
+        self.note_version(PageRole::Parity(stripe), 0);
         pins.into_iter().for_each(|unit| core.release(unit));
     }
 }

@@ -32,6 +32,7 @@ pub(crate) mod program;
 pub(crate) mod repair;
 #[cfg(unix)]
 pub(crate) mod saved;
+pub(crate) mod seam;
 #[cfg(test)]
 mod tests;
 pub(crate) mod update;

@@ -7,22 +7,18 @@ use crate::write::stripes::Stripes;
 use crate::write::stripes::partial::StripeVersions;
 use device::slab::ImageId;
 use ftl::Place;
-use nand::{Member, OobTag};
+use nand::{Member, OobTag, PageRole};
 use vocab::{Lpn, Slot, StripSet, StripeId};
 
 impl<P: FlashPayload> Stripes<P> {
-    /// The page has contents of this rank now.
-    pub fn note_version(&mut self, lpn: Lpn, rank: u64) {
-        if let Some(version) = self.versions.get_mut(lpn.index()) {
-            *version = rank;
-        }
-    }
-
-    /// The stripe has parity of this rank now; 0: none.
-    pub fn note_parity_version(&mut self, stripe: StripeId, rank: u64) {
-        if let Some(version) = self.parity_versions.get_mut(stripe.index()) {
-            *version = rank;
-        }
+    /// The current contents have this rank; 0: there are none.
+    pub fn note_version(&mut self, role: PageRole, rank: u64) {
+        let version = match role {
+            PageRole::Data(lpn) => self.versions.get_mut(lpn.index()),
+            PageRole::Parity(stripe) => self.parity_versions.get_mut(stripe.index()),
+            PageRole::Filler => None,
+        };
+        version.into_iter().for_each(|version| *version = rank);
     }
 
     /// Versions that make up the stripe since the update of this rank.

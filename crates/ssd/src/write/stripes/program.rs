@@ -146,7 +146,7 @@ impl<P: FlashPayload> Stripes<P> {
                     self.look_for_missing_parity();
                 }
                 let published = core.map.forget_parity(stripe);
-                self.note_parity_version(stripe, 0);
+                self.note_version(PageRole::Parity(stripe), 0);
                 self.ops[id].pins.extend(published.pinned);
             }
         }
@@ -172,32 +172,22 @@ impl<P: FlashPayload> Stripes<P> {
     ) -> Option<u32> {
         let op = &self.ops[id];
         let (stripe, written, rank) = (op.stripe, op.written, op.rank);
-        let lpn = data_of(tag);
-        match lpn {
-            Some(lpn) => self.note_version(lpn, rank),
-            None => self.note_parity_version(stripe, rank),
-        }
+        self.note_version(tag.role(), rank);
         let Some(die) = self.home_of(core, stripe, strip) else {
             self.ops[id].lost.untaken.insert(strip);
             core.out.push(Effect::StripHomeless { tag });
-            return match lpn {
-                Some(lpn) => core.map.publish_missing(lpn).pinned,
-                None => core.map.publish_missing_parity(stripe).pinned,
-            };
+            return core.publish_missing(tag.role()).pinned;
         };
         // Parity of a write goes with its data.
-        let (stream, cause) = if lpn.is_some() { (Stream::Host, Cause::Host) } else { (self.stream_of(id), Cause::Parity) };
+        let (stream, cause) =
+            if data_of(tag).is_some() { (Stream::Host, Cause::Host) } else { (self.stream_of(id), Cause::Parity) };
         let ppn = core.map.take_page(die.index(), stream).expect("room was checked");
         let image = core.device.images.open(ppn, oob_covering(targets));
         core.device.images.fill(image, Contents { tag, payload, update: rank }, None, None);
         self.tell_strips(core, image, stripe, written, rank);
         self.ops[id].under_way += 1;
         core.submit_program(image, Owner::Stripe { op: id, strip: strip as u8 }, cause);
-        let slot = core.device.grid.slot(ppn, 0);
-        match lpn {
-            Some(lpn) => core.map.publish(lpn, slot).pinned,
-            None => core.map.publish_parity(stripe, slot).pinned,
-        }
+        core.publish(tag.role(), core.device.grid.slot(ppn, 0)).pinned
     }
 
     /// No block of a living die took the parity, but the controller still has it: where there is a parity cache with room it
@@ -214,7 +204,7 @@ impl<P: FlashPayload> Stripes<P> {
             return;
         }
         core.map.forget_parity(stripe);
-        self.note_parity_version(stripe, 0);
+        self.note_version(PageRole::Parity(stripe), 0);
         let (present, _) = self.stripe_state(core, stripe);
         let old = present.iter().map(|strip| (strip, Place::Unmapped)).collect();
         self.held.put(stripe, present, sum, old, |slot| core.map.unit_of(slot));
@@ -284,17 +274,11 @@ impl<P: FlashPayload> Stripes<P> {
     /// The slot did not get its contents: if the map still has them there, only the rest of the stripe can bring
     /// them back.
     pub fn lose(&mut self, core: &mut Core<P>, tag: OobTag, slot: Slot) {
-        let pinned = match tag.role() {
-            PageRole::Data(lpn) if core.map.lookup(lpn) == Place::At(slot) => {
-                let pinned = core.map.publish_missing(lpn).pinned;
-                self.note_move_of(core, lpn, Place::At(slot));
-                pinned
-            }
-            PageRole::Parity(stripe) if core.map.lookup_parity(stripe) == Place::At(slot) => {
-                core.map.publish_missing_parity(stripe).pinned
-            }
-            _ => None,
-        };
+        if core.place_of(tag.role()) != Place::At(slot) {
+            return;
+        }
+        let pinned = core.publish_missing(tag.role()).pinned;
+        self.note_move_of(core, tag.role(), Place::At(slot));
         if let Some(unit) = pinned {
             core.release(unit);
             core.out.push(Effect::StripLost { tag });

@@ -77,14 +77,10 @@ impl<P: FlashPayload> Stripes<P> {
         let n = self.data_strips();
         let is_parity = strip == n;
         let lpn = Lpn(stripe.0 * n + strip);
-        let (tag, published) = if is_parity {
-            (OobTag::parity(stripe), core.map.publish_parity(stripe, slot))
-        } else {
-            let old = core.map.lookup(lpn);
-            let published = core.map.publish(lpn, slot);
-            self.note_move(core, stripe, old, Place::At(slot));
-            (OobTag::data(lpn), published)
-        };
+        let tag = if is_parity { OobTag::parity(stripe) } else { OobTag::data(lpn) };
+        let old = core.place_of(tag.role());
+        let published = core.publish(tag.role(), slot);
+        self.note_move_of(core, tag.role(), old);
         let update = self.version_of_strip(core, stripe, strip);
         core.device.images.fill(image, Contents { tag, payload, update }, None, published.pinned);
         if is_parity {
@@ -92,8 +88,7 @@ impl<P: FlashPayload> Stripes<P> {
         } else {
             self.tell_strips(core, image, stripe, StripSet::EMPTY, 0);
         }
-        let log = core.map.log_of(core.map.unit_of_block(core.device.block_of(ppn))) as u16;
-        core.submit_program(image, Owner::Strip { log }, Cause::Rebuild);
+        core.submit_program(image, Owner::Strip { log: core.log_of_page(ppn) as u16 }, Cause::Rebuild);
     }
 
     /// The program of a strip that was solved for has ended; which one it is.

@@ -13,7 +13,7 @@ use crate::core::owner::Owner;
 use crate::core::read_step::{NewSolve, Pace, ReadStep, SumsFor, Term};
 use crate::core::timer::Timer;
 use crate::core::zone_step::{CodePage, ZoneStep};
-use crate::core::{Core, data_of, oob_covering};
+use crate::core::{Core, oob_covering};
 use crate::write::pages::PageWriter;
 use crate::write::zones::Zones;
 use device::facts::Fact;
@@ -86,11 +86,20 @@ pub(crate) struct Encoder<P> {
     next_time: usize,
 }
 
+/// An off-line phase that begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Its work takes time.
+    Charged,
+    /// It takes none.
+    Free,
+}
+
 /// Work of the off-line phase while the host is idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Idle {
     /// It begins now.
-    Begin,
+    Begin(Phase),
     /// It is due when the drive has been idle for so long.
     WaitFor(Nanos),
     /// Nothing.
@@ -135,11 +144,6 @@ impl<P> Encoder<P> {
         matches!(self.when, When::At(_)) && (self.due || self.on)
     }
 
-    /// Whether the work of the phase takes time.
-    pub fn is_charged(&self) -> bool {
-        self.charged
-    }
-
     /// The host is done: there is nothing to prepare for.
     pub fn stay_on_line(&mut self) {
         (self.due, self.budget) = (false, 0);
@@ -164,7 +168,7 @@ impl<P> Encoder<P> {
     pub fn idle(&mut self, dies_are_idle: bool) -> Idle {
         if self.due && (self.charged || dies_are_idle) {
             (self.due, self.rested) = (false, true);
-            return Idle::Begin;
+            return Idle::Begin(if self.charged { Phase::Charged } else { Phase::Free });
         }
         match self.when {
             When::Idle(after) if !self.due && !self.rested => Idle::WaitFor(after),
@@ -255,6 +259,18 @@ impl<P: FlashPayload> Zones<P> {
     pub(crate) fn offline_due(&mut self, core: &mut Core<P>) {
         core.clear(Timer::OffLine);
         self.encoder.set_due();
+    }
+
+    /// The host asks for nothing. The phase that begins now; where one is due after some time without requests, its timer is set.
+    pub(crate) fn phase_due(&mut self, core: &mut Core<P>) -> Option<Phase> {
+        match self.encoder.idle(core.device.is_idle()) {
+            Idle::Begin(phase) => return Some(phase),
+            Idle::WaitFor(after) if core.more_arrives() && !core.is_pending(Timer::OffLine) => {
+                core.schedule(Timer::OffLine, core.device.now + after);
+            }
+            Idle::WaitFor(_) | Idle::Nothing => {}
+        }
+        None
     }
 
     /// Gives code zones to the zones read most. Their owners before lose their code: answers the logical pages
@@ -369,9 +385,9 @@ impl<P: FlashPayload> Zones<P> {
     pub(crate) fn code_programmed(&self, core: &mut Core<P>, image: ImageId, id: EncodeId, outcome: ProgramOutcome) {
         if !outcome.is_done() {
             let (tag, slot) = (core.device.images.slot(image, 0).0, core.device.grid.slot(core.device.images.slab[image].ppn, 0));
-            let lost = data_of(tag).filter(|&lpn| core.map.lookup(lpn) == Place::At(slot));
-            let pinned = lost.and_then(|lpn| core.map.publish_missing(lpn).pinned);
-            pinned.into_iter().for_each(|unit| core.release(unit));
+            if core.place_of(tag.role()) == Place::At(slot) {
+                core.publish_missing(tag.role()).pinned.into_iter().for_each(|unit| core.release(unit));
+            }
         }
         if let Some(pin) = core.device.images.slot(image, 0).2 {
             core.release(pin);

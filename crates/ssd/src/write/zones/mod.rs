@@ -6,6 +6,7 @@ mod answers;
 mod audit;
 pub(crate) mod encode;
 pub(crate) mod over;
+pub(crate) mod seam;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
@@ -91,42 +92,6 @@ impl<P> Zones<P> {
     pub fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
-
-    /// Whether anything waits for room in the segment of this log.
-    pub fn has_waiting_for(&self, log: usize) -> bool {
-        self.waiting.contains_key(&log)
-    }
-
-    /// Logs of segments that something waits for.
-    pub fn logs_waited_for(&self) -> Vec<usize> {
-        self.waiting.keys().copied().collect()
-    }
-
-    /// Lets something wait for room in the segment of the log, behind what waits there already.
-    pub fn wait(&mut self, log: usize, waiting: Waiting) {
-        self.waiting.entry(log).or_default().push_back(waiting);
-    }
-
-    /// As [`Self::wait`], before what waits there already.
-    pub fn wait_first(&mut self, log: usize, waiting: Waiting) {
-        self.waiting.entry(log).or_default().push_front(waiting);
-    }
-
-    /// First waiter of all, with its log.
-    pub fn first_waiting(&self) -> Option<(usize, Waiting)> {
-        let (&log, queue) = self.waiting.first_key_value()?;
-        Some((log, *queue.front()?))
-    }
-
-    /// First waiter for room in a log, taken out.
-    pub fn take_waiting(&mut self, log: usize) -> Option<Waiting> {
-        let queue = self.waiting.get_mut(&log)?;
-        let first = queue.pop_front();
-        if queue.is_empty() {
-            self.waiting.remove(&log);
-        }
-        first
-    }
 }
 
 /// How dies are divided, and the logical pages in all, those of code included.
@@ -146,9 +111,9 @@ impl<P: FlashPayload> Zones<P> {
     }
 
     /// The pages of the host that a request touches: of whole stripe blocks, where the drive maps these.
-    pub(crate) fn touched(&self, core: &Core<P>, asked: Range<u32>) -> Range<u32> {
+    pub(crate) fn touched(&self, asked: Range<u32>, user_slots: u32) -> Range<u32> {
         let touched = self.scheme.touched(Lpn(asked.start), asked.len() as u32);
-        touched.start..touched.end.min(core.map.user_slots())
+        touched.start..touched.end.min(user_slots)
     }
 
     /// Refuses a drive with a segment that its bad blocks leave no room to collect in.

@@ -5,6 +5,7 @@ use crate::core::ids::EncodeId;
 use crate::core::read_step::{NewSolve, ReadStep};
 use crate::core::zone_step::{CodePage, ZoneStep};
 use crate::core::{Command, oob_covering};
+use crate::write::Writer;
 use crate::write::pages::PageWriter;
 use crate::write::zones::testing::{ZonesCore, store_pages, zones_core, zones_setup};
 use crate::write::zones::{Waiting, Zones, forget_code_page};
@@ -226,17 +227,21 @@ fn code_that_lies_elsewhere_by_now_is_not_forgotten() {
 /// Fails if what waits for a segment is served out of order, or if another segment waits with it.
 #[test]
 fn what_waits_for_a_segment_keeps_its_turn() {
-    let mut alone = Alone::new();
+    let mut setup = zones_setup(&[]);
+    let (core, protection) = zones_core(&mut setup);
+    let mut writer: Writer<Tag> =
+        Writer::new(&setup, protection, &core.device.grid, core.map.logs()).expect("a tiny drive has room");
     let page = |job| Waiting::Page { job, index: 0 };
-    alone.zones.wait(5, page(JobId::new(1)));
-    alone.zones.wait(2, page(JobId::new(2)));
-    alone.zones.wait(5, Waiting::Code { encode: EncodeId::new(7), which: 1 });
-    assert_eq!((alone.zones.logs_waited_for(), alone.zones.first_waiting()), (vec![2, 5], Some((2, page(JobId::new(2))))));
-    let first = alone.zones.take_waiting(5).expect("it waits");
-    alone.zones.wait_first(5, first);
-    assert_eq!(alone.zones.take_waiting(5), Some(page(JobId::new(1))));
-    assert_eq!(alone.zones.take_waiting(5), Some(Waiting::Code { encode: EncodeId::new(7), which: 1 }));
-    assert_eq!((alone.zones.take_waiting(5), alone.zones.has_waiting_for(5), alone.zones.has_waiting()), (None, false, true));
+    writer.await_segment(5, page(JobId::new(1)));
+    writer.await_segment(2, page(JobId::new(2)));
+    writer.await_segment(5, Waiting::Code { encode: EncodeId::new(7), which: 1 });
+    assert_eq!((writer.awaited_segments(), writer.first_in_segments()), (vec![2, 5], Some((2, page(JobId::new(2))))));
+    let first = writer.take_first_of_segment(5).expect("it waits");
+    writer.await_segment_first(5, first);
+    assert_eq!(writer.take_first_of_segment(5), Some(page(JobId::new(1))));
+    assert_eq!(writer.take_first_of_segment(5), Some(Waiting::Code { encode: EncodeId::new(7), which: 1 }));
+    let rest = (writer.take_first_of_segment(5), writer.is_segment_awaited(5), writer.has_waiting_in_segments());
+    assert_eq!(rest, (None, false, true));
 }
 
 /// Fails if pages that are written do not get their place in the segment that the layout gives them, or if the

@@ -186,7 +186,7 @@ impl<P: FlashPayload> Stripes<P> {
             let has_data = self.has_data(core, stripe);
             let is_stored = found.parity.is_some() && has_data;
             let version = if found.parity_version > 0 { found.parity_version } else { self.newest_of_stripe(core, stripe) };
-            self.note_parity_version(stripe, if is_stored { version } else { 0 });
+            self.note_version(PageRole::Parity(stripe), if is_stored { version } else { 0 });
             match found.parity {
                 Some(Place::At(slot)) => drop(core.map.publish_parity(stripe, slot)),
                 Some(Place::Missing) if has_data => drop(core.map.publish_missing_parity(stripe)),

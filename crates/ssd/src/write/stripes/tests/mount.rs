@@ -8,6 +8,7 @@ use crate::write::stripes::mount::{ChosenStripes, Evidence};
 use crate::write::stripes::partial::PartialParityRemains;
 use crate::write::{KeptMembers, Writer};
 use device::image::Contents;
+use nand::PageRole;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// No page is known to be lost.
@@ -117,7 +118,7 @@ impl Drive {
         mounted.core.map.mount(|_| Some(0));
         for (lpn, newest) in (0..).map(Lpn).zip(&chosen.pages) {
             let Some(newest) = newest else { continue };
-            mounted.stripes.note_version(lpn, newest.update);
+            mounted.stripes.note_version(PageRole::Data(lpn), newest.update);
             let _ = match newest.slot {
                 Some(slot) => mounted.core.map.publish(lpn, slot),
                 None => mounted.core.map.publish_missing(lpn),
@@ -424,7 +425,7 @@ fn a_page_that_moves_keeps_its_names_unless_a_mount_dropped_some() {
     let drive = mountable("raid5");
     let (grid, logs) = (&drive.core.device.grid, drive.core.map.logs());
     let mut writer = Writer::new(&setup, tiny_scheme(&setup), grid, logs).expect("a tiny drive has room");
-    *writer.stripes_mut() = drive.stripes.clone();
+    *writer.stripes_if_any_mut().expect("static stripes") = drive.stripes.clone();
     let (data, parity) = (OobTag::data(Lpn(2)), OobTag::parity(STRIPE));
     let place = |strip| drive.place(STRIPE, strip).expect("stored");
     let names = |writer: &Writer<Tag>, tag, from| match writer.members_to_keep(&drive.core, tag, from) {
@@ -438,7 +439,7 @@ fn a_page_that_moves_keeps_its_names_unless_a_mount_dropped_some() {
     let unwritten = Slot(place(2).0 + 1);
     assert_eq!(names(&writer, data, unwritten), now, "its program failed");
     assert_eq!(writer.members_to_keep(&drive.core, OobTag::FILLER, unwritten), KeptMembers::None);
-    writer.stripes_mut().unnamed.insert(STRIPE);
+    writer.stripes_if_any_mut().expect("static stripes").unnamed.insert(STRIPE);
     assert_eq!(names(&writer, data, place(2)), now);
     assert_eq!(names(&writer, parity, place(N)), whole, "a parity is of the strips that it sums");
     assert_eq!(names(&writer, OobTag::data(Lpn(5)), place(2)), whole, "another stripe");

@@ -1,0 +1,92 @@
+//! Reads, programs and erases, whoever they are for, as far as they tell of pages and blocks; and timers, which count only beside other
+//! events.
+
+use crate::care::{Care, limits, refresh};
+use crate::core::flash::FlashPayload;
+use crate::core::{Command, Core};
+use crate::rules::SafetyRule;
+use device::sense::{Compares, Sensed, Verdict};
+use nand::ReadOutcome;
+use vocab::{BlockAddr, Nanos, Ppn, SimTime};
+
+impl<P: FlashPayload> Care<P> {
+    /// Reads the page of a command and decodes it: what came of it, and the time in the decoder.
+    #[inline(always)]
+    pub fn sense(&mut self, core: &mut Core<P>, command: &Command) -> (ReadOutcome, Nanos) {
+        let compares = if core.breaks(SafetyRule::Compare) { Compares::No } else { Compares::Yes };
+        let Sensed { verdict, time } = core.device.sense(command, compares);
+        match verdict {
+            Verdict::Clean => return (ReadOutcome::Clean, time),
+            Verdict::Failed => {}
+            Verdict::Unanswered => {
+                let block = core.device.block_of(command.ppn);
+                core.safe.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.strike_out(block));
+            }
+            Verdict::Astray => {
+                self.damage.astray.insert(core.device.block_of(command.ppn));
+                core.retry = true;
+            }
+            Verdict::Decoded { rewrite, .. } => {
+                self.note_read(core, command.ppn);
+                if rewrite {
+                    self.refresh_at(core, core.device.block_of(command.ppn), core.device.now);
+                }
+            }
+        }
+        let outcome = verdict.outcome();
+        core.failed_reads += u64::from(!outcome.is_clean());
+        (outcome, time)
+    }
+
+    /// A page was programmed: deadlines, summaries and limits begin.
+    #[inline]
+    pub fn page_programmed(&mut self, core: &mut Core<P>, ppn: Ppn) {
+        if core.device.ecc.is_some() {
+            self.note_programmed(core, ppn);
+        }
+        if let Some(checkpoint) = &mut core.safe.checkpoint {
+            let (block, page) = core.device.grid.split(ppn);
+            if page + 1 == core.device.grid.pages_per_block() {
+                checkpoint.sum_up::<P>(block, &core.device.array);
+            }
+        }
+        if core.limits.is_on() {
+            let (block, page) = core.device.grid.split(ppn);
+            if page == 0 {
+                limits::note_first_program(core, block);
+            }
+        }
+    }
+
+    /// A block holds nothing any more: deadlines, summaries and limits end.
+    pub fn block_emptied(&mut self, core: &mut Core<P>, block: BlockAddr) {
+        if core.limits.is_on() {
+            core.limits.note_erase(block);
+        }
+        if core.device.ecc.is_some() {
+            self.note_refreshed(core, block);
+        }
+        core.safe.checkpoint.iter_mut().for_each(|checkpoint| checkpoint.erased(block));
+    }
+
+    /// The next event. Timers count only beside something else: alone, or one beside the other, they would keep
+    /// a drive from coming to rest, or from noticing that it is stuck.
+    #[inline]
+    pub fn next_event(&mut self, core: &mut Core<P>) -> Option<(SimTime, usize)> {
+        let grid = &core.device.grid;
+        let next = core.device.calendar.next();
+        if next.is_some_and(|(_, resource)| resource < grid.dies() as usize) {
+            return next;
+        }
+        let (refreshes, retention) = (refresh::timer(grid), limits::timer(grid));
+        let is_next = |timer: usize| next.is_some_and(|(_, resource)| resource == timer);
+        if is_next(refreshes) {
+            self.refresh_timer(core);
+        } else if is_next(retention) {
+            limits::retention_due(core);
+        } else {
+            return next;
+        }
+        next.filter(|_| core.device.calendar.has_any_but([refreshes, retention]))
+    }
+}
