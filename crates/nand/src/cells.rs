@@ -12,7 +12,7 @@
 
 use crate::BlockInfo;
 use crate::rber::{PageSite, RberModel, Stress, acceleration, aged};
-use crate::warmth::{Temperature, Warmth};
+use crate::warmth::{Temperature, Warmth, hours};
 use vocab::{DieId, Nanos, Ppn, SimTime, Stream, Streams};
 
 /// Properties of a drive's cells.
@@ -104,20 +104,6 @@ impl StoredWord {
     fn key(&self) -> u64 {
         (self.sequence << 32 | u64::from(self.ppn.0)) ^ u64::from(self.number).reverse_bits()
     }
-}
-
-const NANOS_PER_HOUR: f64 = 3.6e12;
-
-/// A span of time in hours.
-#[must_use]
-pub fn hours(span: Nanos) -> f64 {
-    span.0 as f64 / NANOS_PER_HOUR
-}
-
-/// This many hours, to the nanosecond below.
-#[must_use]
-pub fn span_of(hours: f64) -> Nanos {
-    Nanos((hours * NANOS_PER_HOUR) as u64)
 }
 
 impl Cells {
@@ -365,6 +351,7 @@ impl Cells {
 mod tests {
     use super::*;
     use crate::rber::find;
+    use crate::warmth::span_of;
 
     fn cells(change: impl FnOnce(&mut CellSettings)) -> Cells {
         let mut settings = CellSettings {

@@ -24,7 +24,7 @@ mod warmth;
 pub use array::{
     Arrived, BlockInfo, FlashArray, MOST_CYCLES_A_CYCLE, MemoryArray, PageView, Payload, Program, ProgramOutcome, ReadOutcome,
 };
-pub use cells::{CellSettings, Cells, PageCells, StoredWord, hours, span_of};
+pub use cells::{CellSettings, Cells, PageCells, StoredWord};
 pub use faults::{FaultsFound, Faulty};
 #[cfg(unix)]
 pub use image::{FileArray, FileError, Logged, Piece, Store, StoredPayload, new_file, open_file};
@@ -34,4 +34,4 @@ pub use pairing::Pairing;
 pub use power::{EraseFate, InFlight, Partners, ProgramFate};
 pub use scan::{BlockScan, PageScan, Scan, ValidPage};
 pub use timing::{Energy, Latencies, PageKind, ProgramUnit, SlcTimes, Timing, Transfer, Unit, Worn};
-pub use warmth::Warmth;
+pub use warmth::{Warmth, hours, span_of};

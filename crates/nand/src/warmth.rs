@@ -1,7 +1,20 @@
 //! Temperatures that a drive had, one after the other: data age at the pace of each while it lasted.
 
-use crate::cells::hours;
 use vocab::{Nanos, SimTime};
+
+const NANOS_PER_HOUR: f64 = 3.6e12;
+
+/// A span of time in hours.
+#[must_use]
+pub fn hours(span: Nanos) -> f64 {
+    span.0 as f64 / NANOS_PER_HOUR
+}
+
+/// This many hours, to the nanosecond below.
+#[must_use]
+pub fn span_of(hours: f64) -> Nanos {
+    Nanos((hours * NANOS_PER_HOUR) as u64)
+}
 
 /// A temperature, and how it ages data.
 #[derive(Clone, Copy, Debug)]
