@@ -96,12 +96,12 @@ struct ReadPage<'a, O> {
 }
 
 impl<O> ReadPage<'_, O> {
-    /// The codeword of this number in a slot that has so many of them.
+    /// Codeword `word` of slot `slot`; each slot has `per_slot` codewords.
     fn word(&self, slot: u8, word: u32, per_slot: u32) -> StoredWord {
         self.numbered(u32::from(slot) * per_slot + word)
     }
 
-    /// Its OOB bytes.
+    /// The OOB bytes of the page.
     fn oob(&self) -> StoredWord {
         self.numbered(StoredWord::OOB)
     }

@@ -38,7 +38,7 @@ pub struct CellSettings {
     pub block_sigma: f64,
     /// Rate that each recharge of a page in place adds: it disturbs the neighbours.
     pub recharge_rber: f64,
-    /// Whether the errors of a codeword are drawn once for each program, and not at each read.
+    /// True: each program draws the bit errors of its codewords, and all reads find these. False: each read draws them again.
     pub persistent: bool,
 }
 
@@ -232,8 +232,8 @@ impl Cells {
         self.rber_with(&self.page(ppn, block, sequence, age), 0.0)
     }
 
-    /// The mean page of the mean block at this place, with the wear of the block and data that are so many hours of the error model old: for
-    /// odds, which integrate over the factors of pages and blocks ([`Self::variation`]).
+    /// The page at `ppn` without the factors of its page and block, which odds integrate over ([`Self::variation`]). Its wear is that of
+    /// `block`; its data were written `retention_hours` ago, in hours of the error model.
     #[must_use]
     pub fn mean_page(&self, ppn: Ppn, block: &BlockInfo, retention_hours: f64) -> PageCells {
         let (page, share) = self.page_number(ppn, block);
@@ -306,7 +306,7 @@ impl Cells {
         }
     }
 
-    /// Whether the errors of a codeword are drawn once for each program.
+    /// True if each program draws the bit errors of its codewords; false if each read does.
     #[must_use]
     pub fn are_persistent(&self) -> bool {
         self.settings.persistent

@@ -71,21 +71,22 @@ impl Warmth {
     /// The time at the present temperature that does to data what the time from `written` to `now` did.
     pub(crate) fn age(&self, written: SimTime, now: SimTime) -> Nanos {
         let (_, present) = self.now().expect("temperatures were asked for");
-        let ends = self.0.iter().skip(1).map(|spell| spell.since).chain([now]);
-        let spent = |(spell, end): (&Spell, SimTime)| {
-            let time = end.min(now).0.saturating_sub(spell.since.max(written).0);
-            time as f64 * (spell.at.acceleration / present)
-        };
-        Nanos(self.0.iter().zip(ends).map(spent).sum::<f64>() as u64)
+        let at_present = |(time, acceleration): (u64, f64)| time as f64 * (acceleration / present);
+        Nanos(self.spent(written, now).map(at_present).sum::<f64>() as u64)
     }
 
     /// Hours of the error model from `written` to `now`.
     pub(crate) fn model_hours(&self, written: SimTime, now: SimTime) -> f64 {
+        self.spent(written, now).map(|(time, acceleration)| hours(Nanos(time)) * acceleration).sum()
+    }
+
+    /// Nanoseconds from `written` to `now` at each temperature, with its acceleration.
+    fn spent(&self, written: SimTime, now: SimTime) -> impl Iterator<Item = (u64, f64)> {
         let ends = self.0.iter().skip(1).map(|spell| spell.since).chain([now]);
-        let spent = |(spell, end): (&Spell, SimTime)| {
-            hours(Nanos(end.min(now).0.saturating_sub(spell.since.max(written).0))) * spell.at.acceleration
-        };
-        self.0.iter().zip(ends).map(spent).sum()
+        self.0
+            .iter()
+            .zip(ends)
+            .map(move |(spell, end)| (end.min(now).0.saturating_sub(spell.since.max(written).0), spell.at.acceleration))
     }
 
     /// How many kelvin hotter it is than when something was written.

@@ -88,8 +88,8 @@ impl<P: FlashPayload> Care<P> {
         }
     }
 
-    /// Whether nothing happens before the event of this resource but the replacement of a dead die: requests that wait do not wait for a
-    /// spare die that comes in an hour.
+    /// True if the next event of the calendar replaces a dead die and only timers of refresh and limits are pending beside it. Host requests
+    /// that wait for room do not wait for that spare die.
     #[inline]
     pub fn waits_for_a_replacement(&self, core: &Core<P>, resource: usize) -> bool {
         let timer = |timer: Timer| timer.index(&core.device.grid);
@@ -98,7 +98,7 @@ impl<P: FlashPayload> Care<P> {
             && !core.device.calendar.has_any_but([Timer::Replace, Timer::Refresh, Timer::Age].map(timer))
     }
 
-    /// Whether nothing is under way that knows pages of the dead die by their places, but for pins and partial parities.
+    /// True if no move, displaced program, queued command or decoding refers to a PPN of the dead die. Pins and partial parities may.
     pub fn may_replace(&self, core: &Core<P>, die: DieId) -> bool {
         let device = &core.device;
         let is_group_log = core.map.kind() == LogKind::Group;

@@ -245,7 +245,7 @@ impl<P: FlashPayload> Core<P> {
         self.device.now = end.max(self.device.now);
     }
 
-    /// Whether blocks or dies are gone.
+    /// True if the drive has grown bad blocks or dead dies.
     #[inline]
     pub fn has_lost_room(&self) -> bool {
         self.grown_bad > 0 || !self.device.losses.dead().is_empty()

@@ -19,13 +19,13 @@ pub(crate) struct Evidence<'a, P> {
     pub scan: &'a dyn ScanSeen,
     /// Blocks whose erase was asked for and had not ended.
     pub erasing: &'a BTreeSet<BlockAddr>,
-    /// Whether these are all: an outage may take what the controller knew of erases.
+    /// True if `erasing` is complete; false if the outage took the list of erases from PLP memory.
     pub erases_known: bool,
     /// Contents known to be lost permanently, with their ranks.
     pub lost: &'a BTreeMap<Lpn, u64>,
     /// The partial parities of PLP memory.
     pub partials: &'a [PartialParityRemains<P>],
-    /// Whether the outage took these, and the sums of block groups.
+    /// True if the outage took the partial parities and the sums of block groups from PLP memory.
     pub lost_sums: bool,
 }
 

@@ -45,7 +45,7 @@ impl<P: FlashPayload> Writer<P> {
         self.pages.send_moved(core, log);
     }
 
-    /// Whether the page is the host's open one and its program is not queued.
+    /// True if the host fills this page and its program is not queued yet.
     #[inline]
     pub fn is_open_and_unsent(&self, core: &Core<P>, ppn: Ppn) -> bool {
         self.pages.is_open_and_unsent(core, ppn)

@@ -2,8 +2,8 @@
 //! rows or block groups: these write code as pages of a job.
 //!
 //! A write makes code stale *before* it takes a page. Reads that decoded with that code go on without it, some
-//! of them end, and what waited for them may write. Over another way that holds between two rows, too: effects that are handed on
-//! there may begin to encode what the rest of the job is about to change.
+//! of them end, and what waited for them may write. Where zones lie over rows or groups, each row of a job makes code stale again: the effects
+//! delivered after the row before may have begun to encode pages that the rest of the job changes.
 
 use crate::core::flash::FlashPayload;
 use crate::core::jobs::Asker;

@@ -440,7 +440,7 @@ fn pages_to_rewrite<P: FlashPayload>(engine: &Engine<P>, needed: &NeededPages<'_
     pages
 }
 
-/// Whether two pages of block groups may be in one codeword: of their row, or of their block.
+/// True if two pages of block groups may share a codeword: they lie in one row or in one block.
 fn shares_codeword<P: FlashPayload>(core: &Core<P>, ppn: Ppn, other: Ppn) -> bool {
     let row = |ppn| core.map.rows().row_of(ppn).0;
     row(ppn) == row(other) || core.device.block_of(ppn) == core.device.block_of(other)

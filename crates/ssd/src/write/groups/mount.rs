@@ -21,7 +21,7 @@ pub(crate) struct GroupsSeen<'a> {
     pub seen: &'a dyn PagesSeen,
     /// Blocks whose erase was asked for and had not ended.
     pub erasing: &'a BTreeSet<BlockAddr>,
-    /// Whether these are all: an outage may take what the controller knew of erases.
+    /// True if `erasing` is complete; false if the outage took the list of erases from PLP memory.
     pub erases_known: bool,
 }
 

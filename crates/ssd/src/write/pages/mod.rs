@@ -116,7 +116,7 @@ impl PageWriter {
         of_host.chain(self.moved.iter().copied().flatten()).find(|&image| is_it(image))
     }
 
-    /// Whether the page is the host's open one and its program is not queued.
+    /// True if the host fills this page and its program is not queued yet.
     #[inline]
     pub fn is_open_and_unsent<P: FlashPayload>(&self, core: &Core<P>, ppn: Ppn) -> bool {
         let is_it = |image| core.device.images.slab[image].ppn == ppn;
