@@ -58,6 +58,7 @@ pub use result::{
     WarmUpResult, WearResult,
 };
 pub use rules::{SAFETY_RULES, SafetyRule};
+pub use session::deaths::AfterDeath;
 pub use session::life::{Odds, Stretch};
 pub use session::series::RunSeries;
 pub use session::{RequestLog, Session};

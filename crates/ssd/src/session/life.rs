@@ -67,13 +67,17 @@ pub struct Odds {
     pub pages: u32,
     /// Of these, how many their page code does not give back.
     pub unreadable: f64,
-    /// Dies whose loss at a time the scheme survives.
+    /// Dies that are dead, and that no spare die has the place of.
+    pub dead: u32,
+    /// Dies whose loss at a time the drive survives: those of its scheme, less the dead ones while they are not rebuilt.
     pub survives: u32,
-    /// Of the unreadable, how many the scheme does not give back either.
+    /// Logical pages that are lost for certain: their die is dead, and nothing brings them back.
+    pub gone: u32,
+    /// Of the unreadable, how many the scheme does not give back either. Those that are gone count.
     pub lost: f64,
     /// How many more are lost an hour later, if nothing is written in the meantime; 0 for a drive as it is later.
     pub lost_per_hour: f64,
-    /// For each die how many are lost if it dies.
+    /// For each die how many are lost if it dies; 0 for a dead one.
     pub lost_with_die: Vec<f64>,
     /// For each block how many are lost if it goes; their sum over all blocks.
     pub lost_with_blocks: f64,
@@ -259,18 +263,20 @@ fn refresh_old<P: FlashPayload>(engine: &mut Engine<P>, age: Nanos) {
             let unit = drive.core.map.unit(unit);
             unit.state == UnitState::Closed && unit.valid > 0
         };
-        if !info.bad && is_old && holds(engine) {
+        let is_dead = engine.core.device.is_dead(engine.core.device.grid.split_block(block).0);
+        if !info.bad && !is_dead && is_old && holds(engine) {
             engine.want(unit, Cause::Refresh);
             engine.settle();
         }
     }
 }
 
-/// Every good block takes this many P/E cycles; how many all took together.
+/// Every good block of a living die takes this many P/E cycles; how many all took together.
 fn take_cycles<P: FlashPayload>(engine: &mut Engine<P>, cycles: u32) -> u64 {
     let mut taken = 0;
     for block in (0..engine.core.device.grid.geometry().blocks()).map(BlockAddr) {
-        if engine.core.device.array.block(block).bad {
+        let device = &engine.core.device;
+        if device.array.block(block).bad || device.is_dead(device.grid.split_block(block).0) {
             continue;
         }
         engine.core.device.array.set_age(block, |info| info.pe += cycles);
@@ -287,23 +293,26 @@ fn odds<P: FlashPayload>(engine: &Engine<P>, later: f64, scrub: Option<Nanos>) -
     let mut odds = Odds { lost_with_die: vec![0.0; dies], ..Odds::default() };
     let page_odds = device.ecc.as_deref().map(|ecc| ecc.odds(None));
     let mut known = Rates { later, scrub, ..Rates::default() };
-    odds.survives = engine.writer.in_use(&engine.core).promise().dies;
-    let survives = odds.survives.max(1) as usize;
-    let mut best_sum = 0.0;
+    let promised = engine.writer.in_use(&engine.core).promise().dies;
+    odds.dead = device.losses.dead().len() as u32;
+    let unbuilt = if engine.care.rebuild_left(&engine.core) > 0 { odds.dead } else { 0 };
+    odds.survives = promised.saturating_sub(unbuilt);
+    let survives = promised.max(1) as usize;
+    let (mut best_sum, mut there) = (0.0, 0_u32);
     for lpn in (0..engine.core.map.user_slots()).map(Lpn) {
-        let Place::At(slot) = engine.core.map.lookup(lpn) else { continue };
-        let (ppn, index) = device.grid.page_of(slot);
-        let own = known.of(engine, page_odds.as_ref(), ppn);
+        let place = match engine.core.map.lookup(lpn) {
+            Place::Unmapped => continue,
+            Place::Missing => None,
+            Place::At(slot) => Some(device.grid.page_of(slot)),
+        };
         odds.pages += 1;
-        odds.rber.0 += own.default_rber;
-        best_sum += own.best_rber;
-        odds.worst_rber = odds.worst_rber.max(own.best_rber);
-        odds.age_s += own.age.as_secs_f64();
-        odds.block_reads += f64::from(device.array.block(device.grid.split(ppn).0).reads);
+        let own = place.map_or(PageRisk::LOST, |(ppn, _)| known.of(engine, page_odds.as_ref(), ppn));
+        let is_there = place.filter(|(ppn, _)| !is_gone(engine, *ppn));
         odds.unreadable += own.unreadable;
-        let sources = engine.writer.in_use(&engine.core).pages_that_bring_back(&engine.core, lpn, Some((ppn, index)));
-        let fail: Option<Vec<PageRisk>> =
-            sources.map(|sources| sources.iter().map(|&page| known.of(engine, page_odds.as_ref(), page)).collect());
+        let sources = engine.writer.in_use(&engine.core).pages_that_bring_back(&engine.core, lpn, place);
+        let fail: Option<Vec<PageRisk>> = sources
+            .as_ref()
+            .map(|sources| sources.iter().map(|&page| known.of(engine, page_odds.as_ref(), page)).collect());
         let stays_lost = |hours: f64| match &fail {
             Some(fail) => too_many(fail.iter().map(|risk| risk.after(hours)), survives),
             None => 1.0,
@@ -313,14 +322,61 @@ fn odds<P: FlashPayload>(engine: &Engine<P>, later: f64, scrub: Option<Nanos>) -
         let is = |hours: f64| if fail.is_some() { own.after(hours) } else { own.unscrubbed(hours) };
         odds.lost += is(0.0) * now;
         odds.lost_per_hour += is(1.0) * later - is(0.0) * now;
-        odds.lost_with_die[device.grid.die_of(ppn).index()] += now;
-        odds.lost_with_blocks += now;
+        if let Some((ppn, _)) = is_there {
+            odds.rber.0 += own.default_rber;
+            best_sum += own.best_rber;
+            odds.worst_rber = odds.worst_rber.max(own.best_rber);
+            odds.age_s += own.age.as_secs_f64();
+            odds.block_reads += f64::from(device.array.block(device.grid.split(ppn).0).reads);
+            there += 1;
+            odds.lost_with_die[device.grid.die_of(ppn).index()] += now;
+            odds.lost_with_blocks += now;
+        } else {
+            leaning(engine, &mut odds, sources.as_deref(), fail.as_deref(), survives);
+        }
     }
-    let pages = f64::from(odds.pages.max(1));
+    let pages = f64::from(there.max(1));
     odds.rber = (odds.rber.0 / pages, best_sum / pages);
     odds.age_s /= pages;
     odds.block_reads /= pages;
     odds
+}
+
+/// Whether the page, which is in the map, is in no flash any more.
+fn is_gone<P: FlashPayload>(engine: &Engine<P>, ppn: Ppn) -> bool {
+    engine.writer.unsent(&engine.core, ppn).is_none() && engine.core.device.array.is_lost(ppn)
+}
+
+/// A logical page that no flash has leans on the others of its codeword: it is lost with the die, or the block, of each. Without enough of them it is
+/// gone already.
+fn leaning<P: FlashPayload>(
+    engine: &Engine<P>,
+    odds: &mut Odds,
+    sources: Option<&[Ppn]>,
+    fail: Option<&[PageRisk]>,
+    survives: usize,
+) {
+    let (Some(sources), Some(fail)) = (sources, fail) else {
+        odds.gone += 1;
+        return;
+    };
+    if sources.iter().filter(|&&page| is_gone(engine, page)).count() >= survives {
+        odds.gone += 1;
+        return;
+    }
+    let risk = |without: Option<usize>, survives: usize| match survives {
+        0 => 1.0,
+        _ => {
+            let others = fail.iter().enumerate().filter(|(at, _)| Some(*at) != without);
+            too_many(others.map(|(_, risk)| risk.after(0.0)), survives)
+        }
+    };
+    let now = risk(None, survives);
+    for (at, &page) in sources.iter().enumerate().filter(|(_, page)| !is_gone(engine, **page)) {
+        let more = (risk(Some(at), survives - 1) - now).max(0.0);
+        odds.lost_with_die[engine.core.device.grid.die_of(page).index()] += more;
+        odds.lost_with_blocks += more;
+    }
 }
 
 /// Probability that this many pages or more of the others of a codeword fail, which survives the loss of `survives` pages, its own among
@@ -354,6 +410,10 @@ struct PageRisk {
 }
 
 impl PageRisk {
+    /// Of a page that is in no flash.
+    const LOST: Self =
+        Self { default_rber: 0.0, best_rber: 0.0, unreadable: 1.0, latent: 1.0, an_hour: 0.0, age: Nanos(0) };
+
     /// Probability that it cannot be read this many hours later, and no scrub has found that.
     fn after(&self, hours: f64) -> f64 {
         (self.latent + self.an_hour * hours).clamp(0.0, 1.0)
@@ -391,7 +451,7 @@ impl Rates {
             return PageRisk::default();
         }
         if device.array.is_lost(ppn) || !device.is_stored(ppn) {
-            return PageRisk { unreadable: 1.0, latent: 1.0, ..PageRisk::default() };
+            return PageRisk::LOST;
         }
         let view = device.array.page(ppn);
         let Some(ecc) = device.ecc.as_deref() else {

@@ -1,6 +1,7 @@
 //! A drive ready for work, whatever its pages carry: the way in for everybody outside.
 
 pub(crate) mod advance;
+pub(crate) mod deaths;
 pub(crate) mod figures;
 pub(crate) mod groups;
 pub(crate) mod life;

@@ -1,5 +1,6 @@
 //! The life of a drive under one scheme: stretches, odds, timed runs, leaps.
 
+use super::age::{Age, Leap};
 use super::endurance::{Endurance, Wearing};
 use super::phases::{Kind, Phase};
 use super::{End, Epoch, Hazard, LifeSettings, SchemeLife, Timed, Verified, YEARS_MAX};
@@ -10,7 +11,6 @@ use lab::warm_up;
 use lab::{Clock, clock as clock_of};
 use ssd::nand::rber::{acceleration, aged};
 use ssd::{Demand, Odds, Session, SetupError, Stretch};
-use std::collections::VecDeque;
 use vocab::{Cause, HostCommand, HostOp, Lba, Nanos, SECTOR_BYTES, SimTime};
 
 const YEAR_S: f64 = 365.0 * 86_400.0;
@@ -19,11 +19,6 @@ const YEAR_S: f64 = 365.0 * 86_400.0;
 const STRETCH: f64 = 0.5;
 /// Share of the blocks that wear out in one leap at most.
 const WORN_IN_A_LEAP: f64 = 0.005;
-/// Write amplification of a drive that may leap at most, by that at the age before; what is within the second of the new drive's may be
-/// chance.
-const STEADY: (f64, f64) = (1.05, 1.25);
-/// Share of blocks that have worn out before wear can become uneven for lack of room.
-const WORN_TO_MATTER: f64 = 0.03;
 /// Stretches whose data keep their age in a leap; what was not written for so long is cold. As many come before the life begins, as
 /// preconditioning leaves the drive in a state that is not the workload's.
 const KEPT: usize = 6;
@@ -69,91 +64,6 @@ pub(super) struct Lived<'a> {
     pub is_asked: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// A drive and its life so far. A clone of it is a fork of the life.
-#[derive(Clone)]
-struct Age {
-    session: Session,
-    wearing: Wearing,
-    years: f64,
-    host_pages: f64,
-    /// By how much `host_pages` may be off, either way.
-    host_pages_off: f64,
-    losses: f64,
-    losses_by_cause: Hazard,
-    /// The phase of the calendar, and the years at which it is over.
-    phase: usize,
-    phase_over: f64,
-    /// Temperatures in degrees Celsius since some times on.
-    temperatures: Vec<(SimTime, f64)>,
-    /// When the last stretches began.
-    since: VecDeque<SimTime>,
-    /// The leap after the last stretch.
-    leap: Option<Leap>,
-    /// Years and hazard of the last epoch.
-    last: Option<(f64, Hazard)>,
-    /// Write amplification of the last epoch.
-    waf: f64,
-    /// All programs since the last epoch but those of its last stretch, where every program counts.
-    lived: Stretch,
-    /// True while write amplification hardly rises. Once it does, blocks wear unevenly, and the drive may not leap.
-    is_steady: bool,
-    /// True once there is an age to end at, if it is asked to stop.
-    is_stoppable: bool,
-}
-
-impl Age {
-    /// A new drive.
-    fn new(session: Session, wearing: Wearing, celsius: f64) -> Self {
-        Self {
-            temperatures: vec![(SimTime::ZERO, celsius)],
-            since: VecDeque::new(),
-            session,
-            wearing,
-            years: 0.0,
-            host_pages: 0.0,
-            host_pages_off: 0.0,
-            losses: 0.0,
-            losses_by_cause: Hazard::default(),
-            phase: 0,
-            phase_over: f64::INFINITY,
-            leap: None,
-            last: None,
-            waf: f64::INFINITY,
-            lived: Stretch::default(),
-            is_steady: true,
-            is_stoppable: false,
-        }
-    }
-}
-
-impl Age {
-    /// The temperature of the drive in degrees Celsius.
-    fn celsius(&self) -> f64 {
-        self.temperatures.last().expect("the first of all").1
-    }
-
-    /// Adds expected events of loss.
-    fn lose(&mut self, events: &Hazard) {
-        self.losses += events.all();
-        self.losses_by_cause = self.losses_by_cause.plus(events);
-    }
-
-    /// Notes the write amplification of an age; that of the new drive beside.
-    fn note_waf(&mut self, new: f64, waf: f64) {
-        let is_whole = f64::from(self.wearing.worn()) < WORN_TO_MATTER * f64::from(self.wearing.all());
-        (self.is_steady, self.waf) = (is_whole || waf < STEADY.0 * self.waf || waf < STEADY.1 * new, waf);
-    }
-}
-
-/// A leap, which is not counted before the stretch after it says with which write amplification it ended.
-#[derive(Clone, Copy)]
-struct Leap {
-    /// P/E cycles of all blocks together.
-    cycles: f64,
-    /// Logical pages of the host by P/E cycle of a block, before it; those of refresh count.
-    pages_a_cycle: f64,
-}
-
 /// A stretch, and the logical pages that the host wrote in it by P/E cycle of a block.
 struct Written {
     stretch: Stretch,
@@ -166,15 +76,7 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
     let planned = warm_up::endless(runs.workload, runs.map);
     let mut commands = planned.commands()?;
     let rated = f64::from(runs.experiment.drive.endurance.0);
-    let endurance = Endurance { rated, worn_at_rated: settings.worn.0, exponent: settings.worn.1 };
-    let blocks = new.session.pe_cycles().len() as u32;
-    let mut age =
-        Age::new(*new.session, Wearing::new(endurance.thresholds(runs.experiment.seed, blocks)), lived.calendar[0].celsius());
-    age.wearing.are_bad(&age.session.bad_blocks());
-    for _ in 0..KEPT {
-        lived.stretch(&mut age, &mut commands)?;
-    }
-    (age.years, age.host_pages, age.phase_over) = (0.0, 0.0, lived.calendar[0].days / 365.0);
+    let mut age = lived.born(new, &mut commands)?;
     let (mut epochs, mut steps, mut before) = (Vec::<Epoch>::new(), Steps::new(settings, rated), None::<Age>);
     let mut verified = Verified::default();
     loop {
@@ -182,11 +84,11 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
         let is_asked = (lived.is_asked)();
         if is_asked && !epochs.is_empty() {
             // The stretch was cut short, which says nothing of an age.
-            return Ok(lived.ended(index, epochs, End::Stopped, blocks, verified));
+            return Ok(lived.ended(index, age, epochs, End::Stopped, verified));
         }
         written.stretch.add(&std::mem::take(&mut age.lived));
         let (mut epoch, aged) = lived.epoch(index, &mut age, &mut written)?;
-        let is_timed = !is_asked && (settings.read_p99_us.is_some() || steps.is_timed_at(epoch.pe[0]));
+        let is_timed = !is_asked && lived.is_timed(&age, &steps, &epoch, epochs.len());
         if is_timed && !written.stretch.is_read_only {
             epoch.timed = Some(lived.timed(index, aged.clone(), &mut verified)?);
         }
@@ -203,7 +105,7 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
                 }
                 epochs.push(epoch);
                 commands.finish()?;
-                return Ok(lived.ended(index, epochs, end, blocks, verified));
+                return Ok(lived.ended(index, age, epochs, end, verified));
             }
             if is_timed {
                 steps.timed(epoch.pe[0]);
@@ -211,12 +113,12 @@ pub(super) fn life(lived: &Lived<'_>, index: usize, new: New) -> Result<SchemeLi
             epochs.push(epoch);
             age.is_stoppable = true;
             age.leap = Some(Leap { cycles: 0.0, pages_a_cycle: written.pages_a_cycle });
-            age.note_waf(epochs[0].waf - epochs[0].refreshed, written.stretch.waf());
+            age.note_waf(&epochs, written.stretch.waf());
             steps.go_on();
-            if age.years >= age.phase_over {
-                if let Some(end) = lived.next_phase(index, &mut age, &mut epochs, &mut commands)? {
+            if age.years >= lived.next_event(&age) {
+                if let Some(end) = lived.pass_events(index, &mut age, &mut epochs, &mut commands)? {
                     commands.finish()?;
-                    return Ok(lived.ended(index, epochs, end, blocks, verified));
+                    return Ok(lived.ended(index, age, epochs, end, verified));
                 }
                 // An age at which nothing was broken comes first.
                 before = None;
@@ -279,12 +181,70 @@ impl Steps {
 }
 
 impl Lived<'_> {
+    /// A new drive as the workload makes it, at the beginning of its calendar.
+    fn born(&self, new: New, commands: &mut warm_up::Commands<'_>) -> Result<Age, Problem> {
+        let blocks = new.session.pe_cycles().len() as u32;
+        let thresholds = self.endurance().thresholds(self.runs.experiment.seed, blocks);
+        let mut age = Age::new(*new.session, Wearing::new(thresholds), self.calendar[0].celsius());
+        age.wearing.are_bad(&age.session.bad_blocks());
+        for _ in 0..KEPT {
+            self.stretch(&mut age, commands)?;
+        }
+        (age.years, age.host_pages, age.phase_over) = (0.0, 0.0, self.calendar[0].days / 365.0);
+        Ok(age)
+    }
+
+    /// How blocks of the drive wear out.
+    pub(super) fn endurance(&self) -> Endurance {
+        let rated = f64::from(self.runs.experiment.drive.endurance.0);
+        Endurance { rated, worn_at_rated: self.settings.worn.0, exponent: self.settings.worn.1 }
+    }
+
+    /// Whether the workload is to be replayed in time at this age; so many ages came before. Ages just before and after the death of a die are.
+    fn is_timed(&self, age: &Age, steps: &Steps, epoch: &Epoch, ages: usize) -> bool {
+        let is_by_death = age.years >= self.next_death(age) || age.has_just_lost_a_die(ages);
+        self.settings.read_p99_us.is_some() || steps.is_timed_at(epoch.pe[0]) || (is_by_death && self.settings.timed > 0)
+    }
+
+    /// Years at which the phase is over or a die dies.
+    fn next_event(&self, age: &Age) -> f64 {
+        age.phase_over.min(self.next_death(age))
+    }
+
+    /// A die that is due dies, and a phase that is over makes way for the next: the end, if that brings it.
+    fn pass_events(
+        &self,
+        index: usize,
+        age: &mut Age,
+        epochs: &mut Vec<Epoch>,
+        commands: &mut warm_up::Commands<'_>,
+    ) -> Result<Option<End>, Problem> {
+        if age.years >= self.next_death(age)
+            && let Some(end) = self.die(index, age, epochs)?
+        {
+            return Ok(Some(end));
+        }
+        age.leap = None;
+        if age.years >= age.phase_over
+            && let Some(end) = self.next_phase(index, age, epochs, commands)?
+        {
+            return Ok(Some(end));
+        }
+        // Until the data that are rewritten have the ages of this phase, and fill the drive that is left.
+        for _ in 0..KEPT {
+            if age.years < age.phase_over {
+                self.stretch(age, commands)?;
+            }
+        }
+        Ok(None)
+    }
+
     /// Years of the calendar that a logical page of the host takes.
     fn years_a_page(&self, age: &Age) -> f64 {
         1.0 / (365.0 * self.phase(age).dwpd() * f64::from(self.runs.plan.user_slots))
     }
 
-    fn phase(&self, age: &Age) -> &Phase {
+    pub(super) fn phase(&self, age: &Age) -> &Phase {
         &self.calendar[age.phase]
     }
 
@@ -322,14 +282,7 @@ impl Lived<'_> {
             }
         }
         age.phase_over = age.years + self.phase(age).days / 365.0;
-        age.leap = None;
         self.warm(age);
-        // Until the data that are rewritten have the ages of this phase.
-        for _ in 0..KEPT {
-            if age.years < age.phase_over {
-                self.stretch(age, commands)?;
-            }
-        }
         Ok(None)
     }
 
@@ -382,21 +335,23 @@ impl Lived<'_> {
     }
 
     /// Time between two scrubs.
-    fn scrub(&self) -> Option<Nanos> {
+    pub(super) fn scrub(&self) -> Option<Nanos> {
         self.settings.scrub_days.map(days_span)
     }
 
     /// A drive with the odds of another time.
-    fn with_odds(&self, drive: Epoch, odds: &Odds, off: &Odds) -> Epoch {
+    pub(super) fn with_odds(&self, drive: Epoch, odds: &Odds, off: &Odds) -> Epoch {
         let bits = f64::from(odds.pages.max(1)) * self.runs.experiment.drive.geometry.slot_size.0 as f64 * 8.0;
+        let living = (odds.lost_with_die.len() as f64 - f64::from(odds.dead)).max(1.0);
         Epoch {
             survives: odds.survives,
+            dead_dies: odds.dead,
             block_reads: odds.block_reads,
             data_days: odds.age_s / 86_400.0,
             rber: [odds.rber.0, odds.rber.1, odds.worst_rber],
             unreadable: odds.unreadable,
             unreadable_off: off.unreadable,
-            lost_with_die: odds.lost_with_die.iter().sum::<f64>() / (odds.lost_with_die.len() as f64).max(1.0) * self.scale(),
+            lost_with_die: odds.lost_with_die.iter().sum::<f64>() / living * self.scale(),
             uber: odds.lost / bits,
             uber_off: off.lost / bits,
             ..drive
@@ -404,17 +359,17 @@ impl Lived<'_> {
     }
 
     /// The hazard of a drive with these odds that always has power.
-    fn hazard(&self, odds: &Odds, age: &Age) -> Hazard {
+    pub(super) fn hazard(&self, odds: &Odds, age: &Age) -> Hazard {
         Hazard::of(odds, age.wearing.all(), &self.settings.rates, self.scale())
     }
 
     /// The same of one that has power in some hours of its phase: its parts fail in these alone.
-    fn in_use(&self, hazard: &Hazard, age: &Age) -> Hazard {
+    pub(super) fn in_use(&self, hazard: &Hazard, age: &Age) -> Hazard {
         Hazard { bits: hazard.bits, ..hazard.times(self.phase(age).powered()) }
     }
 
     /// How many times larger the drive is that this one stands for.
-    fn scale(&self) -> f64 {
+    pub(super) fn scale(&self) -> f64 {
         let user = f64::from(self.runs.plan.user_slots) * self.runs.experiment.drive.geometry.slot_size.0 as f64;
         self.settings.represents.map_or(1.0, |bytes| bytes as f64 / user)
     }
@@ -463,9 +418,9 @@ impl Lived<'_> {
         let most_worn = ((cycles.len() as f64 * WORN_IN_A_LEAP).ceil() as usize).max(1);
         let good = age.wearing.good();
         let years_a_cycle = pages_a_cycle * f64::from(good) * self.years_a_page(age);
-        // A phase ends with the stretch after the leap.
+        // A phase ends, or a die dies, after the stretch that follows the leap.
         let stretch = STRETCH * f64::from(self.runs.plan.user_slots) * self.years_a_page(age);
-        let over = self.years_end().min(age.phase_over - stretch);
+        let over = self.years_end().min(self.next_event(age) - stretch);
         let until_over = ((over - age.years) / years_a_cycle.max(1e-12)).ceil().clamp(1.0, 1e9) as u32;
         let taken = longest.min(age.wearing.cycles_until(&cycles, most_worn)).min(until_over).max(1);
         (taken, years_a_cycle * f64::from(taken))
@@ -491,9 +446,9 @@ impl Lived<'_> {
     fn live_on(&self, age: &mut Age, longest: u32, commands: &mut warm_up::Commands<'_>) -> Result<(), Problem> {
         let pages_a_cycle = age.leap.take().expect("a stretch came before").pages_a_cycle;
         let (taken, _) = self.next_age(age, longest, pages_a_cycle);
-        let until = mean(&age.session.pe_cycles()) + f64::from(taken);
+        let until = mean(&age.living_cycles()) + f64::from(taken);
         let mut lived = Stretch::default();
-        while mean(&age.session.pe_cycles()) < until && age.years < self.years_end().min(age.phase_over) {
+        while mean(&age.living_cycles()) < until && age.years < self.years_end().min(self.next_event(age)) {
             let stretch = self.stretch(age, commands)?.stretch;
             lived.add(&stretch);
             if stretch.is_read_only || (self.is_asked)() {
@@ -523,16 +478,15 @@ impl Lived<'_> {
             age.host_pages_off += (from - to).abs() / 2.0;
         }
         let (odds, off) = (aged.odds(0.0, self.scrub()), aged.odds(self.off_hours(), self.scrub()));
-        let cycles = age.session.pe_cycles();
-        let (pe, blocks) = (spread(&cycles), cycles.len() as u32);
+        let (all, cycles) = (age.session.pe_cycles(), age.living_cycles());
+        let (pe, blocks) = (spread(&cycles), age.wearing.all());
         let above = cycles.iter().filter(|&&pe| pe > self.runs.experiment.drive.endurance.0).count();
         let hazard = self.hazard(&odds, age);
         // Until its first age a drive is as it is then.
         let (years, before) = age.last.unwrap_or((0.0, hazard));
         age.lose(&self.in_use(&before.until(&hazard, age.years - years), age));
         age.last = Some((age.years, hazard));
-        let raw = f64::from(self.runs.plan.drives[index].drive.geometry.slots());
-        let good = raw * f64::from(age.wearing.good()) / f64::from(blocks);
+        let taken = all.into_iter().map(u64::from).sum::<u64>() + age.retired_cycles;
         let host_pages = (written.stretch.host_pages as f64).max(1.0);
         // A drive that turned read-only wrote too little to say.
         let waf = if written.stretch.is_read_only && age.waf.is_finite() { age.waf } else { written.stretch.waf() };
@@ -545,11 +499,12 @@ impl Lived<'_> {
             waf: waf + refreshed,
             refreshed: refreshed + written.stretch.programs[Cause::Refresh as usize] as f64 / host_pages,
             by_cause: written.stretch.programs.map(|pages| pages as f64 / host_pages),
-            above_rated: above as f64 / f64::from(blocks),
+            pe_taken: taken as f64 / f64::from(blocks),
+            above_rated: above as f64 / cycles.len() as f64,
             stage: age.session.stage(),
             worn_blocks: age.wearing.worn(),
-            over_provisioning: good / user - 1.0,
-            bad_blocks: blocks - age.wearing.good(),
+            over_provisioning: self.over_provisioning(index, age),
+            bad_blocks: age.wearing.bad(),
             reads_by_write: written.stretch.read_pages as f64 / host_pages,
             hazard: self.in_use(&hazard, age),
             losses: age.losses,
@@ -560,9 +515,16 @@ impl Lived<'_> {
         Ok((self.with_odds(epoch, &odds, &off), aged))
     }
 
+    /// Flash of good blocks beyond the user capacity, as a share of that.
+    pub(super) fn over_provisioning(&self, index: usize, age: &Age) -> f64 {
+        let raw = f64::from(self.runs.plan.drives[index].drive.geometry.slots());
+        let good = raw * f64::from(age.wearing.good()) / f64::from(age.wearing.all());
+        good / f64::from(self.runs.plan.user_slots) - 1.0
+    }
+
     /// A fork of the drive with the page ECC that its wear asks for, ready for odds and for time; and how many logical pages are as old
     /// as refresh lets them become.
-    fn aged(&self, index: usize, age: &Age) -> Result<(Session, u32), Problem> {
+    pub(super) fn aged(&self, index: usize, age: &Age) -> Result<(Session, u32), Problem> {
         let mut fork = age.session.clone();
         let counted = self.settings.refresh_days.filter(|_| self.settings.leaps);
         let old = counted.map_or(0, |days| fork.refreshed_every(days_span(days)));
@@ -595,7 +557,7 @@ impl Lived<'_> {
     }
 
     /// Hours of the error model in the time without power of the class.
-    fn off_hours(&self) -> f64 {
+    pub(super) fn off_hours(&self) -> f64 {
         self.settings.class.off_hours * self.acceleration(self.settings.class.off_celsius)
     }
 
@@ -639,10 +601,10 @@ impl Lived<'_> {
     }
 
     /// The life that ended at the last of these ages.
-    fn ended(&self, index: usize, epochs: Vec<Epoch>, end: End, blocks: u32, verified: Verified) -> SchemeLife {
-        let straight_line = self.straight_line(index, &epochs[0]);
+    fn ended(&self, index: usize, age: Age, epochs: Vec<Epoch>, end: End, verified: Verified) -> SchemeLife {
+        let (straight_line, blocks) = (self.straight_line(index, &epochs[0]), age.wearing.all());
         let label = shown(&self.runs.experiment.schemes[index]).to_owned();
-        SchemeLife { label, epochs, end, blocks, straight_line, verified }
+        SchemeLife { label, epochs, end, blocks, deaths: age.deaths, straight_line, verified }
     }
 
     /// Drive writes until all flash has its rated cycles, if everything stayed as it is in the new drive.

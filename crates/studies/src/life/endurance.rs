@@ -4,6 +4,7 @@
 //! The draw depends on the seed and the block's number alone, so the same block fails at the same cycle under every scheme, and a failure
 //! does not depend on the steps in which cycles are taken.
 
+use std::ops::Range;
 use vocab::{BlockAddr, Streams};
 
 /// How blocks wear out.
@@ -34,38 +35,67 @@ impl Endurance {
     /// The P/E cycles at which each of this many blocks wears out.
     #[must_use]
     pub fn thresholds(&self, seed: u64, blocks: u32) -> Vec<f64> {
+        self.thresholds_of(seed, "life/endurance", 0..blocks)
+    }
+
+    /// The same of these blocks of a spare die.
+    pub(super) fn spare_thresholds(&self, seed: u64, blocks: Range<u32>) -> Vec<f64> {
+        self.thresholds_of(seed, "life/spare-endurance", blocks)
+    }
+
+    fn thresholds_of(&self, seed: u64, stream: &'static str, blocks: Range<u32>) -> Vec<f64> {
         let (streams, scale) = (Streams::new(seed), self.scale());
         let threshold = |block: u32| {
-            let drawn = -streams.stream_of("life/endurance", u64::from(block)).unit().max(f64::MIN_POSITIVE).ln();
+            let drawn = -streams.stream_of(stream, u64::from(block)).unit().max(f64::MIN_POSITIVE).ln();
             scale * drawn.powf(1.0 / self.exponent)
         };
-        (0..blocks).map(threshold).collect()
+        blocks.map(threshold).collect()
     }
 }
 
-/// Blocks of a drive and the cycles at which they wear out, those that have not yet.
+/// Blocks of a drive, and the cycles at which those wear out that are good.
 #[derive(Clone, Debug)]
 pub(super) struct Wearing {
     thresholds: Vec<f64>,
     is_worn: Vec<bool>,
     /// Blocks that were bad from the factory.
-    bad: u32,
+    is_bad: Vec<bool>,
+    /// Blocks of dies that are dead.
+    is_dead: Vec<bool>,
 }
 
 impl Wearing {
     pub fn new(thresholds: Vec<f64>) -> Self {
-        Self { is_worn: vec![false; thresholds.len()], thresholds, bad: 0 }
+        let none = vec![false; thresholds.len()];
+        Self { is_worn: none.clone(), is_bad: none.clone(), is_dead: none, thresholds }
     }
 
-    /// Blocks that have worn out.
+    /// Blocks that have worn out, those of dead dies among them.
     pub fn worn(&self) -> u32 {
         self.is_worn.iter().filter(|worn| **worn).count() as u32
     }
 
+    /// Blocks that were bad from the factory or have worn out.
+    pub fn bad(&self) -> u32 {
+        self.is_worn.iter().zip(&self.is_bad).filter(|(worn, bad)| **worn || **bad).count() as u32
+    }
+
     /// These blocks were bad from the factory: they never wear out.
     pub fn are_bad(&mut self, blocks: &[BlockAddr]) {
-        blocks.iter().for_each(|block| self.thresholds[block.index()] = f64::INFINITY);
-        self.bad = blocks.len() as u32;
+        blocks.iter().for_each(|block| (self.thresholds[block.index()], self.is_bad[block.index()]) = (f64::INFINITY, true));
+    }
+
+    /// The die of these blocks is dead: none of them takes a cycle any more.
+    pub fn die_died(&mut self, blocks: Range<u32>) {
+        blocks.for_each(|block| self.is_dead[block as usize] = true);
+    }
+
+    /// A new die has the place of the one of these blocks. They wear out at these cycles.
+    pub fn die_is_new(&mut self, blocks: Range<u32>, thresholds: &[f64]) {
+        for (at, &threshold) in blocks.map(|block| block as usize).zip(thresholds) {
+            self.thresholds[at] = threshold;
+            (self.is_worn[at], self.is_bad[at], self.is_dead[at]) = (false, false, false);
+        }
     }
 
     /// All blocks, bad ones among them.
@@ -73,23 +103,32 @@ impl Wearing {
         self.thresholds.len() as u32
     }
 
-    /// Blocks that neither were bad nor have worn out.
+    /// Blocks of living dies that neither were bad nor have worn out.
     pub fn good(&self) -> u32 {
-        self.thresholds.len() as u32 - self.bad - self.worn()
+        (0..self.thresholds.len()).filter(|&at| !self.is_worn[at] && !self.is_bad[at] && !self.is_dead[at]).count() as u32
+    }
+
+    /// The cycles of blocks of living dies, of those of all blocks.
+    pub fn living(&self, cycles: &[u32]) -> Vec<u32> {
+        cycles.iter().zip(&self.is_dead).filter(|(_, dead)| !**dead).map(|(&cycles, _)| cycles).collect()
     }
 
     /// The blocks that wear out now, of these cycles.
     pub fn wear_out(&mut self, cycles: &[u32]) -> Vec<BlockAddr> {
         let due: Vec<usize> =
-            (0..cycles.len()).filter(|&at| !self.is_worn[at] && f64::from(cycles[at]) >= self.thresholds[at]).collect();
+            (0..cycles.len()).filter(|&at| self.may_wear(at) && f64::from(cycles[at]) >= self.thresholds[at]).collect();
         due.iter().for_each(|&at| self.is_worn[at] = true);
         due.into_iter().map(|at| BlockAddr(at as u32)).collect()
+    }
+
+    fn may_wear(&self, at: usize) -> bool {
+        !self.is_worn[at] && !self.is_dead[at]
     }
 
     /// Cycles that all blocks may take until this many more have worn out.
     pub fn cycles_until(&self, cycles: &[u32], more: usize) -> u32 {
         let left = |at: usize| (self.thresholds[at] - f64::from(cycles[at])).ceil().max(1.0);
-        let mut left: Vec<f64> = (0..cycles.len()).filter(|&at| !self.is_worn[at]).map(left).collect();
+        let mut left: Vec<f64> = (0..cycles.len()).filter(|&at| self.may_wear(at)).map(left).collect();
         left.sort_by(f64::total_cmp);
         left.get(more.saturating_sub(1)).map_or(u32::MAX, |&cycles| cycles.min(1e9) as u32)
     }

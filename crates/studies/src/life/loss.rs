@@ -29,13 +29,25 @@ pub struct Hazard {
     pub dies: f64,
     /// More dies than the scheme survives are lost before the first is rebuilt.
     pub more_dies: f64,
+    /// Of losses so far, logical pages lost with the dies that died at ages that were asked for; no rate.
+    pub deaths: f64,
+}
+
+/// Expected deaths of a first die, after which as many more as the drive survives are lost before that one is rebuilt.
+fn with_further_deaths(first: f64, odds: &Odds, rates: &Rates) -> f64 {
+    let dies = odds.lost_with_die.len().max(1) as f64;
+    let of = |further: u32| {
+        let left = (dies - f64::from(odds.dead) - f64::from(further)) / dies;
+        -(-(rates.dies * left * rates.rebuild_hours / HOURS_A_YEAR)).exp_m1() / f64::from(further)
+    };
+    (1..=odds.survives).fold(first, |so_far, further| so_far * of(further))
 }
 
 impl Hazard {
     /// The sum.
     #[must_use]
     pub fn all(&self) -> f64 {
-        self.bits + self.blocks + self.dies + self.more_dies
+        self.bits + self.blocks + self.dies + self.more_dies + self.deaths
     }
 
     /// Causes with their names and shares.
@@ -58,17 +70,23 @@ impl Hazard {
         let with_a_die = odds.lost_with_die.iter().map(|&pages| any(pages * scale)).sum::<f64>() / dies;
         let with_a_block = any(odds.lost_with_blocks / f64::from(blocks.max(1)));
         // The first die, and each further one before it is rebuilt.
-        let mut more_dies = if odds.survives == 0 { 0.0 } else { rates.dies };
-        for further in 1..=odds.survives {
-            let left = (dies - f64::from(further)) / dies;
-            more_dies *= any(rates.dies * left * rates.rebuild_hours / HOURS_A_YEAR) / f64::from(further);
-        }
+        let first = rates.dies * ((dies - f64::from(odds.dead)) / dies);
+        let more_dies = if odds.survives == 0 { 0.0 } else { with_further_deaths(first, odds, rates) };
         Self {
             bits: odds.lost_per_hour.max(0.0) * HOURS_A_YEAR * scale,
             blocks: rates.blocks * with_a_block,
             dies: rates.dies * with_a_die,
             more_dies,
+            deaths: 0.0,
         }
+    }
+
+    /// Losses because this die dies, which it does for certain: logical pages that nothing brings back, and further deaths before it is
+    /// rebuilt. `odds` are those of the drive before.
+    #[must_use]
+    pub(super) fn of_death(odds: &Odds, die: usize, rates: &Rates, scale: f64) -> Self {
+        let more_dies = if odds.survives == 0 { 0.0 } else { with_further_deaths(1.0, odds, rates) };
+        Self { deaths: odds.lost_with_die[die] * scale, more_dies, ..Self::default() }
     }
 
     /// Events in this many years, at the end of which the hazard is `then`: in between it grows by a factor a time.
@@ -79,7 +97,13 @@ impl Hazard {
             (from, to) => f64::midpoint(from, to),
         };
         let of = |part: fn(&Self) -> f64| piece((part(self), part(then))) * years;
-        Self { bits: of(|h| h.bits), blocks: of(|h| h.blocks), dies: of(|h| h.dies), more_dies: of(|h| h.more_dies) }
+        Self {
+            bits: of(|h| h.bits),
+            blocks: of(|h| h.blocks),
+            dies: of(|h| h.dies),
+            more_dies: of(|h| h.more_dies),
+            deaths: 0.0,
+        }
     }
 
     /// The sum of both, by cause.
@@ -90,6 +114,7 @@ impl Hazard {
             blocks: self.blocks + other.blocks,
             dies: self.dies + other.dies,
             more_dies: self.more_dies + other.more_dies,
+            deaths: self.deaths + other.deaths,
         }
     }
 
@@ -97,7 +122,9 @@ impl Hazard {
     #[must_use]
     pub(super) fn times(&self, share: f64) -> Self {
         let of = |part: f64| part * share;
-        Self { bits: of(self.bits), blocks: of(self.blocks), dies: of(self.dies), more_dies: of(self.more_dies) }
+        let [bits, blocks, dies, more_dies, deaths] =
+            [self.bits, self.blocks, self.dies, self.more_dies, self.deaths].map(of);
+        Self { bits, blocks, dies, more_dies, deaths }
     }
 }
 

@@ -5,6 +5,8 @@
 //! (`ssd::Session::live`, `leap`, `odds`). Blocks wear out at thresholds that they are born with (`endurance.rs`), dies and blocks that fail
 //! by themselves enter the odds by their rates (`loss.rs`).
 
+mod age;
+mod deaths;
 mod drive;
 mod endurance;
 mod kept;
@@ -22,6 +24,7 @@ mod study;
 mod tests;
 mod tornado;
 
+pub use deaths::Death;
 pub use endurance::Endurance;
 use experiment::{Experiment, Workload};
 pub use kept::Kept;
@@ -33,7 +36,7 @@ pub use phases::{AskedPhase, phases_of};
 pub(crate) use screen::probability;
 pub use seeds::SeedLives;
 use serde::{Deserialize, Deserializer, Serialize};
-pub use settings::{CELSIUS, CLASSES, Class, LifeSettings, SIGMA, YEARS_MAX, bytes_of, days_of, micros_of};
+pub use settings::{CELSIUS, CLASSES, Class, LifeSettings, SIGMA, YEARS_MAX, bytes_of, days_of, micros_of, years_of};
 pub(crate) use settings::{check, check_count};
 use ssd::Latency;
 pub use strata::Stratum;
@@ -55,6 +58,8 @@ pub enum End {
     Retention,
     /// Reads take longer than was asked for.
     ReadP99,
+    /// A die died at an age that was asked for, and data were lost with it.
+    Die,
     /// It was stopped (Ctrl-C); the drive lives.
     Stopped,
 }
@@ -69,6 +74,7 @@ impl End {
             End::Uber => "uber",
             End::Retention => "retention",
             End::ReadP99 => "read-p99",
+            End::Die => "die",
             End::Stopped => "stopped",
         }
     }
@@ -88,6 +94,7 @@ impl End {
             End::Uber => "UBER in use",
             End::Retention => "retention",
             End::ReadP99 => "reads p99",
+            End::Die => "a dead die",
             End::Stopped => "stopped",
         }
     }
@@ -125,10 +132,12 @@ pub struct Epoch {
     /// By how much `drive_writes` may be off, either way, because of leaps: half the difference between the sums with the write
     /// amplification before and after each.
     pub drive_writes_off: f64,
-    /// Mean P/E cycles of a block, and those that 1 % and 99 % of blocks have at most.
+    /// Mean P/E cycles of a block of a living die, and those that 1 % and 99 % of blocks have at most.
     pub pe: [f64; 3],
     /// The fewest and the most P/E cycles of a block.
     pub pe_ends: [u32; 2],
+    /// P/E cycles that all blocks have taken so far, those of dead and of replaced dies among them, by block of the drive.
+    pub pe_taken: f64,
     /// Write amplification.
     pub waf: f64,
     /// Of this, what refresh writes: by formula where the drive leaps, else in the map.
@@ -141,11 +150,13 @@ pub struct Epoch {
     pub stage: Option<(u8, f64)>,
     /// Blocks that have worn out.
     pub worn_blocks: u32,
+    /// Dies that are dead and not replaced.
+    pub dead_dies: u32,
     /// Flash of good blocks beyond the user capacity, as a share of that.
     pub over_provisioning: f64,
     /// Blocks that are bad, those from the factory among them.
     pub bad_blocks: u32,
-    /// Dies whose loss at a time the scheme survives.
+    /// Dies whose loss at a time the drive survives: those of its scheme, less the dead ones while they are not rebuilt.
     pub survives: u32,
     /// Logical pages that the host reads for each that it writes.
     pub reads_by_write: f64,
@@ -202,6 +213,8 @@ pub struct SchemeLife {
     pub end: End,
     /// Blocks of the drive.
     pub blocks: u32,
+    /// Dies that died at ages that were asked for, in order.
+    pub deaths: Vec<Death>,
     /// Drive writes by a straight line from the new drive: rated cycles of all flash, by its write amplification.
     pub straight_line: f64,
     /// Reads that were checked.

@@ -1,7 +1,7 @@
 //! Settings of lives by the names of the options of `flashkeep life`, for programs that have them as texts.
 
 use super::phases::phases_of;
-use super::settings::{Class, LifeSettings, bytes_of, days_of, micros_of};
+use super::settings::{Class, LifeSettings, bytes_of, days_of, micros_of, years_of};
 use common::Problem;
 
 /// An option: its name, and how its text is read.
@@ -30,6 +30,8 @@ const OPTIONS: &[Read] = &[
     ("scrub", |s, o, t| days_of(o, t).map(|value| s.scrub_days = value)),
     ("represents", |s, o, t| bytes_of(o, t).map(|value| s.represents = Some(value))),
     ("phases", |s, o, t| phases_of(o, t).map(|phases| s.phases = phases)),
+    ("die-dies", |s, o, t| years_of(o, t).map(|years| s.die_dies = years)),
+    ("spare-dies", |s, o, t| number_of(o, t).map(|value| s.spare_dies = value)),
     ("tornado", |s, o, t| truth(o, t).map(|value| s.tornado = value)),
     ("class", |s, o, t| Class::named(o, t).map(|class| s.class = class)),
     ("uber", |s, o, t| number_of(o, t).map(|value| s.class.uber = value)),

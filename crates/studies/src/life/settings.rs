@@ -1,6 +1,7 @@
 //! Settings of a life beside its experiment.
 
 use super::loss::Rates;
+use super::options::number_of;
 use super::phases::AskedPhase;
 use common::Problem;
 use experiment::Experiment;
@@ -74,6 +75,10 @@ pub struct LifeSettings {
     pub represents: Option<u64>,
     /// Phases of the calendar, again and again; empty: one, as the other settings say.
     pub phases: Vec<AskedPhase>,
+    /// Years at which a die dies, in ascending order: the last one, then the one before.
+    pub die_dies: Vec<f64>,
+    /// Spare dies, which take the places of the first dies that die at these ages.
+    pub spare_dies: u32,
 }
 
 impl LifeSettings {
@@ -164,6 +169,8 @@ impl Default for LifeSettings {
             scrub_days: None,
             represents: None,
             phases: Vec::new(),
+            die_dies: Vec::new(),
+            spare_dies: 0,
         }
     }
 }
@@ -174,6 +181,36 @@ pub(crate) fn check_count(option: &str, found: u32, valid: RangeInclusive<u32>) 
         return Ok(());
     }
     Err(Problem::new(option, format!("found {found}, valid are whole numbers from {} to {}", valid.start(), valid.end())))
+}
+
+/// Years as an option says them, with commas between them.
+///
+/// # Errors
+/// A text that has none, or something else.
+pub fn years_of(option: &str, text: &str) -> Result<Vec<f64>, Problem> {
+    text.split(',').map(|years| number_of(option, years.trim())).collect()
+}
+
+/// Refuses deaths of dies that a drive of this many dies cannot have in these years.
+fn check_deaths(settings: &LifeSettings, dies: u32) -> Result<(), Problem> {
+    let (deaths, most) = (&settings.die_dies, settings.years.unwrap_or(YEARS_MAX));
+    let fail = |message: String| Err(Problem::new("--die-dies", message));
+    if let Some(found) = deaths.iter().find(|years| !(**years >= 0.0 && **years < most)) {
+        return fail(format!("found {found}, valid are years from 0 to below {most}, the years of the life"));
+    }
+    if let Some(pair) = deaths.windows(2).find(|pair| pair[0] >= pair[1]) {
+        return fail(format!("found {} after {}, valid are years in ascending order", pair[1], pair[0]));
+    }
+    if deaths.len() >= dies as usize {
+        let found = deaths.len();
+        return fail(format!("found {found} deaths on a drive of {dies} dies, valid are at most {}", dies - 1));
+    }
+    if settings.spare_dies as usize > deaths.len() {
+        let (found, deaths) = (settings.spare_dies, deaths.len());
+        let text = format!("found {found}, valid are 0 to {deaths}, as many as dies die (--die-dies)");
+        return Err(Problem::new("--spare-dies", text));
+    }
+    Ok(())
 }
 
 /// Refuses what a life decides itself.
@@ -215,6 +252,7 @@ pub(crate) fn check(experiment: &Experiment, settings: &LifeSettings) -> Result<
         return Err(Problem::new("--worn-at-rated", format!("found {worn}, valid is a share between 0 and 1")));
     }
     within("--wear-exponent", exponent, (0.2, 100.0))?;
+    check_deaths(settings, experiment.drive.geometry.dies())?;
     let (faults, age) = (&experiment.faults, &experiment.age);
     if faults.dead_die.is_some() || faults.uncorrectable_reads > 0.0 || faults.wear_out > 0.0 || faults.silent > 0.0 {
         return Err(Problem::new("faults", "a life has faults of its own; valid is an experiment without"));

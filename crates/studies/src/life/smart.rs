@@ -71,7 +71,7 @@ const FIELDS: &[Field] = &[
         Cell::Count(then.life.experiment.drive.geometry.dies().into())
     }),
     (field("ocp_die_failure_tolerance", "C0h Total die failure tolerance", ""), |then| Cell::Count(then.epoch.survives.into())),
-    (field("ocp_dies_offline", "C0h Media dies offline", ""), |_| Cell::Count(0)),
+    (field("ocp_dies_offline", "C0h Media dies offline", ""), |then| Cell::Count(then.epoch.dead_dies.into())),
     (field("ocp_erase_count_mean", "C0h NAND avg erase count", ""), |then| whole(then.epoch.pe[0])),
 ];
 
@@ -96,7 +96,7 @@ impl Then<'_> {
 
     /// Bytes programmed: each P/E cycle of a block programs all of it.
     fn media(&self) -> f64 {
-        self.epoch.pe[0] * self.raw()
+        self.epoch.pe_taken * self.raw()
     }
 
     /// Flash beyond the user capacity that is left, in percent of that of the new drive.

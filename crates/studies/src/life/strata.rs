@@ -36,7 +36,7 @@ struct Over {
     dies: f64,
     /// Dies whose loss at a time the scheme survives.
     survives: u32,
-    /// Expected events of loss by bit errors and lost blocks.
+    /// Expected events of loss by bit errors and lost blocks, and with dies that died at ages that were asked for.
     others: f64,
     /// Mean probability that a lost die loses data.
     with_a_die: f64,
@@ -108,7 +108,7 @@ impl Life {
             rebuild_hours: rates.rebuild_hours,
             dies: f64::from(self.experiment.drive.geometry.dies()),
             survives,
-            others: by_cause.bits + by_cause.blocks,
+            others: by_cause.bits + by_cause.blocks + by_cause.deaths,
             with_a_die: if failures > 0.0 { (by_cause.dies / failures).min(1.0 - f64::EPSILON) } else { 0.0 },
         };
         (years, over.strata())
