@@ -41,8 +41,8 @@ pub(crate) trait HostSide {
         1
     }
 
-    /// Pages that leave the write buffer together with a page.
-    fn evicted_with(&self, lpn: Lpn, grid: &Grid) -> EvictedWith;
+    /// Pages that leave the write buffer together with a page, of a drive with this many dead dies.
+    fn evicted_with(&self, lpn: Lpn, grid: &Grid, dead: u32) -> EvictedWith;
 
     /// Whether these pages can be discarded now.
     fn may_discard(&self, _pages: Range<u32>) -> bool {

@@ -119,7 +119,7 @@ impl HostSide for Mirrors {
         1
     }
 
-    fn evicted_with(&self, _lpn: Lpn, grid: &Grid) -> EvictedWith {
+    fn evicted_with(&self, _lpn: Lpn, grid: &Grid, _dead: u32) -> EvictedWith {
         EvictedWith::Oldest { most: grid.dies() as usize / 2, each: 1 }
     }
 }

@@ -25,7 +25,7 @@ impl<P: FlashPayload> HostSide for Groups<P> {
         grid.slots_per_page()
     }
 
-    fn evicted_with(&self, _lpn: Lpn, grid: &Grid) -> EvictedWith {
+    fn evicted_with(&self, _lpn: Lpn, grid: &Grid, _dead: u32) -> EvictedWith {
         EvictedWith::Oldest { most: self.full_write(grid) as usize, each: grid.slots_per_page() as usize }
     }
 }

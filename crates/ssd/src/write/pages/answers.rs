@@ -19,7 +19,7 @@ impl HostSide for PageWriter {
     }
 
     /// A page for every die, each a write of its own: what shares a page of flash is durable together.
-    fn evicted_with(&self, _lpn: Lpn, grid: &Grid) -> EvictedWith {
+    fn evicted_with(&self, _lpn: Lpn, grid: &Grid, _dead: u32) -> EvictedWith {
         let each = grid.slots_per_page() as usize;
         EvictedWith::Oldest { most: grid.dies() as usize * each, each }
     }

@@ -25,8 +25,9 @@ impl<P: FlashPayload> HostSide for Rows<P> {
         self.full_write(grid)
     }
 
-    fn evicted_with(&self, _lpn: Lpn, grid: &Grid) -> EvictedWith {
-        let row = self.full_write(grid) as usize;
+    fn evicted_with(&self, _lpn: Lpn, grid: &Grid, dead: u32) -> EvictedWith {
+        // Rows leave dead dies out. A page more than a row takes would begin the next one, which needs a parity of its own then.
+        let row = ((grid.dies() - 1).saturating_sub(dead).max(1) * grid.slots_per_page()) as usize;
         EvictedWith::Oldest { most: row, each: row }
     }
 }

@@ -25,7 +25,7 @@ impl<P: FlashPayload> HostSide for Stripes<P> {
         self.data_strips()
     }
 
-    fn evicted_with(&self, lpn: Lpn, _grid: &Grid) -> EvictedWith {
+    fn evicted_with(&self, lpn: Lpn, _grid: &Grid, _dead: u32) -> EvictedWith {
         let n = self.data_strips();
         EvictedWith::Stripe(lpn.0 / n * n..lpn.0 / n * n + n)
     }

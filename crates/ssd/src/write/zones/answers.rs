@@ -21,7 +21,7 @@ impl<P: FlashPayload> HostSide for Zones<P> {
     }
 
     /// Each page has its own place to go to.
-    fn evicted_with(&self, _lpn: Lpn, _grid: &Grid) -> EvictedWith {
+    fn evicted_with(&self, _lpn: Lpn, _grid: &Grid, _dead: u32) -> EvictedWith {
         EvictedWith::Oldest { most: 1, each: 1 }
     }
 
