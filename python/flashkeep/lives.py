@@ -57,6 +57,11 @@ class Life(Framed):
         return self._native.table("strata")
 
     @property
+    def deaths(self) -> _native.Frame | None:
+        """One row for each scheme and die that died at an age of ``die_dies``: the drive before and after; None where none did."""
+        return self._native.table("deaths")
+
+    @property
     def passed(self) -> bool:
         """Whether every read of every timed run gave what was written."""
         return self._native.passed
@@ -94,7 +99,7 @@ def life(
     experiment file.
 
     Options are those of ``flashkeep life``, with ``_`` for ``-``: ``dwpd=1``, ``years=5``, ``refresh="30d"``,
-    ``scrub="30d"``, ``timed=0``, ``tornado=True``. Seeds are those of the experiment (``seed``, ``seeds``). With ``into``,
+    ``scrub="30d"``, ``timed=0``, ``tornado=True``, ``die_dies=2`` or ``die_dies="2,4"``. Seeds are those of the experiment (``seed``, ``seeds``). With ``into``,
     whole lives are kept in that directory, and those that are there are not simulated again.
 
     ``executor``: ``"threads"`` of this process, ``"processes"`` of this machine, or any ``concurrent.futures.Executor`` or

@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Instant;
-use studies::life::{CELSIUS, CLASSES, Class, Kept, LifeSettings, bytes_of, days_of, life_until, lives, micros_of, phases_of};
+use studies::life::{
+    CELSIUS, CLASSES, Class, Kept, LifeSettings, bytes_of, days_of, life_until, lives, micros_of, phases_of, years_of,
+};
 
 /// Options of `life`.
 #[derive(Debug, Args)]
@@ -69,6 +71,12 @@ struct AskedOptions {
     /// months or days; drive writes a day, temperature, hours with power a day; or switched off, with the temperature in the meantime
     #[arg(long, value_name = "PHASES")]
     phases: Option<String>,
+    /// Years after which a die dies, with commas between them, such as 2 or 2,4: the last die, then the one before. The drive rebuilds what it can
+    #[arg(long, value_name = "YEARS")]
+    die_dies: Option<String>,
+    /// Spare dies: each takes the place of a die that dies by --die-dies
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    spare_dies: u32,
     /// Age at which data are refreshed (read and written again), such as 30d, or `none`
     #[arg(long, value_name = "TIME", default_value = "30d")]
     refresh: String,
@@ -145,7 +153,7 @@ struct OutputOptions {
     /// One JSON document on stdout
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// CSV on stdout: tables with an empty line between them: ends, strata, seeds, tornado, ages, smart
+    /// CSV on stdout: tables with an empty line between them: ends, deaths, strata, seeds, tornado, ages, smart
     #[arg(long)]
     csv: bool,
     /// Lives simulated in parallel [default: all cores]
@@ -182,6 +190,8 @@ impl LifeOptions {
             represents: asked.represents.as_deref().map(|text| bytes_of("--represents", text)).transpose()?,
             tornado: looks.tornado,
             phases: asked.phases.as_deref().map_or(Ok(Vec::new()), |text| phases_of("--phases", text))?,
+            die_dies: asked.die_dies.as_deref().map_or(Ok(Vec::new()), |text| years_of("--die-dies", text))?,
+            spare_dies: asked.spare_dies,
             class: Class { uber: asked.uber.unwrap_or(asked.class.uber), ..asked.class },
             read_p99_us: asked.read_p99.as_deref().map(|text| micros_of("--read-p99", text)).transpose()?,
             worn: (wear.worn_at_rated, wear.wear_exponent),

@@ -135,6 +135,31 @@ fn a_second_loss_before_the_rebuild_ends_takes_exactly_what_was_not_rebuilt() {
     }
 }
 
+/// A die that dies in a life is rebuilt without time. The drive is then as whole as after a rebuild in time: nothing is left, every parity is
+/// right, every page can be read, and each other die may die. With a spare die, too.
+#[test]
+fn a_rebuild_without_time_leaves_a_drive_as_whole_as_one_in_time() {
+    const TEST: &str = "a_rebuild_without_time";
+    for seed in seeds(1) {
+        for (name, setup) in cases(seed) {
+            let name = format!("{name}; {}", again(TEST, seed));
+            let mut timed = Session::new(&setup).unwrap_or_else(|e| panic!("{e}"));
+            timed.fail(Failure::Die(DieId(2)));
+            assert!(timed.drain().flash.programs["rebuild"] > 0 && timed.is_whole(), "{name}");
+            for spare in [false, true] {
+                let mut session = Session::new(&setup).unwrap_or_else(|e| panic!("{e}"));
+                let after = session.lose_die(DieId(2), spare);
+                assert_eq!((after.left, after.is_replaced, session.is_dead(DieId(2))), (0, spare, !spare), "{name}");
+                assert!(after.programmed > 0 && session.is_whole(), "{name}");
+                session.check_counts();
+                let found = session.audit().unwrap_or_else(|what| panic!("{name}: {what}"));
+                assert_eq!((found.broken, found.uncovered), (0, 0), "{name}");
+                survives_each_other_die(&session, DieId(2), &name);
+            }
+        }
+    }
+}
+
 #[test]
 fn without_a_spare_die_there_is_no_rebuild_and_the_result_says_so() {
     let setup = Setup { seed: 1, ..setup("raid5", drive(DIES, 16, 8, 1), 0.6) };

@@ -3,6 +3,7 @@
 use crate::config::{Pace, Setup};
 use crate::core::flash::FlashPayload;
 use crate::core::sorted::sorted;
+use crate::engine::Engine;
 use crate::engine::clocks::FlowClock;
 use crate::host::explain::{Explained, Explanations, WaitFolds};
 use crate::host::requests::Requests;
@@ -56,7 +57,7 @@ impl<P: FlashPayload> Prepared<P> {
             slc: slc_result(&device.folds.slc),
             redundancy: RedundancyResult {
                 rebuilt_reads: device.folds.rebuilt,
-                replaced_s: self.engine.care.replacements.last().map(|at| at.since(of_run.first).as_secs_f64()),
+                replaced_s: replaced_in(&self.engine, of_run.first).map(Nanos::as_secs_f64),
                 rebuild_s: self.engine.care.rebuild_time(&self.engine.core).map(Nanos::as_secs_f64),
                 rebuild_left: self.engine.care.rebuild_left(&self.engine.core),
                 life: self.life(of_run.first),
@@ -105,6 +106,11 @@ pub(crate) enum Clocks {
     One(Pace),
     /// Those of each flow by one of its own.
     Each(Vec<FlowClock>),
+}
+
+/// When a die was replaced last, after the first arrival of a run; `None` where none was in the run.
+fn replaced_in<P: FlashPayload>(engine: &Engine<P>, first: SimTime) -> Option<Nanos> {
+    engine.care.replacements.last().filter(|at| *at >= first).map(|at| at.since(first))
 }
 
 impl Clocks {

@@ -310,9 +310,8 @@ fn odds<P: FlashPayload>(engine: &Engine<P>, later: f64, scrub: Option<Nanos>) -
         let is_there = place.filter(|(ppn, _)| !is_gone(engine, *ppn));
         odds.unreadable += own.unreadable;
         let sources = engine.writer.in_use(&engine.core).pages_that_bring_back(&engine.core, lpn, place);
-        let fail: Option<Vec<PageRisk>> = sources
-            .as_ref()
-            .map(|sources| sources.iter().map(|&page| known.of(engine, page_odds.as_ref(), page)).collect());
+        let fail: Option<Vec<PageRisk>> =
+            sources.as_ref().map(|sources| sources.iter().map(|&page| known.of(engine, page_odds.as_ref(), page)).collect());
         let stays_lost = |hours: f64| match &fail {
             Some(fail) => too_many(fail.iter().map(|risk| risk.after(hours)), survives),
             None => 1.0,
@@ -411,8 +410,7 @@ struct PageRisk {
 
 impl PageRisk {
     /// Of a page that is in no flash.
-    const LOST: Self =
-        Self { default_rber: 0.0, best_rber: 0.0, unreadable: 1.0, latent: 1.0, an_hour: 0.0, age: Nanos(0) };
+    const LOST: Self = Self { default_rber: 0.0, best_rber: 0.0, unreadable: 1.0, latent: 1.0, an_hour: 0.0, age: Nanos(0) };
 
     /// Probability that it cannot be read this many hours later, and no scrub has found that.
     fn after(&self, hours: f64) -> f64 {

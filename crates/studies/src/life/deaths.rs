@@ -3,8 +3,12 @@
 
 use super::age::Age;
 use super::drive::Lived;
-use super::{End, Epoch, Hazard};
-use common::Problem;
+use super::screen::probability;
+use super::{End, Epoch, Hazard, Life, SchemeLife, Timed};
+use common::quantity::{micros, percent, short};
+use common::table::Row;
+use common::{Problem, Quantity};
+use report::study::{Cell, Column, Layout, Table};
 use serde::{Deserialize, Serialize};
 use vocab::DieId;
 
@@ -89,5 +93,130 @@ impl Lived<'_> {
             epochs.push(epoch);
         }
         Ok(end)
+    }
+}
+
+impl SchemeLife {
+    /// The ages just before and after a death; without the second the life ended with it.
+    #[must_use]
+    pub fn around(&self, death: &Death) -> [Option<&Epoch>; 2] {
+        [self.epochs.get(death.before), self.epochs.get(death.before + 1)]
+    }
+}
+
+/// A figure of the age before a death and of the one after, and how it is read.
+type Around = (Column, fn(&Epoch) -> Cell);
+
+const fn column(key: &'static str, name: &'static str, unit: &'static str) -> Column {
+    Column { key, name, unit }
+}
+
+const fn around(before: &'static str, after: &'static str, name: &'static str, of: fn(&Epoch) -> Cell) -> [Around; 2] {
+    [(column(before, name, "before"), of), (column(after, name, "after"), of)]
+}
+
+fn timed(epoch: &Epoch, of: fn(&Timed) -> f64) -> Cell {
+    epoch.timed.as_ref().map_or(Cell::Absent, |timed| Cell::Rate(of(timed)))
+}
+
+/// Figures before and after.
+const AROUND: [[Around; 2]; 7] = [
+    around("over_provisioning_before", "over_provisioning_after", "over-provisioning", |e| Cell::Rate(e.over_provisioning)),
+    around("waf_before", "waf_after", "write amplification", |e| Cell::Rate(e.waf)),
+    around("pe_mean_before", "pe_mean_after", "P/E cycles, mean", |e| Cell::Rate(e.pe[0])),
+    around("read_p99_us_before", "read_p99_us_after", "reads, p99, us", |e| timed(e, |t| t.read.p99)),
+    around("survives_dies_before", "survives_dies_after", "die failures survived", |e| Cell::Count(e.survives.into())),
+    around("uber_before", "uber_after", "UBER in use", |e| Cell::Rate(e.uber)),
+    around("loss_a_year_before", "loss_a_year_after", "losses a year", |e| Cell::Rate(e.hazard.all())),
+];
+
+impl Life {
+    /// Dies that die at ages, in words; nothing where none does.
+    pub(super) fn deaths_words(&self) -> Option<String> {
+        let deaths = &self.settings.die_dies;
+        if deaths.is_empty() {
+            return None;
+        }
+        let years: Vec<String> = deaths.iter().map(|&years| short(years)).collect();
+        let spares = match self.settings.spare_dies {
+            0 => "no spare die".to_owned(),
+            1 => "1 spare die".to_owned(),
+            spares => format!("{spares} spare dies"),
+        };
+        Some(format!("a die dies after {} years; {spares}", years.join(", ")))
+    }
+
+    pub(super) fn table_of_deaths(&self) -> Option<Table> {
+        if self.schemes.iter().all(|one| one.deaths.is_empty()) {
+            return None;
+        }
+        let own = [
+            column("scheme", "scheme", ""),
+            column("die", "die", ""),
+            column("years", "years", ""),
+            column("is_replaced", "spare dies in its place", ""),
+            column("rebuilt_drive_writes", "programs of the rebuild", "drive writes"),
+            column("rebuild_left", "superblocks and strips that are not rebuilt", ""),
+            column("pages_lost", "logical pages lost for certain", ""),
+            column("loss_with_it", "probability of loss with it", ""),
+        ];
+        let columns: Vec<Column> = own.into_iter().chain(AROUND.iter().flatten().map(|(column, _)| *column)).collect();
+        let row = |one: &SchemeLife, death: &Death| {
+            let ages = one.around(death);
+            let mut cells = vec![
+                Cell::Text(one.label.clone()),
+                Cell::Count(death.die.into()),
+                Cell::Rate(death.years),
+                Cell::Count(death.is_replaced.into()),
+                Cell::Rate(death.rebuilt),
+                Cell::Count(death.left),
+                Cell::Count(death.gone.into()),
+                Cell::Rate(-(-death.losses).exp_m1()),
+            ];
+            let figures = AROUND.iter().flat_map(|both| both.iter().zip(ages));
+            cells.extend(figures.map(|((_, of), age)| age.map_or(Cell::Absent, of)));
+            cells
+        };
+        let rows = self.schemes.iter().flat_map(|one| one.deaths.iter().map(move |death| row(one, death))).collect();
+        let title = "Deaths of dies, and the drive just before and after".into();
+        let layouts = vec![Layout::Plain { title, part: Some(0), columns: (1..columns.len()).collect() }];
+        Some(Table { key: "deaths", columns, rows, layouts })
+    }
+
+    /// Rows of the first screen: the drive just before and after each death.
+    pub(super) fn rows_of_deaths(&self) -> Vec<Row> {
+        self.settings.die_dies.iter().enumerate().flat_map(|(number, &years)| self.rows_of_death(number, years)).collect()
+    }
+
+    fn rows_of_death(&self, number: usize, years: f64) -> Vec<Row> {
+        let row = |label: &str, cell: &dyn Fn(&SchemeLife, &Death) -> String| {
+            let of = |one: &SchemeLife| one.deaths.get(number).map_or_else(|| "-".into(), |death| cell(one, death));
+            Row { label: format!("  {label}"), cells: self.schemes.iter().map(of).collect() }
+        };
+        let both = |one: &SchemeLife, death: &Death, of: &dyn Fn(&Epoch) -> String| match one.around(death) {
+            [Some(before), Some(after)] => super::screen::from_to(of(before), of(after)),
+            [before, _] => before.map_or_else(|| "-".into(), of),
+        };
+        let latency = |epoch: &Epoch| match &epoch.timed {
+            Some(timed) if timed.read.count > 0 => micros(timed.read.p99),
+            _ => "-".into(),
+        };
+        let rebuilt = |_: &SchemeLife, death: &Death| match (death.gone, death.left) {
+            (1.., _) => "data lost".to_owned(),
+            (0, 1..) => "no: lacks a die or room".to_owned(),
+            (0, 0) if death.is_replaced => "yes, on a spare die".to_owned(),
+            (0, 0) => "yes".to_owned(),
+        };
+        let heading = format!("a die dies after {}: before -> after", Quantity::Years.show(years));
+        vec![
+            Row { label: heading, cells: Vec::new() },
+            row("rebuilt", &rebuilt),
+            row("over-provisioning, of good blocks", &|one, death| both(one, death, &|epoch| percent(epoch.over_provisioning))),
+            row("write amplification", &|one, death| both(one, death, &|epoch| short(epoch.waf))),
+            row("reads p99", &|one, death| both(one, death, &latency)),
+            row("die failures survived", &|one, death| both(one, death, &|epoch| epoch.survives.to_string())),
+            row("loss a year", &|one, death| both(one, death, &|epoch| probability(-(-epoch.hazard.all()).exp_m1()))),
+            row("loss with that die", &|_, death| probability(-(-death.losses).exp_m1())),
+        ]
     }
 }

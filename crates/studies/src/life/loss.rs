@@ -97,13 +97,7 @@ impl Hazard {
             (from, to) => f64::midpoint(from, to),
         };
         let of = |part: fn(&Self) -> f64| piece((part(self), part(then))) * years;
-        Self {
-            bits: of(|h| h.bits),
-            blocks: of(|h| h.blocks),
-            dies: of(|h| h.dies),
-            more_dies: of(|h| h.more_dies),
-            deaths: 0.0,
-        }
+        Self { bits: of(|h| h.bits), blocks: of(|h| h.blocks), dies: of(|h| h.dies), more_dies: of(|h| h.more_dies), deaths: 0.0 }
     }
 
     /// The sum of both, by cause.
@@ -122,8 +116,7 @@ impl Hazard {
     #[must_use]
     pub(super) fn times(&self, share: f64) -> Self {
         let of = |part: f64| part * share;
-        let [bits, blocks, dies, more_dies, deaths] =
-            [self.bits, self.blocks, self.dies, self.more_dies, self.deaths].map(of);
+        let [bits, blocks, dies, more_dies, deaths] = [self.bits, self.blocks, self.dies, self.more_dies, self.deaths].map(of);
         Self { bits, blocks, dies, more_dies, deaths }
     }
 }

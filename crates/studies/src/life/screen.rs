@@ -31,17 +31,20 @@ impl SchemeLife {
     }
 
     /// By how much the drive writes may be off, either way (95 %), because a stretch is a sample of what the host writes: as a share. From
-    /// how far write amplification at each age is from the mean of its neighbours; `None` of fewer than five ages.
+    /// how far write amplification at each age is from the mean of its neighbours; `None` of fewer than five ages, those around a death left out.
     #[must_use]
     pub fn windows_off(&self) -> Option<f64> {
-        let waf: Vec<f64> = self.epochs.iter().map(|epoch| epoch.waf).collect();
-        if waf.len() < 5 {
+        // A death changes it for good, which is no chance.
+        let is_one_drive =
+            |three: &&[Epoch]| self.deaths.iter().all(|death| !(three[0].years..three[2].years).contains(&death.years));
+        let apart = |three: &[Epoch]| (three[1].waf - f64::midpoint(three[0].waf, three[2].waf)) / three[1].waf;
+        let apart: Vec<f64> = self.epochs.windows(3).filter(is_one_drive).map(apart).collect();
+        if apart.len() < 3 {
             return None;
         }
-        let apart: Vec<f64> = waf.windows(3).map(|three| (three[1] - f64::midpoint(three[0], three[2])) / three[1]).collect();
         // Of independent values of variance v, one less the mean of two others has variance 1.5 v.
         let variance = apart.iter().map(|one| one * one).sum::<f64>() / apart.len() as f64 / 1.5;
-        Some(lab::t_quantile(apart.len() - 1) * (variance / waf.len() as f64).sqrt())
+        Some(lab::t_quantile(apart.len() - 1) * (variance / self.epochs.len() as f64).sqrt())
     }
 
     /// The first and last runs in time.
@@ -78,8 +81,8 @@ fn latency(timed: &Timed, us: f64) -> String {
     if timed.read.count > 0 { micros(us) } else { "-".into() }
 }
 
-/// Two values of a drive, new and at its end.
-fn from_to(new: String, end: String) -> String {
+/// Two values of a drive at two ages.
+pub(super) fn from_to(new: String, end: String) -> String {
     if new == end { new } else { format!("{new} -> {end}") }
 }
 
@@ -223,6 +226,7 @@ impl Life {
             row(&mut rows, "reads p99.9", &timed(|timed| latency(timed, timed.read.p999)));
             row(&mut rows, "retries a page read", &timed(|timed| short(timed.retries)));
         }
+        rows.extend(self.rows_of_deaths());
         heading(&mut rows, "probability of loss");
         let years = self.settings.told_years();
         let label = format!("within {}", Quantity::Years.show(years));

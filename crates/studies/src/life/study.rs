@@ -32,6 +32,8 @@ const COLUMNS: &[Of] = &[
     (column("programs_refresh", "programs of refresh", "by host page"), |_, e, _| Cell::Rate(e.refreshed)),
     (column("worn_blocks", "worn-out blocks", ""), |_, e, _| Cell::Count(e.worn_blocks.into())),
     (column("worn_share", "worn-out blocks", "share"), |one, e, _| Cell::Rate(f64::from(e.worn_blocks) / f64::from(one.blocks))),
+    (column("dead_dies", "dead dies", "not replaced"), |_, e, _| Cell::Count(e.dead_dies.into())),
+    (column("survives_dies", "die failures survived", "at a time"), |_, e, _| Cell::Count(e.survives.into())),
     (column("over_provisioning", "over-provisioning", "of good blocks, share of user capacity"), |_, e, _| {
         Cell::Rate(e.over_provisioning)
     }),
@@ -46,6 +48,9 @@ const COLUMNS: &[Of] = &[
     (column("loss_a_year_blocks", "losses a year by a lost block", ""), |_, e, _| Cell::Rate(e.hazard.blocks)),
     (column("loss_a_year_dies", "losses a year by a lost die", ""), |_, e, _| Cell::Rate(e.hazard.dies)),
     (column("loss_a_year_more_dies", "losses a year by more lost dies", ""), |_, e, _| Cell::Rate(e.hazard.more_dies)),
+    (column("losses_with_deaths", "losses so far with dies that died at their age", "expected pages"), |_, e, _| {
+        Cell::Rate(e.losses_by_cause.deaths)
+    }),
     (column("loss_so_far", "probability of loss so far", ""), |_, e, _| Cell::Rate(e.loss_probability())),
     (column("read_p50_us", "reads, p50", "us"), |_, e, _| timed(e, |t| t.read.p50)),
     (column("read_p99_us", "reads, p99", "us"), |_, e, _| timed(e, |t| t.read.p99)),
@@ -102,8 +107,32 @@ impl Life {
     #[must_use]
     pub fn study(&self, command: &str) -> Study {
         let rated = f64::from(self.experiment.drive.endurance.0);
+        Study {
+            name: report::study::LIFE,
+            title: format!("Life of drive {} under {}", self.experiment.drive.name, self.workload),
+            settings: vec![("command", command.to_owned())],
+            facts: self.facts(rated),
+            tables: [
+                Some(self.ends()),
+                self.table_of_deaths(),
+                self.table_of_strata(),
+                self.table_of_seeds(),
+                self.tornado(),
+                Some(self.ages(rated)),
+                Some(self.smart()),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
+            plots: [self.plots(), self.bars()].concat(),
+            notes: self.notes.clone(),
+        }
+    }
+
+    /// Settings in words, of a drive with this many rated P/E cycles.
+    fn facts(&self, rated: f64) -> Vec<String> {
         let settings = &self.settings;
-        let facts = vec![
+        let mut facts = vec![
             match settings.calendar_words() {
                 Some(_) => format!("workload: {}; timed runs: {}", self.workload, self.clock),
                 None => {
@@ -146,25 +175,8 @@ impl Life {
             },
             format!("seeds: {}", self.all_seeds().iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
         ];
-        Study {
-            name: report::study::LIFE,
-            title: format!("Life of drive {} under {}", self.experiment.drive.name, self.workload),
-            settings: vec![("command", command.to_owned())],
-            facts,
-            tables: [
-                Some(self.ends()),
-                self.table_of_strata(),
-                self.table_of_seeds(),
-                self.tornado(),
-                Some(self.ages(rated)),
-                Some(self.smart()),
-            ]
-            .into_iter()
-            .flatten()
-            .collect(),
-            plots: [self.plots(), self.bars()].concat(),
-            notes: self.notes.clone(),
-        }
+        facts.extend(self.deaths_words());
+        facts
     }
 
     fn ends(&self) -> Table {

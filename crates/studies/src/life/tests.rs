@@ -1,5 +1,7 @@
 //! Lives against brute force, formulas and what must not change them.
 
+mod deaths;
+
 use super::*;
 use experiment::Fairness;
 use lab::Bench;
