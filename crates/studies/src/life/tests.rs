@@ -222,6 +222,22 @@ fn rates_of_zero_and_scrubs_take_losses_away() {
     assert!(larger[0].bits > 1000.0 * usual[0].bits && larger[0].blocks == usual[0].blocks, "{larger:?}");
 }
 
+/// Reads of scrubs disturb where the error model has read disturb: each interval adds the reads of a whole block, so that three times as many
+/// scrubs add three times the errors. Where reads disturb nothing they change nothing.
+#[test]
+fn reads_of_scrubs_disturb_as_often_as_they_come() {
+    let rber = |model: &str, days: Option<f64>| {
+        let mut experiment = half_cold("\"none\"");
+        experiment.errors.model = model.into();
+        let settings = LifeSettings { scrub_days: days, ..hot() };
+        lived(&experiment, &settings).schemes[0].last().rber[0]
+    };
+    let added = |days: f64| rber("flares-disturb", Some(days)) - rber("flares-disturb", None);
+    let (seldom, often) = (added(0.03), added(0.01));
+    assert!(seldom > 0.0 && (often / seldom - 3.0).abs() < 0.03, "{often} by {seldom}");
+    assert_eq!(rber("flares", Some(0.01)).to_bits(), rber("flares", None).to_bits());
+}
+
 /// A longer age of refresh never makes losses rarer, nor refresh dearer. Catches ages that a leap sets back, and data that are all as old as each
 /// other after a refresh.
 #[test]
