@@ -344,36 +344,40 @@ fn designs_that_need_plp_are_out_where_there_is_none() {
 
     let found = advised(&experiment("tlc"), &own, &without(false), budget, 2);
     assert_eq!((found.designs.len(), found.lives), (0, 0));
-    assert!(found.to_screen(None).contains("acknowledged pages gathered for program units"), "{}", found.to_screen(None));
+    let broken = |out: &Out| out.need.expect("a need").1;
+    assert!(found.out.iter().all(|out| PlpUse::of_value(broken(out)).units), "{:?}", found.out);
+    assert!(found.to_screen(None).contains("a power cut would take acknowledged pages gathered"), "{}", found.to_screen(None));
 }
 
-/// Scrubs are an axis: they make losses of redundancy rarer, cost reads, and of designs that are as good the one with the fewest is chosen.
+/// Scrubs are an axis: of designs that meet the needs the one with the fewest scrubs is chosen, and a scrub where only that meets them. The
+/// command of the answer has it.
 #[test]
-fn scrubs_are_an_axis_and_the_fewest_that_do_are_chosen() {
+fn a_scrub_is_chosen_where_it_is_needed() {
     let axes = [
-        ("scheme", "none,ds-raid"),
+        ("scheme", "ds-raid"),
         ("over-provisioning", "150%"),
         ("code", "fixed:t=14/1KiB"),
         ("refresh", "none"),
-        ("scrub", "6h,2d,none"),
+        ("scrub", "6d,none"),
     ];
-    let experiment = tiny("uniform", 3, "errors.model = \"flares\"");
-    let given = Given { uber: Some(1e-6), loss: Some(1.0), ..short_needs(10.0) };
-    let found = advised(&experiment, &axes, &asked(given.clone()), ALL, 2);
-    let of = |scheme: &str, need: Need| {
-        let value = |scrub: &str| {
-            let name = format!("{scheme}, {}", if scrub == "none" { "no scrub".into() } else { format!("scrub {scrub}") });
-            let design = found.designs.iter().find(|one| one.name == name).unwrap_or_else(|| panic!("{name}"));
-            let looked = &design.looked;
-            assert!(looked.level >= Level::Wear, "{name}: {:?}", looked.level);
-            looked.values.get(need).expect("a figure")
-        };
-        ["6h", "2d", "none"].map(value)
+    let experiment = tiny("uniform", 3, "");
+    let with = |uber: f64| {
+        let soft = Some(vec!["retention".into()]);
+        let needs = asked(Given { uber: Some(uber), loss: Some(1.0), soft, ..short_needs(10.0) });
+        let found = advised(&experiment, &axes, &needs, ALL, 2);
+        let chosen = found.chosen().map(|at| found.designs[at].name.clone());
+        let uber = |name: &str| found.designs.iter().find(|one| one.name == name)?.looked.values.get(Need::Uber);
+        let command = found.chosen().map(|at| found.command(at, &Overrides::default()).expect("valid"));
+        (chosen, uber("ds-raid, scrub 6d"), uber("ds-raid, no scrub"), command.unwrap_or_default())
     };
-    let [often, seldom, never] = of("ds-raid", Need::Uber);
-    assert!(often < seldom && seldom < never, "{often} {seldom} {never}");
-    let alone = of("none", Need::Uber);
-    assert!(alone.iter().all(|uber| *uber == alone[0]), "{alone:?}");
+    let (chosen, often, never, command) = with(1e-6);
+    assert_eq!(chosen.as_deref(), Some("ds-raid, no scrub"));
+    assert!(!command.contains("--scrub"), "{command}");
+    let (often, never) = (often.expect("a figure"), never.expect("a figure"));
+    assert!(0.0 < often && often < never / 2.0, "{often} {never}");
+    let (chosen, .., command) = with((often * never).sqrt());
+    assert_eq!(chosen.as_deref(), Some("ds-raid, scrub 6d"));
+    assert!(command.contains(" --scrub 6d"), "{command}");
 }
 
 /// Published: 20 of 20 has a lower bound of 0.839, 10 of 20 an interval of 0.299 to 0.701 (Brown, Cai and DasGupta, 2001, by the same formula).
