@@ -87,7 +87,7 @@ struct NeedOptions {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Designs and budget")]
 struct SpaceOptions {
-    /// Values of an axis: scheme, over-provisioning, code (as ldpc:rate=0.901), refresh, or any setting, such as
+    /// Values of an axis: scheme, over-provisioning, code (as ldpc:rate=0.901), refresh, scrub, or any setting, such as
     /// scheme.da-raid5.t_p=1000,2000 (repeatable)
     #[arg(long, value_name = "KEY=A,B")]
     vary: Vec<String>,

@@ -399,7 +399,10 @@ impl Rates {
         };
         let age = device.now.since(view.written.min(device.now));
         let mut info = *device.array.block(device.grid.split(ppn).0);
-        let by_scrubs = self.scrub.filter(|_| ecc.cells.knows_reads()).map_or(0, |every| scrub_reads(age, every, device.grid.pages_per_block()));
+        let by_scrubs = self
+            .scrub
+            .filter(|_| ecc.cells.knows_reads())
+            .map_or(0, |every| scrub_reads(age, every, device.grid.pages_per_block()));
         info.reads = info.reads.saturating_add(by_scrubs);
         let old = ecc.cells.model_hours(view.written, device.now);
         let cells = ecc.cells.mean_page(ppn, &info, old + self.later);

@@ -275,7 +275,9 @@ mod tests {
     /// Drives whose dies program several pages together gather them in memory that capacitors keep, whatever the scheme and buffer.
     #[test]
     fn drives_that_gather_program_units_need_plp() {
-        for (preset, gathers) in [("tlc", true), ("qlc", true), ("970pro", true), ("tlc-ganged", false), ("mlc-2014", false), ("slc-gr", false)] {
+        for (preset, gathers) in
+            [("tlc", true), ("qlc", true), ("970pro", true), ("tlc-ganged", false), ("mlc-2014", false), ("slc-gr", false)]
+        {
             let text = format!("buffer.kind = \"off\"\n[drive]\npreset = \"{preset}\"\n");
             let experiment = Experiment::parse("advise.toml", &text).unwrap_or_else(|e| panic!("{e}"));
             let used = PlpUse::of(&experiment, &Protection::None);

@@ -331,7 +331,10 @@ fn designs_that_need_plp_are_out_where_there_is_none() {
     assert_eq!(found.experiment(chosen).expect("valid").buffer.kind, ssd::BufferKind::Off);
     let reasons = answer::reasons(&found.space, &found.out);
     let expected = "ppc: a power cut would take parity that is in the parity cache alone";
-    assert!(reasons.iter().any(|(reason, count, example)| reason == "ppc: PLP" && *count == 1 && example == expected), "{reasons:?}");
+    assert!(
+        reasons.iter().any(|(reason, count, example)| reason == "ppc: PLP" && *count == 1 && example == expected),
+        "{reasons:?}"
+    );
 
     // Buffers of the user's own are looked at as they are.
     let buffers = [&own[..], &[("buffer.kind", "volatile,plp")]].concat();
