@@ -181,7 +181,7 @@ impl Advice {
         )
     }
 
-    /// What the design asks of power-loss protection, and its reads by scrubs.
+    /// The parts of the design that need power-loss protection, and its reads by scrubs.
     fn cuts_and_scrubs(&self, design: &Design) -> String {
         let buffer = self.space.experiment(&design.at).map_or(self.space.base.buffer.kind, |experiment| experiment.buffer.kind);
         let cuts = plp::said(design.bound.plp, buffer);

@@ -335,7 +335,7 @@ impl<'a> Formulas<'a> {
         let at = |celsius: f64| aged(acceleration(experiment.errors.activation_ev, celsius, self.life.celsius.1), 0.0);
         let days = refresh_days.unwrap_or(years * 365.0).min(years * 365.0);
         let oldest = days * 24.0 * at(self.life.celsius.0);
-        // Of the unreadable pages of a codeword a scrub leaves those of its last interval.
+        // A scrub leaves the unreadable pages of a codeword that are younger than its interval.
         let unfound = scrub_days.map_or(1.0, |every| (every / days).min(1.0));
         let off = self.off_hours(experiment);
         let sigma = self.life.sigma.0.hypot(self.life.sigma.1);

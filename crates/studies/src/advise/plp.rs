@@ -91,7 +91,7 @@ pub(super) fn axes(vary: &[(String, String)], needs: &Needs, base: &Experiment) 
     axes
 }
 
-/// What a design asks of power-loss protection, in a sentence.
+/// The parts of a design that need power-loss protection, in a sentence.
 pub(super) fn said(used: PlpUse, buffer: BufferKind) -> String {
     let needed = if used == PlpUse::NOTHING { "it needs no PLP".into() } else { format!("it needs PLP for: {}", used.words()) };
     let buffered = match buffer {
@@ -131,7 +131,7 @@ mod tests {
     /// A small drive that advice would look at.
     struct Small {
         setup: Setup,
-        /// What is said of it.
+        /// The parts of it that are said to need PLP.
         used: PlpUse,
         survives: u32,
         draws: Stream,
@@ -210,7 +210,7 @@ mod tests {
             for seed in SEEDS {
                 let mut drive = small(scheme, buffer, seed);
                 let (mut session, versions) = drive.written();
-                // Of a volatile buffer only what was flushed is promised.
+                // A volatile buffer promises only what was flushed.
                 let flush = (buffer == "volatile").then(|| command(HostOp::Flush, 0, 0));
                 session.run(&mut flush.into_iter(), PACE, &mut |_| {});
                 drive.cut(&mut session);
