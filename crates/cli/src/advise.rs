@@ -38,7 +38,7 @@ pub struct AdviseOptions {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Needs")]
 struct NeedOptions {
-    /// File of needs (TOML): class, years, dwpd, dies, pe, uber, loss, read-p99, read-p999, write-p99, energy, soft; options win
+    /// File of needs (TOML): class, years, dwpd, plp, dies, pe, uber, loss, read-p99, read-p999, write-p99, energy, soft; options win
     #[arg(long, value_name = "FILE")]
     needs: Option<PathBuf>,
     /// Class of JESD218, for the defaults: client (UBER 1e-15, a year at 30 C without power) or enterprise (1e-16, three months at 40 C, a die
@@ -51,6 +51,9 @@ struct NeedOptions {
     /// Host writes in drive writes per day [default: 1]
     #[arg(long, value_name = "N")]
     dwpd: Option<f64>,
+    /// Whether the drive has power-loss protection: yes, or no: designs whose data or parity would be lost with power are out [default: yes]
+    #[arg(long, value_name = "yes|no")]
+    plp: Option<String>,
     /// Dies that may fail at a time without loss of data, at every age [default: by class]
     #[arg(long, value_name = "N")]
     dies: Option<u32>,
@@ -84,7 +87,7 @@ struct NeedOptions {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Designs and budget")]
 struct SpaceOptions {
-    /// Values of an axis: scheme, over-provisioning, code (as ldpc:rate=0.901), refresh, or any setting, such as
+    /// Values of an axis: scheme, over-provisioning, code (as ldpc:rate=0.901), refresh, scrub, or any setting, such as
     /// scheme.da-raid5.t_p=1000,2000 (repeatable)
     #[arg(long, value_name = "KEY=A,B")]
     vary: Vec<String>,
@@ -146,6 +149,7 @@ impl AdviseOptions {
             class: own.class.clone(),
             years: own.years,
             dwpd: own.dwpd,
+            plp: own.plp.clone(),
             dies: own.dies,
             pe: own.pe,
             uber: own.uber,

@@ -246,6 +246,12 @@ impl Cells {
         }
     }
 
+    /// Whether reads add errors.
+    #[must_use]
+    pub fn knows_reads(&self) -> bool {
+        self.settings.model.knows_reads()
+    }
+
     /// Standard deviation of the logarithm of a page's rate: that of its block and its own.
     #[must_use]
     pub fn variation(&self) -> f64 {

@@ -315,9 +315,11 @@ const ONCE_BROKEN_REPLACED: &[(u64, u64)] = &[(992_006, 116_231), (993_001, 30_8
 const ONCE_BROKEN_REPLACED_IN_GROUP_LOGS: [u64; 4] = [27_917, 50_470, 9_331, 9_338];
 
 /// On drives that have lived: parity of stripes whose blocks become worn in a second leap, a page that waited to be full and was overtaken
-/// by one that a worn-out block had refused, an eviction that waited for the rest of its page at the end of a stretch, and an open page of
-/// which all was discarded and whose block was erased before its program.
-const ONCE_BROKEN_LIVED: &[(u64, u64)] = &[(1, 274), (1, 7_401), (777_001, 30_923), (777_001, 37_409), (590_001, 16_029)];
+/// by one that a worn-out block had refused, an eviction that waited for the rest of its page at the end of a stretch, an open page of
+/// which all was discarded and whose block was erased before its program, and a page that a worn-out block refused and that had no room elsewhere:
+/// the odds rightly called it unreadable.
+const ONCE_BROKEN_LIVED: &[(u64, u64)] =
+    &[(1, 274), (1, 7_401), (777_001, 30_923), (777_001, 37_409), (590_001, 16_029), (670_002, 321_644)];
 
 /// Of rows and block groups: cuts in a row, some of which took the sums, left no unit free, and the collector moved a full group for which
 /// there was no room, beside one that only had to be erased.

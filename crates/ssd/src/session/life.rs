@@ -455,9 +455,15 @@ impl Rates {
         let Some(ecc) = device.ecc.as_deref() else {
             return PageRisk { age: device.now.since(view.written.min(device.now)), ..PageRisk::default() };
         };
-        let info = device.array.block(device.grid.split(ppn).0);
+        let age = device.now.since(view.written.min(device.now));
+        let mut info = *device.array.block(device.grid.split(ppn).0);
+        let by_scrubs = self
+            .scrub
+            .filter(|_| ecc.cells.knows_reads())
+            .map_or(0, |every| scrub_reads(age, every, device.grid.pages_per_block()));
+        info.reads = info.reads.saturating_add(by_scrubs);
         let old = ecc.cells.model_hours(view.written, device.now);
-        let cells = ecc.cells.mean_page(ppn, info, old + self.later);
+        let cells = ecc.cells.mean_page(ppn, &info, old + self.later);
         let class = |value: f64| if value > 0.0 { (value.ln() * 100.0).round() as i32 } else { i32::MIN };
         let stress = &cells.stress;
         let alike = (info.pe, class(stress.retention_hours), class(stress.reads), cells.site.page, info.recharges, info.is_slc());
@@ -470,7 +476,7 @@ impl Rates {
         let all = at(best_rber);
         // Half of the interval has passed since the last look.
         let found = self.scrub.map_or(0.0, |every| {
-            let now = ecc.cells.mean_page(ppn, info, old);
+            let now = ecc.cells.mean_page(ppn, &info, old);
             let (all, since) = (unreadable(&now), slope(ecc, &now, &unreadable) * hours(every) / 2.0);
             (all - since).clamp(0.0, all)
         });
@@ -480,11 +486,16 @@ impl Rates {
             unreadable: all,
             latent: (all - found).max(0.0),
             an_hour: if self.later == 0.0 { slope(ecc, &cells, &unreadable) } else { 0.0 },
-            age: device.now.since(view.written.min(device.now)),
+            age,
         };
         self.alike.insert(alike, risk);
         risk
     }
+}
+
+/// Reads of a block of this many pages by scrubs since a page of this age was written: each of them reads all pages once.
+fn scrub_reads(age: Nanos, every: Nanos, pages: u32) -> u32 {
+    (f64::from(pages) * age.0 as f64 / every.0.max(1) as f64) as u32
 }
 
 /// Growth of a probability of a page in an hour: the slope between a hundredth more and less of its age, or of its first hour.

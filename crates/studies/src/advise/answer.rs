@@ -1,6 +1,7 @@
 //! The answer on one screen.
 
 use super::needs::{Limit, Need, Values};
+use super::plp::{self, PlpUse};
 use super::{Advice, Corner, Design, Key, Level, Out, Space};
 use crate::life::probability;
 use common::quantity::{micros, percent, short};
@@ -28,6 +29,7 @@ pub(super) fn failures(broken: &[(Limit, f64)]) -> String {
     let one = |(limit, value): &(Limit, f64)| {
         let need = limit.need;
         match need {
+            Need::Plp => PlpUse::of_value(*value).lost(),
             Need::Dies => format!("{} of {} dies may die", value, limit.value),
             Need::Capacity => format!("holds {} of the user capacity", percent(*value)),
             Need::Years => format!("read-only after {} years", short(*value)),
@@ -68,8 +70,8 @@ impl Advice {
         out.push_str(&self.rivals());
         out.push_str(&wrapped(&self.would_change()));
         out.push_str(&wrapped(
-            "Not in here: controller, firmware, PLP capacitors (data sheets: 0.44 % of drives a year), scrub, what wears out after \
-             its years.",
+            "Not in here: controller, firmware, PLP capacitors (data sheets: 0.44 % of drives a year), time and energy of scrubs, what \
+             wears out after its years.",
         ));
         out.push_str(&wrapped(&self.looked_at()));
         if let Some(command) = command {
@@ -122,6 +124,7 @@ impl Advice {
         )));
         out.push_str(&wrapped(&format!("  {}", self.new_and_end(design))));
         out.push_str(&wrapped(&format!("  What binds: {}", self.binds(&looked.values))));
+        out.push_str(&wrapped(&format!("  {}", self.cuts_and_scrubs(design))));
         out.push_str(&wrapped(&format!("  {}", self.second(chosen))));
         let soft = self.needs.broken(&looked.values);
         if !soft.is_empty() {
@@ -178,12 +181,27 @@ impl Advice {
         )
     }
 
+    /// The parts of the design that need power-loss protection, and its reads by scrubs.
+    fn cuts_and_scrubs(&self, design: &Design) -> String {
+        let buffer = self.space.experiment(&design.at).map_or(self.space.base.buffer.kind, |experiment| experiment.buffer.kind);
+        let cuts = plp::said(design.bound.plp, buffer);
+        match self.scrub_reads(design) {
+            reads if reads > 0.0 => format!("{cuts}. Scrubs read {} of the user capacity a day", percent(reads)),
+            _ => cuts,
+        }
+    }
+
+    /// Data that scrubs read a day, by the user capacity: all of it and its redundancy, once in each interval.
+    pub(super) fn scrub_reads(&self, design: &Design) -> f64 {
+        self.space.scrub_days(&design.at).map_or(0.0, |days| 1.0 / (days * (1.0 - design.bound.overhead)))
+    }
+
     /// The needs whose figures are nearest to their limits.
     fn binds(&self, values: &Values) -> String {
         let margin = |limit: &Limit| {
             let value = values.get(limit.need)?;
             let ratio = if limit.need.is_least() { value / limit.value } else { limit.value / value };
-            (!matches!(limit.need, Need::Dies | Need::Years) && ratio < BINDS).then_some((ratio, *limit, value))
+            (!matches!(limit.need, Need::Dies | Need::Years | Need::Plp) && ratio < BINDS).then_some((ratio, *limit, value))
         };
         let mut near: Vec<_> = self.needs.limits.iter().filter_map(margin).collect();
         near.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -7,6 +7,7 @@
 
 use super::code::PageCode;
 use super::needs::{BAD_BLOCKS, Need, Needs, Values};
+use super::plp::PlpUse;
 use crate::life::{LifeSettings, Rates};
 use common::Problem;
 use experiment::{Experiment, Plan, Workload, plan};
@@ -175,6 +176,8 @@ pub struct Bound {
     pub survives: u32,
     /// Members of a codeword over dies.
     pub members: u32,
+    /// Memory that must outlive a power cut.
+    pub plp: PlpUse,
 }
 
 /// Workload, needs and model that the designs of a space share.
@@ -196,11 +199,11 @@ impl<'a> Formulas<'a> {
         Self { workload, needs, life, traffic: Mutex::default(), codes: Mutex::default() }
     }
 
-    /// The bound of a design.
+    /// The bound of a design, scrubbed or not.
     ///
     /// # Errors
     /// A design that cannot be built or does not hold the user capacity.
-    pub fn bound(&self, experiment: &Experiment) -> Result<Bound, Problem> {
+    pub fn bound(&self, experiment: &Experiment, is_scrubbed: bool) -> Result<Bound, Problem> {
         let plan = plan(experiment, self.workload.touched())?;
         let planned = &plan.drives[0];
         let choice = experiment.choice(&experiment.schemes[0]);
@@ -220,6 +223,8 @@ impl<'a> Formulas<'a> {
         let survives = protection.survives_dies().max(u32::from(is_staged));
         let mut values = Values::default();
         values.set(Need::Capacity, f64::from(most) * (1.0 - BAD_BLOCKS) / user);
+        let plp = PlpUse::of(experiment, &protection);
+        values.set(Need::Plp, plp.value());
         values.set(Need::Dies, f64::from(survives));
         values.set(Need::Pe, pe / rated);
         let dies = f64::from(planned.drive.geometry.dies());
@@ -237,7 +242,9 @@ impl<'a> Formulas<'a> {
         let above_mean = normal_below(-0.5 * self.life.sigma.0.hypot(self.life.sigma.1));
         for (need, hours) in [(Need::Uber, 0.0), (Need::Retention, off)] {
             let (mean, min) = self.code(experiment, |code| code.odds(least, hours))?;
-            values.set(need, mean * min.powi(all_fail as i32 - 1) * above_mean.powi(all_fail as i32) / bits);
+            let lost = mean * min.powi(all_fail as i32 - 1) * above_mean.powi(all_fail as i32);
+            // A scrub mends what the rest of a codeword brings back, whatever made it unreadable.
+            values.set(need, if is_scrubbed && all_fail > 1 { 0.0 } else { lost / bits });
         }
         self.reads(experiment, &choice, &protection, &traffic, &mut values);
         Ok(Bound {
@@ -247,6 +254,7 @@ impl<'a> Formulas<'a> {
             overhead: planned.capacity_overhead,
             survives,
             members: members(&protection, planned.drive.geometry.dies()),
+            plp,
         })
     }
 
@@ -315,6 +323,7 @@ impl<'a> Formulas<'a> {
         waf: f64,
         cold: f64,
         refresh_days: Option<f64>,
+        scrub_days: Option<f64>,
     ) -> Result<Values, Problem> {
         let Needs { years, dwpd, .. } = *self.needs;
         let mut values = bound.values;
@@ -324,7 +333,10 @@ impl<'a> Formulas<'a> {
         values.set(Need::Pe, pe / rated);
         values.set(Need::Years, years);
         let at = |celsius: f64| aged(acceleration(experiment.errors.activation_ev, celsius, self.life.celsius.1), 0.0);
-        let oldest = refresh_days.unwrap_or(years * 365.0).min(years * 365.0) * 24.0 * at(self.life.celsius.0);
+        let days = refresh_days.unwrap_or(years * 365.0).min(years * 365.0);
+        let oldest = days * 24.0 * at(self.life.celsius.0);
+        // A scrub leaves the unreadable pages of a codeword that are younger than its interval.
+        let unfound = scrub_days.map_or(1.0, |every| (every / days).min(1.0));
         let off = self.off_hours(experiment);
         let sigma = self.life.sigma.0.hypot(self.life.sigma.1);
         let bits = experiment.drive.geometry.slot_size.0 as f64 * 8.0;
@@ -334,12 +346,12 @@ impl<'a> Formulas<'a> {
                 self.code(experiment, |code| (code.likely(pe, hours + 24.0, sigma), code.likely(pe, hours + oldest, sigma)))?;
             let page = hot * (1.0 - cold) + old * cold;
             unreadable[at] = page;
-            let others = f64::from(bound.members.max(1) - 1) * page;
+            let others = f64::from(bound.members.max(1) - 1) * page * unfound;
             let lost = if bound.survives == 0 { page } else { page * others.min(1.0).powi(bound.survives as i32) };
             values.set(need, lost / bits);
         }
         let pages = f64::from(experiment.drive.geometry.pages_per_block) * f64::from(experiment.drive.geometry.blocks_per_die());
-        let with_a_die = -(-pages * f64::from(bound.members) * unreadable[0]).exp_m1();
+        let with_a_die = -(-pages * f64::from(bound.members) * unreadable[0] * unfound).exp_m1();
         let rates = &self.life.rates;
         let loss = if bound.survives == 0 { rates.dies + rates.blocks } else { rates.dies * with_a_die };
         let least = values.get(Need::Loss).unwrap_or(0.0);

@@ -13,6 +13,7 @@ mod code;
 mod measured;
 mod needs;
 mod options;
+mod plp;
 mod repeat;
 mod search;
 mod space;
@@ -23,6 +24,7 @@ mod tests;
 pub use bounds::{Bound, Formulas, Traffic};
 pub use needs::{BAD_BLOCKS, Given, Limit, Need, Needs, Values};
 pub use options::Question;
+pub use plp::PlpUse;
 pub use space::{Axis, Key, OVER_PROVISIONING, POINTS_MAX, Point, REFRESH, SCHEMES, Space};
 
 use crate::life::{Kept, LifeSettings, Rates, SchemeLife, check_count};
@@ -311,7 +313,7 @@ pub fn advise(
     let &Crew { bench, hear, into } = crew;
     budget.check()?;
     let (workload, base, settings) = prepared(experiment, needs, settings)?;
-    let space = Space::new(base, vary)?;
+    let space = Space::new(base.clone(), &plp::axes(vary, needs, &base))?;
     let (points, formulas) = (space.points(), Formulas::new(&workload, needs, &settings));
     let (open, out) = by_formula(&space, &formulas, &points, bench, hear)?;
     let arrival = pace(&space.base, &workload, bench)?;
@@ -382,7 +384,7 @@ pub fn dry_run(
     bench: &Bench<'_>,
 ) -> Result<String, Problem> {
     let (workload, base, settings) = prepared(experiment, needs, settings)?;
-    let space = Space::new(base, vary)?;
+    let space = Space::new(base.clone(), &plp::axes(vary, needs, &base))?;
     let points = space.points();
     let formulas = Formulas::new(&workload, needs, &settings);
     let (open, out) = by_formula(&space, &formulas, &points, bench, &|_| {})?;
@@ -454,7 +456,10 @@ fn by_formula(
     hear(Heard { stage: Stage::Formulas, done: 0, total, lives: 0 });
     let pieces: Vec<&[Point]> = distinct.chunks(64).collect();
     let bounds = in_parallel(bench.threads, pieces, |points| {
-        let bound = |at: &Point| space.experiment(at).and_then(|experiment| formulas.bound(&experiment));
+        let bound = |at: &Point| {
+            let experiment = space.experiment(at)?;
+            formulas.bound(&experiment, space.scrub_days(at).is_some())
+        };
         Ok(points.iter().map(bound).collect::<Vec<_>>())
     })?;
     let bounds: Vec<Result<Bound, Problem>> = bounds.into_iter().flatten().collect();

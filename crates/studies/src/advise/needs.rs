@@ -1,9 +1,10 @@
 //! Needs: limits on figures of its life, each hard or soft.
 
+use super::plp::PlpUse;
 use crate::life::{Class, micros_of, probability};
 use common::input_file::read_settings;
 use common::quantity::{micros, percent, short};
-use common::{Problem, plural};
+use common::{Problem, plural, printable};
 use experiment::Document;
 use serde::Deserialize;
 use std::path::Path;
@@ -13,6 +14,8 @@ use std::path::Path;
 pub enum Need {
     /// User capacity that the drive holds with [`BAD_BLOCKS`] of its blocks bad, by what it must hold.
     Capacity,
+    /// Memory that must outlive a power cut ([`PlpUse`]), as a figure.
+    Plp,
     /// Dies whose loss at a time loses no data, at every age.
     Dies,
     /// Years before worn-out blocks leave no room for a write.
@@ -43,8 +46,9 @@ const FFR: f64 = 0.03;
 
 impl Need {
     /// All of them, in the order in which they are told.
-    pub const ALL: [Need; 11] = [
+    pub const ALL: [Need; 12] = [
         Need::Capacity,
+        Need::Plp,
         Need::Dies,
         Need::Years,
         Need::Pe,
@@ -65,6 +69,7 @@ impl Need {
     pub fn key(self) -> &'static str {
         match self {
             Need::Capacity => "capacity",
+            Need::Plp => "plp",
             Need::Dies => "dies",
             Need::Years => "years",
             Need::Pe => "pe",
@@ -83,6 +88,7 @@ impl Need {
     pub fn words(self) -> &'static str {
         match self {
             Need::Capacity => "capacity",
+            Need::Plp => "PLP",
             Need::Dies => "dies that may die",
             Need::Years => "room for writes",
             Need::Pe => "rated P/E cycles",
@@ -107,6 +113,7 @@ impl Need {
     pub fn show(self, value: f64) -> String {
         match self {
             Need::Capacity => format!("{} of the user capacity", percent(value)),
+            Need::Plp => PlpUse::of_value(value).words(),
             Need::Dies => format!("{value:.0}"),
             Need::Years => format!("{} years", short(value)),
             Need::Pe => format!("{} of rated", percent(value)),
@@ -137,8 +144,8 @@ impl Limit {
     /// By how much a value breaks the limit: the logarithm of their ratio, at most [`EXCESS_MAX`]; 0 where it does not.
     #[must_use]
     pub fn excess(&self, value: f64) -> f64 {
-        // Dies are counted from none on.
-        let more = if self.need == Need::Dies { 1.0 } else { 0.0 };
+        // Dies and parts of PLP memory are counted from none on.
+        let more = if matches!(self.need, Need::Dies | Need::Plp) { 1.0 } else { 0.0 };
         let (value, limit) = (value + more, self.value + more);
         let ratio = if self.need.is_least() { limit / value } else { value / limit };
         if ratio.is_nan() { EXCESS_MAX } else { ratio.ln().clamp(0.0, EXCESS_MAX) }
@@ -151,6 +158,7 @@ impl Limit {
         let limit = self.need.show(self.value);
         match self.need {
             Need::Capacity => format!("capacity with {} of blocks bad{soft}", percent(BAD_BLOCKS)),
+            Need::Plp => format!("{} PLP{soft}", if self.value > 0.0 { "with" } else { "without" }),
             Need::Dies => format!("{limit} die{} may die{soft}", plural(self.value as u64)),
             Need::Years => format!("room for {limit} of writes{soft}"),
             Need::Pe => format!("P/E cycles <= {limit}{soft}"),
@@ -185,6 +193,8 @@ pub struct Given {
     pub years: Option<f64>,
     /// Drive writes a day.
     pub dwpd: Option<f64>,
+    /// Whether the drive has PLP: `yes` or `no`.
+    pub plp: Option<String>,
     /// Dies that may die.
     pub dies: Option<u32>,
     /// Most P/E cycles by those rated.
@@ -223,6 +233,7 @@ impl Given {
             class: self.class.or(other.class),
             years: self.years.or(other.years),
             dwpd: self.dwpd.or(other.dwpd),
+            plp: self.plp.or(other.plp),
             dies: self.dies.or(other.dies),
             pe: self.pe.or(other.pe),
             uber: self.uber.or(other.uber),
@@ -236,9 +247,19 @@ impl Given {
     }
 }
 
+/// Memory that may have to outlive a power cut, of a drive that has PLP or has none.
+fn plp_of(text: &str) -> Result<PlpUse, Problem> {
+    match text {
+        "yes" => Ok(PlpUse::ALL),
+        "no" => Ok(PlpUse::NOTHING),
+        _ => Err(Problem::new("--plp", format!("found `{}`, valid are yes, no", printable(text)))),
+    }
+}
+
 impl Needs {
     /// Needs, with the defaults of their class: its UBER in use and without power, the share of drives that JESD218 lets fail
-    /// (FFR, 3 %) as probability of loss, cycles within the rating, and one die that may die in the enterprise class.
+    /// (FFR, 3 %) as probability of loss, cycles within the rating, and one die that may die in the enterprise class. No class of JESD218 says
+    /// anything of PLP, and drives by default have it.
     ///
     /// # Errors
     /// An unknown class or need, or a number out of its bounds.
@@ -258,6 +279,8 @@ impl Needs {
             Ok(())
         };
         add(Need::Capacity, 1.0, (1.0, 1.0))?;
+        let plp = plp_of(given.plp.as_deref().unwrap_or("yes"))?;
+        add(Need::Plp, plp.value(), (0.0, PlpUse::ALL.value()))?;
         let dies = given.dies.unwrap_or(u32::from(class.name == "enterprise"));
         if dies > 0 {
             add(Need::Dies, f64::from(dies), (0.0, 8.0))?;
@@ -277,6 +300,12 @@ impl Needs {
             return Err(Problem::new("--soft", format!("found `{}`, which has no limit", idle.key())));
         }
         Ok(Self { class, years, dwpd, limits })
+    }
+
+    /// Whether the drive has no PLP, and a design that needs it is out.
+    #[must_use]
+    pub fn is_without_plp(&self) -> bool {
+        self.limit(Need::Plp).is_some_and(|limit| limit.is_hard && limit.value == 0.0)
     }
 
     /// The limit on a figure.

@@ -26,6 +26,7 @@ const OWN: &[Read] = &[
     ("class", |q, _, t| given(&mut q.given.class, t)),
     ("years", |q, o, t| number_of(o, t).map(|value| q.given.years = Some(value))),
     ("dwpd", |q, o, t| number_of(o, t).map(|value| q.given.dwpd = Some(value))),
+    ("plp", |q, _, t| given(&mut q.given.plp, t)),
     ("dies", |q, o, t| number_of(o, t).map(|value| q.given.dies = Some(value))),
     ("pe", |q, o, t| number_of(o, t).map(|value| q.given.pe = Some(value))),
     ("uber", |q, o, t| number_of(o, t).map(|value| q.given.uber = Some(value))),

@@ -74,6 +74,9 @@ impl Advice {
             words.push(format!("--uber {:e}", settings.class.uber));
         }
         words.push(format!("--refresh {}", self.space.value(at, &Key::Refresh)));
+        if self.space.scrub_days(at).is_some() {
+            words.push(format!("--scrub {}", self.space.scrub(at)));
+        }
         words.extend(model_options(&settings));
         Ok(words.join(" "))
     }

@@ -1,7 +1,7 @@
 //! From the formulas to the lives: which designs are looked at how closely.
 //!
 //! 1. Formulas look at every design; one whose bound breaks a hard need is out.
-//! 2. New drives: a family (designs that differ in over-provisioning, code and refresh alone) is bisected over its over-provisioning, from
+//! 2. New drives: a family (designs that differ in over-provisioning, code, refresh and scrub alone) is bisected over its over-provisioning, from
 //!    the write amplification of new drives.
 //! 3. Lives without timed runs, of the designs that rank best by (hard needs broken, soft ones, raw flash, cycles).
 //! 4. Lives in full, of those that meet every hard need so far.
@@ -78,13 +78,13 @@ struct Wanted {
     corner: Option<Corner>,
 }
 
-/// Rank of a design: hard needs broken, soft ones, raw flash, worst p99 of reads, cycles, and its place in the space.
-type Rank = (f64, usize, f64, f64, f64, usize);
+/// Rank of a design: hard needs broken, soft ones, raw flash, worst p99 of reads, cycles, scrubs a day, and its place in the space.
+type Rank = (f64, usize, f64, f64, f64, f64, usize);
 
 fn ordered(one: &Rank, other: &Rank) -> Ordering {
     let (a, b) = (one, other);
     let by = a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)).then(a.2.total_cmp(&b.2));
-    by.then(a.3.total_cmp(&b.3)).then(a.4.total_cmp(&b.4)).then(a.5.cmp(&b.5))
+    by.then(a.3.total_cmp(&b.3)).then(a.4.total_cmp(&b.4)).then(a.5.total_cmp(&b.5)).then(a.6.cmp(&b.6))
 }
 
 impl Search<'_> {
@@ -92,14 +92,16 @@ impl Search<'_> {
         let values = &self.looked[index].values;
         let (hard, soft) = self.needs.violation(values);
         let p99 = if self.looked[index].level >= Level::Full { values.get(Need::ReadP99).unwrap_or(0.0) } else { 0.0 };
-        (hard, soft, self.open[index].bound.raw_by_user, p99, values.get(Need::Pe).unwrap_or(0.0), index)
+        let open = &self.open[index];
+        let scrubs = self.space.scrub_days(&open.at).map_or(0.0, |days| 1.0 / days);
+        (hard, soft, open.bound.raw_by_user, p99, values.get(Need::Pe).unwrap_or(0.0), scrubs, index)
     }
 
     /// These designs, best first.
     fn ranked(&self, among: impl Iterator<Item = usize>) -> Vec<usize> {
         let mut ranked: Vec<Rank> = among.map(|index| self.rank(index)).collect();
         ranked.sort_by(ordered);
-        ranked.into_iter().map(|rank| rank.5).collect()
+        ranked.into_iter().map(|rank| rank.6).collect()
     }
 
     /// New drives: for each family, the least over-provisioning with which a new drive's write amplification lets a design meet its needs,
@@ -182,7 +184,8 @@ impl Search<'_> {
         let open = &self.open[index];
         let experiment = self.space.experiment(&open.at)?;
         let (waf, cold) = self.new[class];
-        self.formulas.estimate(&experiment, &open.bound, waf, cold, self.space.refresh_days(&open.at))
+        let (refresh, scrub) = (self.space.refresh_days(&open.at), self.space.scrub_days(&open.at));
+        self.formulas.estimate(&experiment, &open.bound, waf, cold, refresh, scrub)
     }
 
     /// Estimates every design of a family of which a new drive was looked at, by the nearest such with no more over-provisioning, or with the
@@ -291,12 +294,14 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Figures of a life; capacity is by formula.
+    /// Figures of a life; capacity and PLP are by formula.
     fn values_of(&self, index: usize, life: &SchemeLife) -> Values {
         let rated = self.rated(index);
         let bound = &self.open[index].bound;
         let mut values = measured(life, self.needs, rated, &self.settings.rates, bound.survives);
-        bound.values.get(Need::Capacity).into_iter().for_each(|value| values.set(Need::Capacity, value));
+        for need in [Need::Capacity, Need::Plp] {
+            bound.values.get(need).into_iter().for_each(|value| values.set(need, value));
+        }
         values
     }
 
@@ -378,12 +383,12 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Values in a corner. Latency, capacity and dies are those of the life in full.
+    /// Values in a corner. Latency, capacity, PLP and dies are those of the life in full.
     fn values_in(&self, index: usize, life: &SchemeLife, corner: Corner) -> Values {
         let rated = self.rated(index);
         let rates = corner.settings(self.settings).rates;
         let mut values = measured(life, self.needs, rated, &rates, self.open[index].bound.survives);
-        for need in [Need::Capacity].into_iter().chain(Need::OF_TIME) {
+        for need in [Need::Capacity, Need::Plp].into_iter().chain(Need::OF_TIME) {
             self.looked[index].values.get(need).into_iter().for_each(|value| values.set(need, value));
         }
         values
@@ -493,6 +498,7 @@ pub(super) fn life_settings(
         epochs: if stage == Stage::New { 1 } else { epochs },
         timed: if is_full { base.timed } else { 0 },
         refresh_days: space.refresh_days(at),
+        scrub_days: space.scrub_days(at),
         class: Class { uber, ..needs.class },
         read_p99_us: None,
         ..base

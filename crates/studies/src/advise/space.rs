@@ -32,6 +32,8 @@ pub enum Key {
     Code,
     /// Age at which data are refreshed.
     Refresh,
+    /// Interval of scrubs.
+    Scrub,
     /// Any setting, by its path.
     Setting(String),
 }
@@ -43,6 +45,7 @@ impl Key {
             "op" | "over-provisioning" | "capacity.over_provisioning" => Key::OverProvisioning,
             "code" | "ecc" => Key::Code,
             "refresh" => Key::Refresh,
+            "scrub" => Key::Scrub,
             path => Key::Setting(path.to_owned()),
         }
     }
@@ -55,16 +58,17 @@ impl Key {
             Key::OverProvisioning => "over-provisioning",
             Key::Code => "code",
             Key::Refresh => "refresh",
+            Key::Scrub => "scrub",
             Key::Setting(path) => path,
         }
     }
 
     /// True if the axis changes how often flash is programmed and erased in the map. Other axes change the odds of bit errors, and the writes of
-    /// refresh, which a formula adds.
+    /// refresh and reads of scrubs, which formulas add.
     fn is_wear(&self) -> bool {
         match self {
             Key::Scheme | Key::OverProvisioning => true,
-            Key::Code | Key::Refresh => false,
+            Key::Code | Key::Refresh | Key::Scrub => false,
             Key::Setting(path) => !path.starts_with("ecc.") && !path.starts_with("errors."),
         }
     }
@@ -149,7 +153,7 @@ impl Space {
         for axis in &self.axes {
             for (number, value) in axis.values.iter().enumerate() {
                 match axis.key {
-                    Key::Refresh => drop(days_of(value)?),
+                    Key::Refresh | Key::Scrub => drop(days_of(&axis.key, value)?),
                     Key::Setting(_) => {
                         let mut at = self.first();
                         at[self.index(&axis.key)] = number;
@@ -290,7 +294,23 @@ impl Space {
     /// Never: values were checked.
     #[must_use]
     pub fn refresh_days(&self, at: &[usize]) -> Option<f64> {
-        days_of(self.value(at, &Key::Refresh)).expect("checked when the space was made")
+        days_of(&Key::Refresh, self.value(at, &Key::Refresh)).expect("checked when the space was made")
+    }
+
+    /// Interval of the scrubs of a point, as the axis has it: `none` where there is no such axis.
+    #[must_use]
+    pub fn scrub(&self, at: &[usize]) -> &str {
+        let axis = self.axes.iter().position(|axis| axis.key == Key::Scrub);
+        axis.map_or(NEVER, |axis| &self.axes[axis].values[at[axis]])
+    }
+
+    /// Days between two scrubs of a point; `None`: there are none.
+    ///
+    /// # Panics
+    /// Never: values were checked.
+    #[must_use]
+    pub fn scrub_days(&self, at: &[usize]) -> Option<f64> {
+        days_of(&Key::Scrub, self.scrub(at)).expect("checked when the space was made")
     }
 
     /// Points with the same key wear alike but for refresh: they share a look at the new drive.
@@ -299,7 +319,7 @@ impl Space {
         self.axes.iter().zip(at).map(|(axis, &value)| if axis.key.is_wear() { value } else { 0 }).collect()
     }
 
-    /// Points with the same key differ in over-provisioning, code and refresh alone.
+    /// Points with the same key differ in over-provisioning, code, refresh and scrub alone.
     #[must_use]
     pub fn family(&self, at: &[usize]) -> Point {
         let is_same = |key: &Key| key.is_wear() && *key != Key::OverProvisioning;
@@ -317,8 +337,8 @@ impl Space {
                 Key::Scheme => {}
                 Key::OverProvisioning => words.push(format!("{value} over-provisioning")),
                 Key::Code => words.push(value.replace(":rate=", " ")),
-                Key::Refresh if value == "none" => words.push("no refresh".into()),
-                Key::Refresh => words.push(format!("refresh {value}")),
+                Key::Refresh | Key::Scrub if value == NEVER => words.push(format!("no {}", axis.key.name())),
+                Key::Refresh | Key::Scrub => words.push(format!("{} {value}", axis.key.name())),
                 Key::Setting(path) => words.push(format!("{}={value}", path.rsplit('.').next().unwrap_or(path))),
             }
         }
@@ -363,18 +383,22 @@ const SHARED: [(&str, &str); 15] = [
     ("errors.celsius", "--celsius sets it"),
 ];
 
-/// Days after which a life refreshes data at least and at most.
-const REFRESH_DAYS: (f64, f64) = (0.01, 36_500.0);
+/// The value of an axis of days for: never.
+const NEVER: &str = "none";
 
-/// Days of a value of the refresh axis.
-fn days_of(text: &str) -> Result<Option<f64>, Problem> {
-    if text == "none" {
+/// Days after which a life refreshes or scrubs data at least and at most.
+const DAYS: (f64, f64) = (0.01, 36_500.0);
+
+/// Days of a value of the refresh or scrub axis.
+fn days_of(key: &Key, text: &str) -> Result<Option<f64>, Problem> {
+    if text == NEVER {
         return Ok(None);
     }
-    let days = crate::life::micros_of("axis refresh", text)? / 86_400e6;
-    if !(REFRESH_DAYS.0..=REFRESH_DAYS.1).contains(&days) {
-        let message = format!("found {}, valid are {} to {} days", printable(text), REFRESH_DAYS.0, REFRESH_DAYS.1);
-        return Err(Problem::new("axis refresh", message));
+    let axis = format!("axis {}", key.name());
+    let days = crate::life::micros_of(&axis, text)? / 86_400e6;
+    if !(DAYS.0..=DAYS.1).contains(&days) {
+        let message = format!("found {}, valid are {NEVER} and {} to {} days", printable(text), DAYS.0, DAYS.1);
+        return Err(Problem::new(axis, message));
     }
     Ok(Some(days))
 }

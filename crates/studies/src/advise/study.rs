@@ -42,7 +42,7 @@ impl Advice {
         facts.extend(axes);
         facts.push(self.looked_at());
         let mut notes = base.left_out.clone();
-        notes.push("Not in the model: controller, firmware and PLP capacitors, scrub".into());
+        notes.push("Not in the model: controller, firmware and PLP capacitors, time and energy of scrubs".into());
         Study {
             name: report::study::ADVISE,
             title: format!("Advice for {} on {}", self.workload, base.drive.name),
@@ -61,6 +61,9 @@ impl Advice {
             column("over_provisioning", "over-provisioning"),
             column("code", "code"),
             column("refresh", "refresh"),
+            column("scrub", "scrub"),
+            column("scrub_reads_per_day", "data that scrubs read a day, by the user capacity"),
+            column("plp", "memory that must outlive a power cut"),
             column("seen_by", "seen by"),
             column("front", "on the front"),
             column("meets", "meets every hard need"),
@@ -81,6 +84,9 @@ impl Advice {
                 value(&Key::OverProvisioning),
                 value(&Key::Code),
                 value(&Key::Refresh),
+                Cell::Text(self.space.scrub(&design.at).to_owned()),
+                Cell::Rate(self.scrub_reads(design)),
+                Cell::Text(design.bound.plp.words()),
                 Cell::Text(looked.level.word().into()),
                 yes(front.contains(&looked.index)),
                 meets,
@@ -229,6 +235,8 @@ impl Advice {
                 "over_provisioning": self.space.value(&one.at, &Key::OverProvisioning),
                 "code": self.space.value(&one.at, &Key::Code),
                 "refresh": self.space.value(&one.at, &Key::Refresh),
+                "scrub": self.space.scrub(&one.at),
+                "plp": one.bound.plp.words(),
                 "settings": self.space.settings(&one.at),
                 "raw_by_user": one.bound.raw_by_user,
                 "seeds": one.looked.lives.len(),

@@ -137,6 +137,7 @@ fn bounds_that_held(number: u64, designs: u64) -> [u64; Need::ALL.len() + 1] {
         ("buffer.kind", "plp,off"),
         ("ecc.read_retry", "tracked,none"),
         ("wear.static_threshold", "100,5"),
+        ("scrub", "none,1d"),
     ];
     let (experiment, needs) = drawn(number);
     let mut draws = Streams::new(52).stream_of("designs", number);
@@ -147,7 +148,7 @@ fn bounds_that_held(number: u64, designs: u64) -> [u64; Need::ALL.len() + 1] {
     while held[Need::ALL.len()] < designs {
         let at = &points[draws.below(points.len() as u64) as usize];
         let Ok(experiment) = space.experiment(at) else { continue };
-        let Ok(bound) = formulas.bound(&experiment) else { continue };
+        let Ok(bound) = formulas.bound(&experiment, space.scrub_days(at).is_some()) else { continue };
         let mut of = search::life_settings(&space, &needs, &Budget { epochs: 1, ..ALL }, at, Stage::Full, settings.clone());
         // Requests are replayed in time where that has a bound.
         let is_timed = bound.values.get(Need::ReadP99).is_some_and(|us| us > 0.0);
@@ -287,6 +288,8 @@ fn needs_have_the_defaults_of_their_class() {
     let client = asked(Given { class: Some("client".into()), ..Given::default() });
     assert_eq!((value(&client, Need::Retention), value(&client, Need::Dies)), (Some(1e-15), None));
     assert_eq!((client.class.off_hours, value(&client, Need::Loss)), (8760.0, Some(0.03)));
+    let bare = asked(Given { plp: Some("no".into()), ..Given::default() });
+    assert!(bare.is_without_plp() && !enterprise.is_without_plp() && !client.is_without_plp());
     let file = Given { loss: Some(1e-4), read_p99: Some("500us".into()), soft: Some(vec!["loss".into()]), ..Given::default() };
     let both = asked(Given { loss: Some(1e-6), ..Given::default() }.or(file));
     assert_eq!((value(&both, Need::Loss), value(&both, Need::ReadP99)), (Some(1e-6), Some(500.0)));
@@ -294,12 +297,90 @@ fn needs_have_the_defaults_of_their_class() {
     for (given, field) in [
         (Given { class: Some("home".into()), ..Given::default() }, "--class"),
         (Given { years: Some(-1.0), ..Given::default() }, "--years"),
+        (Given { plp: Some("maybe".into()), ..Given::default() }, "--plp"),
         (Given { read_p99: Some("fast".into()), ..Given::default() }, "--read-p99"),
         (Given { soft: Some(vec!["write-p99".into()]), ..Given::default() }, "--soft"),
         (Given { soft: Some(vec!["speed".into()]), ..Given::default() }, "--soft"),
     ] {
         assert_eq!(Needs::of(&given).expect_err("not valid").field, field);
     }
+}
+
+/// A drive without PLP: its buffer is off unless the axes have another, and designs that hold parity in memory are out, with what a cut would
+/// take. A soft need puts none out. A drive that gathers program units has no design at all.
+#[test]
+fn designs_that_need_plp_are_out_where_there_is_none() {
+    let experiment = |preset: &str| {
+        let text = format!(
+            "errors.model = \"none\"\n[trace]\nsource = \"zipf\"\n[generate]\nrequests = 1500\nread_fraction = 0.5\n\
+             [capacity]\nsize = \"16MiB\"\n[drive]\npreset = \"{preset}\"\nendurance = 300\ngeometry.pages_per_block = 48\n"
+        );
+        Experiment::parse("advise.toml", &text).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let own = [("scheme", "ppc,ds-raid,mds-groups"), ("over-provisioning", "150%"), ("code", "none"), ("refresh", "none")];
+    let without = |soft: bool| {
+        let soft = soft.then(|| vec!["plp".to_owned()]);
+        asked(Given { plp: Some("no".into()), soft, ..short_needs(10.0) })
+    };
+    let budget = Budget { finalists: 3, ..ALL };
+    let found = advised(&experiment("mlc-2014"), &own, &without(false), budget, 2);
+    let screen = found.to_screen(None);
+    assert_eq!(found.designs.iter().map(|one| &one.name[..]).collect::<Vec<_>>(), ["ds-raid"], "{screen}");
+    assert!(screen.contains("without PLP") && screen.contains("it needs no PLP; without a write buffer"), "{screen}");
+    let chosen = found.chosen().unwrap_or_else(|| panic!("{screen}"));
+    assert_eq!(found.experiment(chosen).expect("valid").buffer.kind, ssd::BufferKind::Off);
+    let reasons = answer::reasons(&found.space, &found.out);
+    let expected = "ppc: a power cut would take parity that is in the parity cache alone";
+    assert!(
+        reasons.iter().any(|(reason, count, example)| reason == "ppc: PLP" && *count == 1 && example == expected),
+        "{reasons:?}"
+    );
+
+    // Buffers of the user's own are looked at as they are.
+    let buffers = [&own[..], &[("buffer.kind", "volatile,plp")]].concat();
+    let found = advised(&experiment("mlc-2014"), &buffers, &without(false), budget, 2);
+    assert_eq!(found.designs.iter().map(|one| &one.name[..]).collect::<Vec<_>>(), ["ds-raid, kind=volatile"]);
+    assert!(found.to_screen(None).contains("loses what was not flushed"));
+
+    let found = advised(&experiment("mlc-2014"), &own, &without(true), budget, 2);
+    assert_eq!((found.designs.len(), found.space.base.buffer.kind), (3, ssd::BufferKind::Plp));
+
+    let found = advised(&experiment("tlc"), &own, &without(false), budget, 2);
+    assert_eq!((found.designs.len(), found.lives), (0, 0));
+    let broken = |out: &Out| out.need.expect("a need").1;
+    assert!(found.out.iter().all(|out| PlpUse::of_value(broken(out)).units), "{:?}", found.out);
+    assert!(found.to_screen(None).contains("a power cut would take acknowledged pages gathered"), "{}", found.to_screen(None));
+}
+
+/// Scrubs are an axis: of designs that meet the needs the one with the fewest scrubs is chosen, and a scrub where only that meets them. The
+/// command of the answer has it.
+#[test]
+fn a_scrub_is_chosen_where_it_is_needed() {
+    let axes = [
+        ("scheme", "ds-raid"),
+        ("over-provisioning", "150%"),
+        ("code", "fixed:t=14/1KiB"),
+        ("refresh", "none"),
+        ("scrub", "6d,none"),
+    ];
+    let experiment = tiny("uniform", 3, "");
+    let with = |uber: f64| {
+        let soft = Some(vec!["retention".into()]);
+        let needs = asked(Given { uber: Some(uber), loss: Some(1.0), soft, ..short_needs(10.0) });
+        let found = advised(&experiment, &axes, &needs, ALL, 2);
+        let chosen = found.chosen().map(|at| found.designs[at].name.clone());
+        let uber = |name: &str| found.designs.iter().find(|one| one.name == name)?.looked.values.get(Need::Uber);
+        let command = found.chosen().map(|at| found.command(at, &Overrides::default()).expect("valid"));
+        (chosen, uber("ds-raid, scrub 6d"), uber("ds-raid, no scrub"), command.unwrap_or_default())
+    };
+    let (chosen, often, never, command) = with(1e-6);
+    assert_eq!(chosen.as_deref(), Some("ds-raid, no scrub"));
+    assert!(!command.contains("--scrub"), "{command}");
+    let (often, never) = (often.expect("a figure"), never.expect("a figure"));
+    assert!(0.0 < often && often < never / 2.0, "{often} {never}");
+    let (chosen, .., command) = with((often * never).sqrt());
+    assert_eq!(chosen.as_deref(), Some("ds-raid, scrub 6d"));
+    assert!(command.contains(" --scrub 6d"), "{command}");
 }
 
 /// Published: 20 of 20 has a lower bound of 0.839, 10 of 20 an interval of 0.299 to 0.701 (Brown, Cai and DasGupta, 2001, by the same formula).

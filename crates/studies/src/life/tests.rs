@@ -205,9 +205,27 @@ fn losses_of_a_constant_rate_are_the_rate_times_the_years() {
     assert!(last.years >= 1.0 && expected > 0.1 && (last.losses / expected - 1.0).abs() < 1e-6, "{} and {expected}", last.losses);
 }
 
-/// A rate of zero means no such loss. A scrub takes nothing from `none`, which it cannot repair, and makes losses of redundancy rarer.
+/// A scrub takes nothing from `none`, which it cannot repair, and makes losses of redundancy rarer where its reads disturb nothing.
 #[test]
-fn rates_of_zero_and_scrubs_take_losses_away() {
+fn scrubs_take_losses_of_redundancy_away() {
+    let of = |days: Option<f64>| {
+        let mut experiment = half_cold("\"none\", \"ds-raid\"");
+        (experiment.errors.model, experiment.ecc.policy) = ("flares".into(), "fixed".into());
+        experiment.drive.endurance = vocab::PeCycles(30_000);
+        experiment.ecc.codeword = "1KiB".into();
+        let options = experiment.ecc.options.entry("fixed".into()).or_default();
+        options.insert("t".into(), experiment::OptionText("1".into()));
+        let life = lived(&experiment, &LifeSettings { scrub_days: days, dwpd: 20.0, ..hot() });
+        [0, 1].map(|scheme| life.schemes[scheme].last().hazard)
+    };
+    let (usual, looked) = (of(None), of(Some(1.0)));
+    assert!(usual[0].bits > 0.0 && looked[0].bits == usual[0].bits, "{looked:?} {usual:?}");
+    assert!(looked[1].bits < usual[1].bits && looked[1].dies < usual[1].dies, "{looked:?} {usual:?}");
+}
+
+/// A rate of zero means no such loss.
+#[test]
+fn rates_of_zero_take_losses_away() {
     let of = |change: &dyn Fn(&mut LifeSettings)| {
         let mut settings = hot();
         change(&mut settings);
@@ -217,11 +235,24 @@ fn rates_of_zero_and_scrubs_take_losses_away() {
     let usual = of(&|_| {});
     let [none, _] = of(&|settings| (settings.rates.dies, settings.rates.blocks) = (0.0, 0.0));
     assert_eq!((none.dies, none.blocks, none.more_dies, none.bits), (0.0, 0.0, 0.0, usual[0].bits));
-    let looked = of(&|settings| settings.scrub_days = Some(1.0));
-    assert_eq!(looked[0].bits, usual[0].bits);
-    assert!(looked[1].bits < usual[1].bits && looked[1].dies < usual[1].dies, "{looked:?} {usual:?}");
     let larger = of(&|settings| settings.represents = Some(3_840_000_000_000));
     assert!(larger[0].bits > 1000.0 * usual[0].bits && larger[0].blocks == usual[0].blocks, "{larger:?}");
+}
+
+/// Reads of scrubs disturb where the error model has read disturb: each interval adds the reads of a whole block, so that three times as many
+/// scrubs add three times the errors. Where reads disturb nothing they change nothing.
+#[test]
+fn reads_of_scrubs_disturb_as_often_as_they_come() {
+    let rber = |model: &str, days: Option<f64>| {
+        let mut experiment = half_cold("\"none\"");
+        experiment.errors.model = model.into();
+        let settings = LifeSettings { scrub_days: days, ..hot() };
+        lived(&experiment, &settings).schemes[0].last().rber[0]
+    };
+    let added = |days: f64| rber("flares-disturb", Some(days)) - rber("flares-disturb", None);
+    let (seldom, often) = (added(0.03), added(0.01));
+    assert!(seldom > 0.0 && (often / seldom - 3.0).abs() < 0.03, "{often} by {seldom}");
+    assert_eq!(rber("flares", Some(0.01)).to_bits(), rber("flares", None).to_bits());
 }
 
 /// A longer age of refresh never makes losses rarer, nor refresh dearer. Catches ages that a leap sets back, and data that are all as old as each
