@@ -111,3 +111,11 @@ fn tails_are_the_likeliest() {
         }
     }
 }
+
+/// A curve that nothing was fitted to loses every word: better than one that loses none.
+#[test]
+fn a_curve_without_a_fit_loses_every_word() {
+    assert_eq!([0.0, 1.0, 300.0].map(|errors| Tail::default().failure(errors, 4096)), [1.0; 3]);
+    let fitted = Tail { middle: 50.0, spread: 5.0, ..Tail::default() };
+    assert_eq!(fitted.failure(0.0, 4096), 0.0);
+}

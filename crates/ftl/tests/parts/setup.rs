@@ -1,7 +1,7 @@
 //! Settings that the map refuses, and what it says of the space it has.
 
 use crate::drive::Drive;
-use flashkeep_ftl::{Ftl, GcConfig, GroupSpace, LogKind, RowSpace};
+use flashkeep_ftl::{Ftl, GcConfig, GroupSpace, Isolation, LogKind, RowSpace, Segments, StreamConfig};
 
 /// The setting that is refused; `None` where the map is built.
 fn refused(drive: &Drive) -> Option<&'static str> {
@@ -40,6 +40,26 @@ fn writers_of_regions_may_share_a_write_pointer_only_where_a_page_is_a_slot() {
     assert_eq!(shared(1, LogKind::Regions), None);
     assert_eq!(shared(2, LogKind::Regions), Some("gc.separate_write_pointer"));
     assert_eq!(shared(2, LogKind::Group), None);
+}
+
+/// Streams need write pointers of their own: logs of whole dies have such, if host and collector do not share one.
+#[test]
+fn streams_are_told_apart_only_by_logs_with_write_pointers_for_them() {
+    let drive = |kind, segments, own_pointer, isolation| {
+        let mut drive = Drive { segments, ..Drive::new(kind, 2, 12, 4) };
+        drive.lpns = 30;
+        drive.gc.streams = StreamConfig { count: 2, isolation };
+        drive.gc.separate_write_pointer = own_pointer;
+        refused(&drive)
+    };
+    let segments = Some(Segments { per_die: 2, blocks: 4 });
+    for isolation in [Isolation::Off, Isolation::Initial, Isolation::Persistent] {
+        assert_eq!(drive(LogKind::Regions, None, true, isolation), None, "{isolation:?}");
+        assert_eq!(drive(LogKind::Regions, segments, true, isolation), Some("gc.streams.count"), "{isolation:?}");
+        assert_eq!(drive(LogKind::Group, None, true, isolation), Some("gc.streams.count"), "{isolation:?}");
+        let shared = (isolation != Isolation::Off).then_some("gc.separate_write_pointer");
+        assert_eq!(drive(LogKind::Regions, None, false, isolation), shared, "{isolation:?}");
+    }
 }
 
 /// Capacity by hand: units that can be at rest, times slots of each without the last granule but one slot.

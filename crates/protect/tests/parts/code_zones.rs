@@ -418,6 +418,32 @@ fn bad_settings_are_refused_with_what_was_found_and_what_is_valid() {
     assert!(options.iter().all(|(name, default, _)| try_build(big, &[(name, default)]).is_ok()));
 }
 
+/// Sequences are told apart in as many threads as the setting says, one of them too.
+#[test]
+fn a_single_thread_reads_ahead() {
+    let zones = |threads| try_build(shape(8, 64, 16), &[("read_ahead_threads", threads)]).expect("a drive");
+    assert_eq!(["0", "1", "2"].map(|threads| zones(threads).read_ahead().is_some()), [false, true, true]);
+}
+
+/// Where the drive maps stripe blocks, a request for a page touches all pages of its block.
+#[test]
+fn requests_touch_whole_stripe_blocks_where_these_are_mapped() {
+    let touched = |access| {
+        let options = [("stripe_block", "16KiB"), ("access", access)];
+        try_build(shape(8, 64, 16), &options).expect("a drive").touched(Lpn(6), 3)
+    };
+    assert_eq!([touched("pages"), touched("blocks")], [6..9, 4..12]);
+}
+
+/// A segment has a number of 16 bits: 65,535 of them are a drive, one die's worth more is none.
+#[test]
+fn as_many_segments_are_valid_as_their_numbers_tell_apart() {
+    let segments = |dies: u32, zones: u32| try_build(shape(dies, 3 * zones, 1), &[("zone_blocks", "3"), ("spare_blocks", "2")]);
+    assert!(segments(5, 13_107).is_ok(), "65,535");
+    let error = segments(5, 13_108).err().expect("65,540 are too many").to_string();
+    assert!(error.contains("65540 segments, at most 65535"), "{error}");
+}
+
 fn over(shape: Shape, options: &[(&str, &str)]) -> CodeZones {
     let options = options.iter().map(|(key, value)| (format!("code-zones.{key}"), (*value).into())).collect();
     let choice = SchemeChoice { name: "ds-raid+code-zones".into(), options };
