@@ -39,7 +39,7 @@ const HEADINGS: [(&str, &[&str]); 4] = [
 ];
 
 /// Options that the short help of a command leaves out: `--help` has them.
-const ONLY_LONG: [&str; 40] = [
+const ONLY_LONG: [&str; 41] = [
     "alone",
     "beside",
     "block_rate",
@@ -48,6 +48,7 @@ const ONLY_LONG: [&str; 40] = [
     "columns",
     "csv",
     "device",
+    "die_dies",
     "die_rate",
     "epochs",
     "every_program",

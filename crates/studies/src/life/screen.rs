@@ -34,7 +34,7 @@ impl SchemeLife {
     /// how far write amplification at each age is from the mean of its neighbours; `None` of fewer than five ages, those around a death left out.
     #[must_use]
     pub fn windows_off(&self) -> Option<f64> {
-        // A death changes it for good, which is no chance.
+        // A death changes it permanently: that is no sampling error.
         let is_one_drive =
             |three: &&[Epoch]| self.deaths.iter().all(|death| !(three[0].years..three[2].years).contains(&death.years));
         let apart = |three: &[Epoch]| (three[1].waf - f64::midpoint(three[0].waf, three[2].waf)) / three[1].waf;
