@@ -39,7 +39,7 @@ const HEADINGS: [(&str, &[&str]); 4] = [
 ];
 
 /// Options that the short help of a command leaves out: `--help` has them.
-const ONLY_LONG: [&str; 41] = [
+const ONLY_LONG: [&str; 42] = [
     "alone",
     "beside",
     "block_rate",
@@ -50,6 +50,7 @@ const ONLY_LONG: [&str; 41] = [
     "device",
     "die_dies",
     "die_rate",
+    "energy",
     "epochs",
     "every_program",
     "finalists",
