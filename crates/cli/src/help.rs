@@ -39,7 +39,7 @@ const HEADINGS: [(&str, &[&str]); 4] = [
 ];
 
 /// Options that the short help of a command leaves out: `--help` has them.
-const ONLY_LONG: [&str; 39] = [
+const ONLY_LONG: [&str; 40] = [
     "alone",
     "beside",
     "block_rate",
@@ -49,6 +49,7 @@ const ONLY_LONG: [&str; 39] = [
     "csv",
     "device",
     "die_rate",
+    "energy",
     "epochs",
     "every_program",
     "finalists",
