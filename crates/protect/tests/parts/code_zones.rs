@@ -440,7 +440,8 @@ fn requests_touch_whole_stripe_blocks_where_these_are_mapped() {
 fn as_many_segments_are_valid_as_their_numbers_tell_apart() {
     let segments = |dies: u32, zones: u32| try_build(shape(dies, 3 * zones, 1), &[("zone_blocks", "3"), ("spare_blocks", "2")]);
     assert!(segments(5, 13_107).is_ok(), "65,535");
-    let error = segments(5, 13_108).err().expect("65,540 are too many").to_string();
+    let Err(error) = segments(5, 13_108) else { panic!("65,540 are too many") };
+    let error = error.to_string();
     assert!(error.contains("65540 segments, at most 65535"), "{error}");
 }
 

@@ -54,7 +54,7 @@ impl<P: FlashPayload> Host<P> {
     /// While a job waits for room, the page that leaves next does so, then the one after it.
     pub fn make_room(&mut self, core: &mut Core<P>, writer: &Writer<P>) {
         let capacity = self.buffer_capacity(writer);
-        let dead = core.device.losses.dead().len() as u32;
+        let dead = core.device.losses.dead().len();
         let evicted_with = |lpn| writer.in_use(core).evicted_with(lpn, &core.device.grid, dead);
         if let Some(lpn) = self.buffer.leaves_for_waiting(capacity, evicted_with) {
             self.evict(core, writer, lpn);
@@ -222,7 +222,7 @@ impl<P: FlashPayload> Host<P> {
 
     /// Writes the page to flash, with what the scheme can write along.
     fn evict(&mut self, core: &mut Core<P>, writer: &Writer<P>, lpn: u32) {
-        let dead = core.device.losses.dead().len() as u32;
+        let dead = core.device.losses.dead().len();
         match writer.in_use(core).evicted_with(Lpn(lpn), &core.device.grid, dead) {
             EvictedWith::Oldest { most, each } => {
                 for pages in self.buffer.oldest_with(lpn, most).chunks(each) {

@@ -294,7 +294,7 @@ fn odds<P: FlashPayload>(engine: &Engine<P>, later: f64, scrub: Option<Nanos>) -
     let page_odds = device.ecc.as_deref().map(|ecc| ecc.odds(None));
     let mut known = Rates { later, scrub, ..Rates::default() };
     let promised = engine.writer.in_use(&engine.core).promise().dies;
-    odds.dead = device.losses.dead().len() as u32;
+    odds.dead = device.losses.dead().len();
     let unbuilt = if engine.care.rebuild_left(&engine.core) > 0 { odds.dead } else { 0 };
     odds.survives = promised.saturating_sub(unbuilt);
     let survives = promised.max(1) as usize;
