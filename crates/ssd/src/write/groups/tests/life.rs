@@ -18,6 +18,16 @@ fn write_groups(alone: &mut Alone<Tag>, groups: u32) {
     alone.effects();
 }
 
+/// The host writes this many pages, one after the other, all of which get to flash with their parity.
+pub(super) fn write_all(alone: &mut Alone<Tag>, pages: u32) {
+    for lpn in 0..pages {
+        let (_, data) = alone.write(&[(lpn, 1)]);
+        alone.end_all(&data);
+        let parities = programs(&mut alone.core);
+        alone.end_all(&parities);
+    }
+}
+
 /// A die of the open group dies; whether the group goes on.
 fn goes_on_without(alone: &mut Alone<Tag>, die: u16) -> bool {
     kill(&mut alone.core, DieId(die));
@@ -136,4 +146,55 @@ fn nobody_is_named_where_no_mount_reads_names() {
         let of_block = rest.last().expect("the sum of a block");
         assert_eq!(alone.core.device.array.members(of_block.ppn).len(), named);
     }
+}
+
+/// The parity of each row is in flash, and the group is open. Fails if the group counts as settled while rows of it are to come, or as
+/// unsettled once it is full.
+#[test]
+fn an_open_group_is_unsettled_until_it_is_full() {
+    let mut alone = Alone::<Tag>::new(&[("m", "2")]);
+    let is_unsettled = |alone: &Alone<Tag>| alone.groups.is_unsettled(vocab::SuperblockId(0), 4);
+    assert!(!is_unsettled(&alone), "it is not opened");
+    for row in 0..4 {
+        write_all(&mut alone, 3);
+        let is_open = alone.groups.open[0].is_some();
+        assert_eq!((alone.groups.held.len(), is_open, is_unsettled(&alone)), (0, row < 3, row < 3), "row {row}");
+    }
+}
+
+/// The code is about to change from 4+1 to 3+2. Fails if the drive looks for groups of the old code forever, or no more while such a
+/// group is open or closed.
+#[test]
+fn a_drive_migrates_as_long_as_a_group_of_another_code_may_be_left() {
+    let migrates = |alone: &mut Alone<Tag>| {
+        alone.groups.migrating = true;
+        alone.groups.settle_migration(&alone.core);
+        alone.groups.is_migrating()
+    };
+    let mut alone = Alone::<Tag>::new(&[("m", "1"), ("then", "3+2")]);
+    write_all(&mut alone, 1);
+    assert!(!migrates(&mut alone), "the open group is of the code in use");
+    (alone.groups.asked, alone.groups.now) = (true, 1);
+    alone.groups.settle_space(&mut alone.core);
+    assert!(migrates(&mut alone), "the open group is of the code before");
+    write_all(&mut alone, 16);
+    assert_eq!(alone.groups.open[0].as_ref().map(|open| open.layout.code), Some(1));
+    assert!(migrates(&mut alone), "a full group is of the code before");
+    assert_eq!(alone.core.map.condemn_outdated(), Some(0));
+    assert!(!migrates(&mut alone), "it is being collected");
+}
+
+/// A drive of five dies gets five more. Fails if new groups take their codes, or the room that they are to leave, from the scheme of before.
+#[test]
+fn a_drive_that_grew_asks_the_scheme_for_all_its_dies() {
+    let mut alone = Alone::<Tag>::new(&[("m", "2")]);
+    let mut wide = log_setup("mds-groups", &[("m", "2")]);
+    wide.drive.geometry.dies_per_channel = 10;
+    let protection = crate::core::testing::tiny_scheme(&wide);
+    let scheme = protection.groups().expect("the scheme writes block groups");
+    alone.groups.grow(scheme, 40);
+    let codes = |codes: &[protect::GroupCode]| codes.iter().map(|code| (code.data, code.parity)).collect::<Vec<_>>();
+    let known: Vec<_> = alone.groups.codes.iter().map(|(code, _)| *code).collect();
+    assert_eq!((alone.groups.first_code, codes(&known)), (1, vec![(3, 2), (8, 2)]), "groups of before keep theirs");
+    assert_eq!(codes(alone.groups.scheme().codes()), [(8, 2)]);
 }

@@ -1,5 +1,6 @@
 //! Block groups after a cut, and what is kept for one.
 
+use super::life::write_all;
 use super::*;
 use crate::write::found::{Found, Lost};
 use crate::write::groups::Redo;
@@ -65,6 +66,23 @@ fn what_a_codeword_gives_is_offered_unless_its_block_was_being_erased() {
         assert_eq!(alone.solved(&[0], &[alone.block_of(0)]), [], "{parity:?}");
         assert_eq!(alone.solved(&[0, 2], &[alone.block_of(2)]), [], "{parity:?}: the erase met the whole group");
         assert_eq!(alone.solved(&[0], &[alone.block_of(1)]), [Lpn(0)], "{parity:?}: page 1 can be read yet");
+    }
+}
+
+/// Of a codeword of three pages and two parities one parity is gone. Fails if any other page of its row counts as a parity, so that more pages
+/// come back than the parities that are left can give.
+#[test]
+fn a_codeword_gives_back_as_many_pages_as_parities_of_it_are_left() {
+    let alone = codeword(Parity::InFlash);
+    let of_group = alone.groups.info[0].expect("it is written");
+    let stripe = alone.groups.stripe_of(vocab::SuperblockId(0), &of_group);
+    let parity = alone.core.map.rows().page(0, stripe.strips.last().expect("a parity").die);
+    for (lost, solved) in [(&[0][..], 1), (&[2], 1), (&[0, 2], 0), (&[0, 1, 2], 0)] {
+        let mut seen = Seen::of(&alone.core);
+        seen.unreadable.extend(lost.iter().map(|&lpn| page_of(&alone.core, lpn)).chain([parity]));
+        let view = GroupsSeen { seen: &seen, erasing: &BTreeSet::new(), erases_known: true };
+        let found = alone.groups.choose(&alone.core, view, &BTreeSet::new(), Lost::AreSolvedFor);
+        assert_eq!(found.solved.len(), solved, "pages {lost:?} and a parity are lost");
     }
 }
 
@@ -209,4 +227,32 @@ fn a_group_whose_parity_may_not_last_is_found_by_a_mount_that_lacks_its_sums() {
             assert_eq!(alone.groups.without_parity.contains(&0), is_found, "{parity:?}, {suspects:?}");
         }
     }
+}
+
+/// Two groups are full, each of another code, and the third was just begun. A mount needs the first two. Fails if the map does not know again what
+/// these hold and by which code, or if anything is kept of the third.
+#[test]
+fn after_a_mount_the_map_knows_the_codes_of_groups_and_forgets_what_is_not_needed() {
+    let mut setup = log_setup("mds-groups", &[("m", "1"), ("then", "3+2")]);
+    setup.power.mountable = true;
+    let mut alone = Alone::<Tag>::with(&setup);
+    write_all(&mut alone, 16);
+    alone.groups.asked = true;
+    write_all(&mut alone, 13);
+    let units = |alone: &Alone<Tag>| [0, 1].map(|unit| (alone.core.map.unit(unit).code, alone.core.map.unit(unit).slots));
+    assert_eq!(units(&alone), [(0, 16), (1, 12)], "four rows of four pages, and of three");
+    let kept = alone.groups.remains(&alone.core);
+    assert!(kept.info[2].is_some() && !kept.held.is_empty(), "the third group has sums in the cache");
+
+    let mut mounted = Alone::<Tag>::with(&setup);
+    mounted.core.device.array = alone.core.device.array.clone();
+    let seen = Seen::of(&mounted.core);
+    let view = GroupsSeen { seen: &seen, erasing: &BTreeSet::new(), erases_known: true };
+    mounted.groups.mount(&mut mounted.core, kept, view);
+    mounted.core.map.mount(|unit| (unit < 2).then_some(0));
+    mounted.groups.settle_mounted(&mut mounted.core);
+    assert_eq!(units(&mounted), [(0, 16), (1, 12)]);
+    assert_eq!([0, 1, 2].map(|group| mounted.groups.info[group].is_some()), [true, true, false]);
+    assert!(mounted.groups.held.is_empty(), "sums of a group in which nothing is needed");
+    assert_eq!(mounted.core.map.outdated_groups(), 1, "the first group goes before others");
 }

@@ -83,6 +83,23 @@ fn what_shares_a_parity_with_a_suspect_leans_on_it() {
     assert_eq!(summed_with(pages[4]), [].into(), "a parity is no member");
 }
 
+/// A row of four pages and their parity, all in flash. A parity that may not last is weak, whatever it covers; one that lasts is weak where
+/// two of its pages may not. Fails if pages stay where only such a parity brings them back, or are written again for one suspect of
+/// which a sound parity is there.
+#[test]
+fn pages_lean_on_a_suspect_parity_or_on_one_that_covers_two_suspects() {
+    let (mut alone, pages) = row_of_five(&[0, 1, 2, 3, 4]);
+    let seen = Seen::of(&alone.core);
+    alone.rows.mount(&mut alone.core, &seen);
+    let data: Vec<Ppn> = pages[..4].to_vec();
+    for (suspects, lean) in [(&[][..], false), (&[4], true), (&[1], false), (&[1, 3], true), (&[1, 4], true), (&[0, 1, 4], true)]
+    {
+        let of_row: BTreeSet<Ppn> = suspects.iter().map(|&index: &usize| pages[index]).collect();
+        let leaning: BTreeSet<Ppn> = Rows::leaning(&alone.core, &of_row).filter(|ppn| pages.contains(ppn)).collect();
+        assert_eq!(leaning, if lean { data.iter().copied().collect() } else { BTreeSet::new() }, "suspects {suspects:?}");
+    }
+}
+
 /// Fails if pages are looked at although nothing speaks against their summary, or if a row is believed of which
 /// a page is a suspect, cannot be read, or is missing behind its parity.
 #[test]
