@@ -90,3 +90,35 @@ impl<P: FlashPayload> Care<P> {
         next.filter(|_| core.device.calendar.has_any_but([refreshes, retention]))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::care::testing::Bench;
+    use crate::core::checkpoint::{Checkpoint, Summary};
+    use vocab::DieId;
+
+    /// Blocks of two dies are full, and one of the dies does not answer any more. Catches a summary that goes on vouching for a block of which a
+    /// page could not be read: a mount would not look at it. Catches one that is struck out though its page was read.
+    #[test]
+    fn a_block_that_does_not_answer_loses_its_summary() {
+        let mut bench = Bench::new("none", |_| {});
+        bench.core.safe.checkpoint = Some(Checkpoint::fresh(bench.core.device.grid.geometry().blocks()));
+        bench.write(0, 0..4);
+        bench.write(1, 4..8);
+        let blocks = [0, 4].map(|lpn| BlockAddr(bench.unit_of(lpn)));
+        let last = blocks.map(|block| bench.core.device.grid.ppn(block, 3));
+        last.into_iter().for_each(|ppn| bench.care.page_programmed(&mut bench.core, ppn));
+        let summary = |bench: &Bench| {
+            let checkpoint = bench.core.safe.checkpoint.as_ref().expect("the drive keeps one");
+            blocks.map(|block| checkpoint.of(block))
+        };
+        assert_eq!(summary(&bench), [Summary::Whole(0); 2]);
+        bench.core.device.array.kill(DieId(1));
+        let read = blocks.map(|block| {
+            let command = Command { ppn: bench.core.device.grid.ppn(block, 0), ..Command::default() };
+            bench.care.sense(&mut bench.core, &command).0.is_clean()
+        });
+        assert_eq!((read, summary(&bench)), ([true, false], [Summary::Whole(0), Summary::Struck]));
+    }
+}

@@ -420,8 +420,15 @@ mod tests {
     /// A drive with FLARES' cells and codes; block 0 of die 0 was written after two seconds: the
     /// array keeps whole ones.
     fn bench(policy: RefreshPolicy) -> (Bench, BlockAddr) {
+        let (bench, _, block) = bench_and_setup(policy);
+        (bench, block)
+    }
+
+    fn bench_and_setup(policy: RefreshPolicy) -> (Bench, Setup, BlockAddr) {
+        let mut setup = None;
         let mut bench = Bench::with_flares(|change| {
             (change.refresh.policy, change.refresh.at_share) = (policy, 0.5);
+            setup = Some(change.clone());
         });
         for block in 0..bench.core.device.grid.geometry().blocks() {
             bench.core.device.array.set_age(BlockAddr(block), |info| info.pe = 3000);
@@ -431,7 +438,7 @@ mod tests {
         let block = BlockAddr(bench.unit_of(0));
         let first = bench.core.device.grid.ppn(block, 0);
         bench.care.note_programmed(&mut bench.core, first);
-        (bench, block)
+        (bench, setup.expect("the bench was built"), block)
     }
 
     fn deadline(bench: &Bench, block: BlockAddr) -> SimTime {
@@ -477,6 +484,17 @@ mod tests {
         bench.core.device.array.set_age(block, |info| (info.reads, info.pe) = (64, 6000));
         bench.care.note_read(&mut bench.core, block_of);
         assert!(deadline(&bench, block) < due);
+    }
+
+    /// A drive in files is opened by another process, which knows only what flash says. Catches units that are never refreshed then.
+    #[test]
+    fn a_drive_that_is_opened_again_has_its_deadlines() {
+        let (mut bench, setup, block) = bench_and_setup(RefreshPolicy::Alarm);
+        let before = deadline(&bench, block);
+        assert_ne!(before, NEVER);
+        bench.care.refresh = Refresh::default();
+        bench.care.resume_ecc(&mut bench.core, bench.writer.way, None, &setup, &Streams::new(1));
+        assert_eq!((deadline(&bench, block), deadline(&bench, BlockAddr(block.0 + 1))), (before, NEVER));
     }
 
     /// Catches a unit that is refreshed before its time, or twice, and a deadline that outlives an erase.

@@ -123,3 +123,33 @@ impl<P: FlashPayload> Care<P> {
         self.wanted.retain(|(unit, _)| !units.contains(unit));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::care::testing::Bench;
+
+    /// A dead die is to be replaced later. Catches requests that wait for the spare die though only it could bring room, and a drive that gives
+    /// them up though something else is still to come, or comes first.
+    #[test]
+    fn a_drive_waits_for_a_spare_die_if_nothing_but_refresh_and_limits_is_to_come_beside_it() {
+        let mut bench = Bench::new("raid5", |_| {});
+        let (timers, at) = ([Timer::Replace, Timer::Refresh, Timer::Age, Timer::Scrub], SimTime(1_000));
+        let [replace, refresh, _, scrub] = timers.map(|timer| timer.index(&bench.core.device.grid));
+        let waits = |bench: &Bench, resource| bench.care.waits_for_a_replacement(&bench.core, resource);
+        assert!(!waits(&bench, replace), "no die is to be replaced");
+        bench.care.replacements.ask(DieId(1), at);
+        bench.care.expect_replacement(&mut bench.core);
+        assert_eq!(bench.core.device.calendar.next(), Some((at, replace)));
+        assert!(waits(&bench, replace));
+        bench.core.schedule(Timer::Refresh, SimTime(2_000));
+        bench.core.schedule(Timer::Age, SimTime(3_000));
+        assert!(waits(&bench, replace));
+        assert!(!waits(&bench, refresh), "something else is next");
+        bench.core.schedule(Timer::Scrub, SimTime(4_000));
+        assert!(!waits(&bench, replace) && !waits(&bench, scrub), "the scrub goes on");
+        bench.core.clear(Timer::Scrub);
+        bench.care.replacements.done(DieId(1), at);
+        assert!(!waits(&bench, replace), "the spare die is there");
+    }
+}

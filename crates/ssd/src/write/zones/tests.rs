@@ -103,6 +103,7 @@ fn the_encoder_writes_the_sums_of_the_data() {
     assert_eq!(new.terms.len(), 4, "each data page of the group is read once");
     let sums = alone.sums(&new);
     let pages = alone.zones.code_summed(&mut alone.core, EncodeId::new(0), Some(sums));
+    assert!(!alone.zones.encoder.is_idle(), "no page of the code is written");
     assert_eq!((pages, alone.zones.scheme.valid_groups()), (4, 0));
     let effects = alone.write_all(EncodeId::new(0), pages);
     assert!(matches!(effects.as_slice(), [Popped::Parcel(Parcel::Zones(ZoneStep::EncodeMore))]), "{effects:?}");

@@ -3,6 +3,8 @@
 mod life;
 mod loss;
 mod mount;
+#[cfg(unix)]
+mod saved;
 
 use crate::config::Setup;
 use crate::core::Command;

@@ -3,6 +3,7 @@
 
 mod mount;
 mod parity;
+mod seam;
 mod update;
 
 use crate::config::{BufferKind, Setup};

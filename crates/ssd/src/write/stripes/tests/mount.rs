@@ -168,6 +168,42 @@ fn a_durable_state_with_losses_is_chosen_where_nothing_older_is_whole() {
     assert_eq!(chosen.stripes[0].lost, [(Lpn(1), new), (Lpn(2), new)]);
 }
 
+/// The journal says that two strips were durable, and flash has neither, though no other page of their dies is known to be lost. Catches an update that is
+/// taken for one that the cut met, so that its parity is given up.
+#[test]
+fn durable_strips_that_are_missing_were_lost_whatever_their_dies_have_lost() {
+    let mut drive = mountable("raid5");
+    let old = drive.rank(0);
+    drive.write(&[(0, 2), (1, 2), (2, 2), (3, 2)]);
+    let (new, gone) = (drive.rank(0), [drive.page_of(1), drive.page_of(2)]);
+    let chosen = drive.choose_by([new; N as usize], &gone);
+    drive.expect(&chosen, [(new, true), (new, false), (new, false), (new, true)]);
+    assert_eq!(chosen.stripes[0].lost, [(Lpn(1), new), (Lpn(2), new)]);
+    assert_eq!(chosen.stripes[0].parity_slot(), drive.place(STRIPE, N), "it brings back one if the other is found");
+    // Of these the older contents were durable: the update was cut.
+    let chosen = drive.choose_by([old; N as usize], &gone);
+    drive.expect(&chosen, [(old, true); 4]);
+}
+
+/// The first update of a drive wrote a stripe. Two of its dies died, and a later update of the others was cut. Catches a mount for which contents of
+/// the lowest rank were never durable, so that it takes the update that was cut.
+#[test]
+fn the_first_update_of_all_counts_as_durable() {
+    let mut drive = mountable("raid5");
+    assert_eq!(drive.rank(0), 1);
+    let first: Vec<Ppn> = (0..N).map(|strip| drive.page_of(strip)).collect();
+    drive.write(&[(2, 2), (3, 2)]);
+    let cut = [drive.page_of(3), drive.page_of(N)];
+    let die_of = |ppn: &Ppn| drive.core.device.grid.die_of(*ppn);
+    let (dead, losing) = ([die_of(&first[0]), die_of(&first[1])], [die_of(&cut[0]), die_of(&cut[1])]);
+    dead.iter().for_each(|&die| drive.core.device.losses.die_died(die));
+    let (gone, durable) = ([&first[..2], &cut].concat(), journal([1; N as usize]));
+    let evidence = drive.evidence(&gone, &durable, &[]);
+    let chosen = drive.choose_from(&Evidence { losing_dies: losing.into(), ..evidence }, &[]);
+    drive.expect(&chosen, [(1, false), (1, false), (1, true), (1, true)]);
+    assert_eq!(chosen.stripes[0].lost, [(Lpn(0), 1), (Lpn(1), 1)]);
+}
+
 /// Catches a first update that was cut and whose pages are taken for losses; and a part of a stripe that no page
 /// names, so that the next mount would not find it.
 #[test]

@@ -4,7 +4,7 @@ use super::*;
 use crate::write::stripes::op::Work;
 
 /// A drive with a parity cache and a full stripe 0, of which strips 1 and 2 have newer contents.
-fn with_partial_parity() -> Drive {
+pub(super) fn with_partial_parity() -> Drive {
     let mut drive = Drive::new("ppc", &[]);
     drive.write(&[(0, 1), (1, 1), (2, 1), (3, 1)]);
     drive.write(&[(1, 2)]);
@@ -270,11 +270,16 @@ fn a_write_that_waits_for_space_gives_way_to_a_commit_of_its_stripe() {
     drive.check();
 }
 
-fn discard(drive: &mut Drive, pages: Range<u32>) {
+/// Discards pages as far as that goes without effects of it.
+pub(super) fn begin_discard(drive: &mut Drive, pages: Range<u32>) {
     let job = drive.core.jobs.take();
     drive.core.jobs[job].reset(Asker::Host, RequestKind::Discard, SimTime::ZERO);
     drive.core.jobs[job].range = (pages.start, pages.end);
     drive.stripes.discard(&mut drive.core, job);
+}
+
+fn discard(drive: &mut Drive, pages: Range<u32>) {
+    begin_discard(drive, pages);
     drive.go_on();
 }
 
