@@ -45,7 +45,7 @@ impl Choice {
     pub(super) fn lose(&mut self, journal: &Journal) -> Vec<Stale> {
         let mut stale = Vec::new();
         for (lpn, durable) in journal.iter() {
-            let Some(page) = self.pages.get_mut(lpn.index()) else { continue };
+            let page = &mut self.pages[lpn.index()];
             if page.is_none_or(|newest| newest.update < durable) {
                 let before = page.replace(Newest::nowhere(durable));
                 stale.push(Stale { lpn, before, durable });
@@ -114,7 +114,7 @@ impl Otherwise {
 
     /// Drops contents that are older than what was durable.
     pub fn lose(&mut self, with: &Choice, journal: &Journal) {
-        for (lpn, durable) in journal.iter().filter(|(lpn, _)| lpn.index() < with.pages.len()) {
+        for (lpn, durable) in journal.iter() {
             if self.page(with, lpn).is_none_or(|newest| newest.update < durable) {
                 self.pages.insert(lpn, Some(Newest::nowhere(durable)));
             }

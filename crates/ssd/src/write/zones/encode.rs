@@ -147,7 +147,7 @@ impl<P> Encoder<P> {
     /// The host is done: there is nothing to prepare for.
     pub fn stay_on_line(&mut self) {
         (self.due, self.budget) = (false, 0);
-        self.on &= self.in_flight > 0;
+        debug_assert!(!self.on || self.in_flight > 0, "a phase ends with its last group");
     }
 
     /// A request arrives: no further group is begun. True if the phase is one of idle time.
