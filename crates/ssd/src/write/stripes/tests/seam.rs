@@ -69,7 +69,7 @@ fn a_strip_that_its_stripe_needs_goes_to_another_log() {
 }
 
 /// Two stripes are discarded. Catches a second one that is freed before the collector goes on with a unit that the first one kept, and one
-/// that waits though nobody has anything to do.
+/// that waits though no one has anything to do.
 #[test]
 fn a_discarded_stripe_waits_only_for_the_collector_of_what_the_one_before_kept() {
     for keeps in [false, true] {
