@@ -283,8 +283,9 @@ const ONCE_BROKEN_TOGETHER: &[(u64, u64, &[&str])] = &[
 const ONCE_BROKEN_BEYOND_PROMISE: &[u64] = &[1_011, 1_553, 722, 3_276, 2_054, 20_141, 45_984, 17_909, 65_358];
 
 /// On drives that gather pages and age: parity that a stripe could not get while one of its strips was lost, and block groups each of which
-/// held a page after three cuts, two of which met the collector, so that nothing could move.
-const ONCE_BROKEN_LADDER: &[(u64, u64)] = &[(580_005, 171_300), (580_005, 65_040)];
+/// held a page after three cuts, two of which met the collector, so that nothing could move; and a parity cache of one page whose partial
+/// parity stayed in it, because the reads of its commit had missed two pages.
+const ONCE_BROKEN_LADDER: &[(u64, u64)] = &[(580_005, 171_300), (580_005, 65_040), (660_005, 515_456)];
 
 /// On drives that gather pages, narrow stripes of which one strip was rebuilt on another die: a strip on a living die that a word line
 /// had taken was held for torn at the next mount.
