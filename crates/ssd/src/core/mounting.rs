@@ -3,6 +3,7 @@
 use crate::core::newest::Newest;
 use ftl::UnitId;
 use nand::Member;
+use std::collections::BTreeSet;
 use vocab::{Lpn, Ppn, Slot};
 
 /// Work that a mount has still to do.
@@ -30,6 +31,8 @@ pub(crate) struct SpareCopies {
     /// Logical pages that lie where they or their codeword may not last, and another copy of each: one that lasts, or the first of
     /// them.
     pub others: Vec<(Lpn, Slot)>,
+    /// Those of `others` that have no parity left where the page that counts has one.
+    pub bare: BTreeSet<Lpn>,
     /// The same where only a codeword brings the other copy back, in which nothing is that may not last.
     pub solved: Vec<(Lpn, Member)>,
     /// Logical pages that lie where they may not last, with contents of which no one was told.

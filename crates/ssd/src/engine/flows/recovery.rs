@@ -83,6 +83,7 @@ fn let_spare_copies_go<P: FlashPayload>(engine: &mut Engine<P>) {
     let mut others = if pins.is_empty() { std::mem::take(&mut mounting.spare.others) } else { Vec::new() };
     // The copies that gave way before may have been among them.
     others.retain(|&(_, slot)| is_kept(&engine.core.map, slot));
+    drop_in_vain(engine, &mut others);
     if pins.is_empty() && others.is_empty() {
         others = solved_copies_count(engine);
     }
@@ -116,6 +117,30 @@ fn let_spare_copies_go<P: FlashPayload>(engine: &mut Engine<P>) {
         mounting.pages = pages;
     }
     mount_on(engine);
+}
+
+/// Drops bare copies of pages in units where another page waits that has no other copy: such a unit is not emptied, so that a page would
+/// only lose its parity.
+fn drop_in_vain<P: FlashPayload>(engine: &Engine<P>, others: &mut Vec<(Lpn, Slot)>) {
+    let Some(mounting) = &engine.power.mounting else { return };
+    let (core, spare) = (&engine.core, &mounting.spare);
+    if spare.bare.is_empty() {
+        return;
+    }
+    let solved = spare.solved.iter().map(|(lpn, _)| *lpn);
+    let older = spare.older.iter().map(|older| older.lpn);
+    let with_others: BTreeSet<Lpn> = others.iter().map(|(lpn, _)| *lpn).chain(solved).chain(older).collect();
+    let counts = |lpn: Lpn| match core.map.lookup(lpn) {
+        Place::At(slot) => Some(slot),
+        Place::Unmapped | Place::Missing => None,
+    };
+    let stays = |&&ppn: &&Ppn| {
+        data_in(core, ppn).any(|(lpn, found)| found.slot.is_some() && found.slot == counts(lpn) && !with_others.contains(&lpn))
+    };
+    let unit_of_page = |&ppn: &Ppn| core.map.unit_of_block(core.device.block_of(ppn));
+    let staying: BTreeSet<UnitId> = mounting.pages.iter().filter(stays).map(unit_of_page).collect();
+    let is_staying = |lpn| counts(lpn).is_some_and(|slot| staying.contains(&core.map.unit_of(slot)));
+    others.retain(|&(lpn, _)| !spare.bare.contains(&lpn) || !is_staying(lpn));
 }
 
 /// Makes the pages current that codewords bring back, where they are still stored. It is durable once the host has read

@@ -26,6 +26,7 @@ pub(super) fn find_spare_copies<P: FlashPayload>(
     spare: &mut SpareCopies,
 ) {
     spare.others = other_copies(engine, with, without, suspects);
+    spare.bare = bare_copies(&spare.others, with, without);
     spare.solved = solving.map_or_else(Vec::new, |solving| solved_copies(engine, with, solving, suspects));
     if !has_unit_to_write_to(engine) {
         spare.older = older_contents(engine, scanned, with, without, suspects);
@@ -80,6 +81,15 @@ fn other_copies<P: FlashPayload>(
         Some((lpn, other))
     });
     others.collect()
+}
+
+/// Of these copies the ones whose codeword survives no loss, though that of the page that counts does.
+fn bare_copies(others: &[(Lpn, Slot)], with: &Choice, without: &Otherwise) -> BTreeSet<Lpn> {
+    let is_bare = |&&(lpn, slot): &&(Lpn, Slot)| {
+        let copy = without.page(with, lpn).filter(|copy| copy.slot == Some(slot));
+        copy.is_some_and(|copy| copy.survives == 0) && with.page(lpn).is_some_and(|counts| counts.survives > 0)
+    };
+    others.iter().filter(is_bare).map(|(lpn, _)| *lpn).collect()
 }
 
 /// Logical pages that count in a suspect, and the same contents as a codeword without suspects brings them back.

@@ -95,6 +95,8 @@ pub(super) struct Lost {
     pub unreadable_old: StripSet,
     /// Pages that its reads missed.
     pub missed: Vec<Missed>,
+    /// How often a commit has read again what it missed.
+    pub attempts: u8,
     /// Whether old contents that were to complete a page are lost: there is nothing to write.
     pub lacks_contents: bool,
 }

@@ -14,6 +14,10 @@ use nand::{FlashArray, ReadOutcome};
 use protect::{CommitPlan, StripeCommit, StripePlan, StripeWrite};
 use vocab::{Cause, Ppn, StripSet, StripeId};
 
+/// How often a commit reads again what its reads missed, before it takes these pages for lost: an error that is drawn for each read
+/// may not come back.
+const COMMIT_ATTEMPTS: u8 = 3;
+
 /// Next step after a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Planned {
@@ -132,11 +136,18 @@ impl<P: FlashPayload> Stripes<P> {
         let has_parity = core.map.lookup_parity(stripe) != Place::Unmapped;
         let commit = StripeCommit { held: partial.covers, present, has_parity, unreadable, unreadable_old, old };
         let (sum, plan) = (partial.sum.clone(), self.scheme().commit(&commit));
-        let comes_back = |strip| self.sources_of(core, stripe, strip).is_some();
-        if matches!(plan, CommitPlan::NoParity) && present.and(unreadable).iter().any(comes_back) {
-            self.held.keep_irreplaceable(stripe);
-            self.finish(core, id);
-            return Planned::NoMore;
+        if matches!(plan, CommitPlan::NoParity) {
+            let lost = &mut self.ops[id].lost;
+            if !lost.missed.is_empty() && lost.attempts < COMMIT_ATTEMPTS {
+                lost.attempts += 1;
+                lost.missed.clear();
+                return self.plan_commit(core, id);
+            }
+            if present.and(unreadable).iter().any(|strip| self.comes_back(core, id, strip)) {
+                self.held.keep_irreplaceable(stripe);
+                self.finish(core, id);
+                return Planned::NoMore;
+            }
         }
         let op = &mut self.ops[id];
         (op.lost.unreadable, op.lost.unreadable_old, op.sum) = (unreadable, unreadable_old, sum);
@@ -146,6 +157,12 @@ impl<P: FlashPayload> Stripes<P> {
             CommitPlan::NoParity => (Outcome::Forget, StripSet::EMPTY, Contents::Current),
         };
         Planned::Read
+    }
+
+    /// Whether a strip is the sum of pages that answer, none of which the update missed.
+    fn comes_back(&self, core: &Core<P>, id: OpId, strip: u32) -> bool {
+        let is_missed = |&ppn: &Ppn| self.ops[id].lost.missed.iter().any(|missed| core.device.grid.page_of(missed.slot).0 == ppn);
+        self.sources_of(core, self.ops[id].stripe, strip).is_some_and(|sources| !sources.pages.iter().any(is_missed))
     }
 
     /// Parity over all present strips, where there is none.
