@@ -34,7 +34,7 @@ use crate::write::Writer;
 use ftl::{LogKind, UnitId, UnitState};
 use nand::{BlockInfo, FlashArray};
 use std::collections::VecDeque;
-use vocab::{BlockAddr, Cause, DieId, Grid, Nanos, PeCycles, SimTime};
+use vocab::{BlockAddr, Cause, DieId, Nanos, PeCycles, SimTime};
 
 /// Why a block is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,11 +96,6 @@ pub(crate) fn assume_read_often<P: FlashPayload>(core: &mut Core<P>) {
     }
 }
 
-/// The timer of retention, in the calendar.
-pub(crate) fn timer(grid: &Grid) -> usize {
-    Timer::Age.index(grid)
-}
-
 /// A block got its first page.
 pub(crate) fn note_first_program<P: FlashPayload>(core: &mut Core<P>, block: BlockAddr) {
     let device = &core.device;
@@ -112,7 +107,7 @@ pub(crate) fn note_first_program<P: FlashPayload>(core: &mut Core<P>, block: Blo
     let (log, logs) = (core.map.log_of(core.map.unit_of_block(block)), core.map.logs());
     let blocks = device.grid.geometry().blocks() as usize / logs;
     core.limits.note_first_program(device.now, log, blocks, block, pe, is_since);
-    core.limits.stirred |= !core.device.calendar.is_pending(timer(&core.device.grid));
+    core.limits.stirred |= !core.is_pending(Timer::Age);
 }
 
 /// Whether all pages of the victim are to be moved side by side.
@@ -123,7 +118,7 @@ pub(crate) fn hurries<P: FlashPayload>(core: &Core<P>, victim: UnitId, cause: Ca
 
 /// The retention timer has expired for some block, or the run is ending.
 pub(crate) fn retention_due<P: FlashPayload>(core: &mut Core<P>) {
-    core.device.calendar.clear(timer(&core.device.grid));
+    core.clear(Timer::Age);
     core.limits.stirred = true;
 }
 
@@ -132,7 +127,7 @@ pub(crate) fn end_if_over<P: FlashPayload>(core: &mut Core<P>, writer: &Writer<P
     core.limits.stirred = false;
     let is_over = writer.limits().is_none();
     if is_over {
-        core.device.calendar.clear(timer(&core.device.grid));
+        core.clear(Timer::Age);
         core.limits.end();
     }
     is_over
@@ -153,8 +148,7 @@ pub(crate) fn may_recycle_when_idle<P: FlashPayload>(core: &Core<P>, die: DieId)
 /// Sets the timer, unless it is set, for the next block that enters a half of its margin. Blocks that are in
 /// the second wait for no time, but for room or for their collector.
 pub(crate) fn set_timer<P: FlashPayload>(core: &mut Core<P>) {
-    let timer = timer(&core.device.grid);
-    if !core.limits.is_on() || core.device.calendar.is_pending(timer) {
+    if !core.limits.is_on() || core.is_pending(Timer::Age) {
         return;
     }
     let now = core.device.now;
@@ -165,7 +159,7 @@ pub(crate) fn set_timer<P: FlashPayload>(core: &mut Core<P>) {
     let classes = core.limits.regions.iter().flat_map(|region| core.limits.by_class(region));
     let soonest = classes.flat_map(|(at, order)| [next(order, at.idle_age), next(order, at.now_age)]).flatten().min();
     if let Some(time) = soonest {
-        core.device.calendar.schedule(timer, time);
+        core.schedule(Timer::Age, time);
     }
 }
 
@@ -366,15 +360,15 @@ mod tests {
     #[test]
     fn the_timer_is_set_for_the_next_half_of_a_margin() {
         let (mut bench, _) = bench();
-        let timer = timer(&bench.core.device.grid);
+        let timer = Timer::Age.index(&bench.core.device.grid);
         for (age, next) in [(0, RETENTION * 80 / 100), (RETENTION * 80 / 100, RETENTION * 90 / 100)] {
             bench.core.device.now = SimTime(500 + age);
-            bench.core.device.calendar.clear(timer);
+            bench.core.clear(Timer::Age);
             set_timer(&mut bench.core);
             assert_eq!(bench.core.device.calendar.next(), Some((SimTime(500 + next), timer)));
         }
         bench.core.device.now = SimTime(500 + RETENTION);
-        bench.core.device.calendar.clear(timer);
+        bench.core.clear(Timer::Age);
         set_timer(&mut bench.core);
         assert_eq!(bench.core.device.calendar.next(), None, "it waits for its collector, not for time");
     }
@@ -478,8 +472,8 @@ mod tests {
     #[test]
     fn a_timer_that_is_set_stays_as_it_is() {
         let (mut bench, _) = bench();
-        let timer = timer(&bench.core.device.grid);
-        bench.core.device.calendar.schedule(timer, SimTime(501));
+        let timer = Timer::Age.index(&bench.core.device.grid);
+        bench.core.schedule(Timer::Age, SimTime(501));
         set_timer(&mut bench.core);
         assert_eq!(bench.core.device.calendar.next(), Some((SimTime(501), timer)));
     }

@@ -3,7 +3,7 @@
 use crate::care::Care;
 use crate::care::collect::Collector;
 use crate::core::flash::FlashPayload;
-use crate::core::timer::Timer;
+use crate::core::timer::{Resource, Timer};
 use crate::core::{Core, Moving};
 use ftl::{LogKind, UnitId};
 use std::collections::BTreeSet;
@@ -91,11 +91,10 @@ impl<P: FlashPayload> Care<P> {
     /// True if the next event of the calendar replaces a dead die and only timers of refresh and limits are pending beside it. Host requests
     /// that wait for room do not wait for that spare die.
     #[inline]
-    pub fn waits_for_a_replacement(&self, core: &Core<P>, resource: usize) -> bool {
-        let timer = |timer: Timer| timer.index(&core.device.grid);
+    pub fn waits_for_a_replacement(&self, core: &Core<P>, resource: Resource) -> bool {
         self.replacements.is_any_asked()
-            && resource == timer(Timer::Replace)
-            && !core.device.calendar.has_any_but([Timer::Replace, Timer::Refresh, Timer::Age].map(timer))
+            && resource == Resource::Timer(Timer::Replace)
+            && !core.has_events_beside([Timer::Replace, Timer::Refresh, Timer::Age])
     }
 
     /// True if no move, displaced program, queued command or decoding refers to a PPN of the dead die. Pins and partial parities may.

@@ -174,6 +174,11 @@ impl<P: FlashPayload> Core<P> {
         self.device.calendar.at(timer.index(&self.device.grid))
     }
 
+    /// Whether any resource but these timers has an event pending.
+    pub fn has_events_beside<const N: usize>(&self, timers: [Timer; N]) -> bool {
+        self.device.calendar.has_any_but(timers.map(|timer| timer.index(&self.device.grid)))
+    }
+
     /// Whether a host command waits for its time.
     pub fn more_arrives(&self) -> bool {
         self.is_pending(Timer::Arrivals)

@@ -6,7 +6,7 @@ use crate::core::timer::{Resource, Timer};
 use crate::engine::Engine;
 use crate::engine::flows::recovery;
 use crate::write::ahead::Wanted;
-use vocab::{HostCommand, HostOp, Lpn, Nanos, SimTime};
+use vocab::{DieId, HostCommand, HostOp, Lpn, Nanos, SimTime};
 
 /// Called before a request arrives, with its number; it may act on the drive (fault injection, progress).
 pub(super) type BeforeEach<'a, P> = &'a mut dyn FnMut(&mut Engine<P>, u64);
@@ -128,6 +128,7 @@ impl<P: FlashPayload> Engine<P> {
         // A fork taken between two arrivals starts with commands of its own.
         self.core.clear(Timer::Arrivals);
         self.writer.run_begins(&mut self.core);
+        let dies = self.core.device.grid.dies() as usize;
         loop {
             arrivals.let_arrive(self, each);
             self.after_event();
@@ -137,15 +138,22 @@ impl<P: FlashPayload> Engine<P> {
             if arrivals.is_over() && self.host.requests.outstanding == 0 {
                 self.writer.host_is_done(&mut self.core);
             }
-            if let Some((time, resource)) = self.care.next_event(&mut self.core) {
-                if self.care.waits_for_a_replacement(&self.core, resource) && self.unstick() {
+            // Nearly all events are of dies, which have the first numbers of the calendar. They wait for no other.
+            let of_die = self.core.device.calendar.next().filter(|&(_, resource)| resource < dies);
+            if let Some((time, die)) = of_die {
+                self.event_at(time);
+                self.die_event(DieId(die as u16));
+                self.hand_on();
+            } else if let Some((time, timer)) = self.care.next_event(&mut self.core) {
+                if self.care.waits_for_a_replacement(&self.core, timer) && self.unstick() {
                     continue;
                 }
-                self.core.device.now = time;
-                if self.core.device.folds.is_bin_over(time) {
-                    self.close_bins();
+                self.event_at(time);
+                match timer {
+                    Resource::Timer(Timer::Arrivals) => arrivals.due(self, each),
+                    other => self.own_event(other),
                 }
-                self.event(resource, &mut arrivals, each);
+                self.hand_on();
             } else if !self.unstick() {
                 let waiting = self.host.requests.outstanding;
                 assert!(waiting == 0, "nothing moves, yet {waiting} requests wait");
@@ -188,15 +196,14 @@ impl<P: FlashPayload> Engine<P> {
         self.look_ahead(upcoming);
     }
 
-    /// Handles the event of a resource of the drive.
+    /// The next event happens now, at this time.
     #[inline(always)]
-    fn event(&mut self, resource: usize, arrivals: &mut impl Arrivals<P>, each: BeforeEach<'_, P>) {
-        self.core.device.watch_event();
-        match Resource::of(resource, &self.core.device.grid) {
-            Resource::Timer(Timer::Arrivals) => arrivals.due(self, each),
-            other => self.own_event(other),
+    fn event_at(&mut self, time: SimTime) {
+        self.core.device.now = time;
+        if self.core.device.folds.is_bin_over(time) {
+            self.close_bins();
         }
-        self.hand_on();
+        self.core.device.watch_event();
     }
 
     /// Handles the event of a resource that is no arrival.
