@@ -81,13 +81,17 @@ impl<P: FlashPayload> Stripes<P> {
         op.under_way = 1;
         self.program_data(core, id, targets);
         self.program_parity(core, id, targets);
-        // Not before: GC may commit other stripes, which take pages that this one was promised.
+        // Not before: GC may commit other stripes, which take pages that this one was promised. Such pages may make another log
+        // short: behind any effect each log is looked at in its turn.
+        let mut is_first = core.out.is_empty();
         for strip in targets.iter() {
-            if let Some(die) = self.home_of(core, stripe, strip) {
-                core.collect_if_short(die.index());
+            let Some(log) = self.home_of(core, stripe, strip).map(DieId::index) else { continue };
+            if !is_first || core.map.is_short(log) {
+                core.collect_if_short(log);
+                is_first = false;
             }
         }
-        Self::later(core, StripeStep::Programmed { op: id });
+        self.programmed_next(core, id);
     }
 
     fn program_data(&mut self, core: &mut Core<P>, id: OpId, targets: StripSet) {
@@ -256,10 +260,19 @@ impl<P: FlashPayload> Stripes<P> {
             self.lose(core, tag, slot);
             self.ops[id].lost.untaken.insert(strip);
         }
-        Self::later(core, StripeStep::Programmed { op: id });
+        self.programmed_next(core, id);
     }
 
-    /// One program of the update, or the issuing of all of them, has ended.
+    /// One program of the update, or the issuing of all of them, has ended: it goes on behind what it wants of others, if anything.
+    fn programmed_next(&mut self, core: &mut Core<P>, id: OpId) {
+        if core.out.is_empty() {
+            self.programmed(core, id);
+        } else {
+            Self::later(core, StripeStep::Programmed { op: id });
+        }
+    }
+
+    /// See [`Self::programmed_next`].
     pub(super) fn programmed(&mut self, core: &mut Core<P>, id: OpId) {
         self.ops[id].under_way -= 1;
         if self.ops[id].under_way == 0 {
