@@ -12,8 +12,8 @@ use vocab::{DieId, SimTime};
 /// Which dead dies are to be replaced, and when.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Replacements {
-    /// Dead dies whose replacement was asked for, each with the time from which on it may come.
-    due: Vec<(DieId, SimTime)>,
+    /// Dead dies whose replacement was asked for and has not come, each with the time from which on it may.
+    pub asked: Vec<(DieId, SimTime)>,
     /// When a die was replaced last.
     last: Option<SimTime>,
     /// Strips that were lost, or away from their dies, when this was last looked at since.
@@ -25,8 +25,8 @@ pub(crate) struct Replacements {
 impl Replacements {
     /// The dead die is to be replaced, at this time or soon after.
     pub fn ask(&mut self, die: DieId, at: SimTime) {
-        self.due.retain(|&(other, _)| other != die);
-        self.due.push((die, at));
+        self.asked.retain(|&(other, _)| other != die);
+        self.asked.push((die, at));
     }
 
     /// A die died that these superblocks may have pages on.
@@ -45,25 +45,19 @@ impl Replacements {
         &self.before
     }
 
-    /// Whether a replacement was asked for that has not come.
-    #[inline]
-    pub fn is_any_asked(&self) -> bool {
-        !self.due.is_empty()
-    }
-
     /// The dies whose time has come.
     pub fn due(&self, now: SimTime) -> Vec<DieId> {
-        self.due.iter().filter(|&&(_, at)| at <= now).map(|&(die, _)| die).collect()
+        self.asked.iter().filter(|&&(_, at)| at <= now).map(|&(die, _)| die).collect()
     }
 
     /// When the next replacement to come may come.
     pub fn next(&self, now: SimTime) -> Option<SimTime> {
-        self.due.iter().map(|&(_, at)| at).filter(|&at| at > now).min()
+        self.asked.iter().map(|&(_, at)| at).filter(|&at| at > now).min()
     }
 
     /// The die was replaced.
     pub fn done(&mut self, die: DieId, now: SimTime) {
-        self.due.retain(|&(other, _)| other != die);
+        self.asked.retain(|&(other, _)| other != die);
         (self.last, self.out) = (Some(now), None);
     }
 
@@ -92,7 +86,7 @@ impl<P: FlashPayload> Care<P> {
     /// that wait for room do not wait for that spare die.
     #[inline]
     pub fn waits_for_a_replacement(&self, core: &Core<P>, resource: Resource) -> bool {
-        self.replacements.is_any_asked()
+        !self.replacements.asked.is_empty()
             && resource == Resource::Timer(Timer::Replace)
             && !core.has_events_beside([Timer::Replace, Timer::Refresh, Timer::Age])
     }

@@ -20,7 +20,7 @@ impl<P: FlashPayload> Engine<P> {
             match self.core.device.start_next(die) {
                 Taken::Program(image) => {
                     self.writer.taken_up(image);
-                    if self.writer.hears_launches() {
+                    if self.writer.hears_launches {
                         self.strip_launched(die);
                     }
                 }
@@ -146,7 +146,10 @@ impl<P: FlashPayload> Engine<P> {
             return self.care.reserved_done(&mut self.core, command, outcome);
         }
         if outcome.is_done() {
-            self.care.page_programmed(&mut self.core, command.ppn);
+            let core = &mut self.core;
+            if core.device.ecc.is_some() || core.safe.checkpoint.is_some() || core.limits.by_wear.is_some() {
+                self.care.page_programmed(core, command.ppn);
+            }
         } else if self.program_elsewhere(command) {
             return;
         }
@@ -191,7 +194,11 @@ impl<P: FlashPayload> Engine<P> {
         if self.core.device.no_die_is_busy() {
             self.migrate_when_idle();
         }
-        self.recycle_when_idle(die);
-        self.collect_when_idle(die);
+        if self.core.limits.by_wear.is_some() {
+            self.recycle_when_idle(die);
+        }
+        if self.care.idle_free_blocks > 0 {
+            self.collect_when_idle(die);
+        }
     }
 }

@@ -267,14 +267,14 @@ impl<P: FlashPayload> Engine<P> {
     /// place, and the work is elsewhere.
     #[inline(always)]
     pub(super) fn after_event(&mut self) {
-        let is_used = self.writer.uses_idle_time() || self.care.folds_when_idle;
+        let is_used = self.writer.uses_idle_time || self.care.folds_when_idle;
         let fills_idle_time = is_used && self.host.requests.outstanding == 0;
         if self.core.retry
             || fills_idle_time
             || self.power.mounting.is_some()
             || self.core.limits.stirred
             || self.care.refresh.stirred
-            || self.care.replacements.is_any_asked()
+            || !self.care.replacements.asked.is_empty()
         {
             self.go_on_with_what_waits();
         }
@@ -296,7 +296,7 @@ impl<P: FlashPayload> Engine<P> {
         if self.power.mounting.is_some() {
             recovery::mount_on(self);
         }
-        if self.writer.uses_idle_time() && self.host.requests.outstanding == 0 && self.power.mounting.is_none() {
+        if self.writer.uses_idle_time && self.host.requests.outstanding == 0 && self.power.mounting.is_none() {
             self.writer.use_idle_time(&mut self.core);
             self.hand_on();
         }
@@ -309,7 +309,7 @@ impl<P: FlashPayload> Engine<P> {
         if self.care.refresh.stirred {
             self.refresh_due();
         }
-        if self.care.replacements.is_any_asked() {
+        if !self.care.replacements.asked.is_empty() {
             self.replacements_due();
         }
     }

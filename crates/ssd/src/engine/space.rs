@@ -182,7 +182,7 @@ impl<P: FlashPayload> Engine<P> {
             self.start_collecting_if_short(log);
         }
         self.retry_stalled();
-        if self.core.is_mountable() && self.writer.uses_idle_time() && self.host.requests.outstanding == 0 {
+        if self.core.is_mountable() && self.writer.uses_idle_time && self.host.requests.outstanding == 0 {
             self.writer.use_idle_time(&mut self.core);
             self.hand_on();
         }

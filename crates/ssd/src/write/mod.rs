@@ -71,6 +71,10 @@ enum InUse<P: FlashPayload> {
 pub(crate) struct Writer<P: FlashPayload> {
     pub way: Way,
     in_use: InUse<P>,
+    /// Whether the way has work for times in which the host asks for nothing.
+    pub uses_idle_time: bool,
+    /// Whether the way wants to know that a die has taken up one of its programs: it has a cache whose slots are free then.
+    pub hears_launches: bool,
     /// Blocks of each die kept free for parity: see [`commit_reserve`].
     pub commit_reserve: u32,
     /// Pages of region logs: those that collectors move, whatever the way, and those without redundancy.
@@ -101,9 +105,12 @@ impl<P: FlashPayload> Writer<P> {
                 InUse::Groups(Groups::new(&**scheme, grid.blocks_per_die(), streams, &setup.scheme.name)?)
             }
         };
+        let stripes = protection.stripes();
         Ok(Self {
             way,
             in_use,
+            uses_idle_time: stripes.is_some_and(|scheme| scheme.worn_above().is_some()),
+            hears_launches: stripes.is_some_and(|scheme| scheme.parity_cache() > 0),
             commit_reserve,
             pages: PageWriter::new(logs, &setup.gc.streams),
             moves: Moves::default(),

@@ -5,7 +5,7 @@ use crate::core::flash::FlashPayload;
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Command, Core, data_of};
 use crate::write::pages::write::{HostImage, Placing};
-use crate::write::{KeptMembers, RebuiltBy, Writer, coverage_to_keep};
+use crate::write::{KeptMembers, RebuiltBy, Way, Writer, coverage_to_keep};
 use device::facts::StreamWork;
 use device::image::Contents;
 use device::slab::ImageId;
@@ -28,10 +28,12 @@ pub(crate) enum Elsewhere {
 
 /// Pages of open images.
 impl<P: FlashPayload> Writer<P> {
-    /// A die takes up the program of the image: nothing more fits in.
+    /// A die takes up the program of the image: nothing more fits in. Only pages without redundancy are filled until then.
     #[inline]
     pub fn taken_up(&mut self, image: ImageId) {
-        self.pages.sealed(image);
+        if self.way == Way::Pages {
+            self.pages.sealed(image);
+        }
     }
 
     /// Queues the programs of the host's open images, full or not. Whether there are some.

@@ -14,7 +14,6 @@ use crate::write::groups::{GroupRemains, Groups};
 use crate::write::pages::write::Placing;
 use crate::write::rescue::AwaitsRescue;
 use crate::write::rows::loss::Uncovered;
-use crate::write::stripes::Stripes;
 use crate::write::stripes::partial::PartialParityRemains;
 use crate::write::{InUse, Writer};
 use device::slab::{ImageId, JobId};
@@ -165,12 +164,6 @@ impl<P: FlashPayload> Writer<P> {
             (_, Owner::NoOne) => {}
             (_, owner) => unreachable!("{owner:?} programs nothing"),
         }
-    }
-
-    /// Whether the way wants to know that a die has taken up one of its programs.
-    #[inline]
-    pub fn hears_launches(&self) -> bool {
-        self.stripes_if_any().is_some_and(Stripes::has_caches)
     }
 
     /// A die has taken up a program. The logical page that the write buffer need not keep any longer.
@@ -376,12 +369,6 @@ impl<P: FlashPayload> Writer<P> {
         if let InUse::Stripes(stripes) = &mut self.in_use {
             stripes.flush_parity_cache(core);
         }
-    }
-
-    /// Whether the way has work for times in which the host asks for nothing.
-    #[inline]
-    pub fn uses_idle_time(&self) -> bool {
-        self.stripes_if_any().is_some_and(|stripes| stripes.worn_above.is_some())
     }
 
     /// The host asks for nothing.

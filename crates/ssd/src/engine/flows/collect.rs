@@ -23,9 +23,9 @@ impl<P: FlashPayload> Engine<P> {
         }
     }
 
-    /// The die has nothing to do: its logs get more free blocks than they need, where that is asked for.
+    /// The die has nothing to do: its logs get more free blocks than they need, as is asked for.
     pub(crate) fn collect_when_idle(&mut self, die: DieId) {
-        if self.care.idle_free_blocks == 0 || self.core.device.is_dead(die) {
+        if self.core.device.is_dead(die) {
             return;
         }
         for log in self.core.map.logs_of_die(die) {
