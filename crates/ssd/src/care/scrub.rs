@@ -19,7 +19,7 @@ const MOST_TICKS_TO_WAIT: u32 = 8;
 #[derive(Clone, Debug)]
 pub(crate) struct Scrub {
     /// Time between two rows; `None`: no scrub.
-    every: Option<Nanos>,
+    pub every: Option<Nanos>,
     next_row: u32,
     waited: u32,
 }

@@ -105,7 +105,7 @@ impl Disk {
     pub fn replace_die(&mut self, die: DieId) -> Result<(), DiskError> {
         self.check(&Control::Replace(die))?;
         let engine = self.medium.engine();
-        let (is_dead, is_rebuilt) = (engine.core.device.is_dead(die), engine.writer.facts().rebuilt_by != RebuiltBy::Nothing);
+        let (is_dead, is_rebuilt) = (engine.core.device.is_dead(die), engine.writer.facts.rebuilt_by != RebuiltBy::Nothing);
         if !is_rebuilt {
             return Err(DiskError::control(format!("scheme {}: {NO_SPARE_DIES}", self.setup.scheme.name)));
         }

@@ -257,8 +257,13 @@ impl<P: FlashPayload> Host<P> {
         pages: Range<u32>,
         command: &HostCommand,
     ) -> Next {
-        core.pages_sent_in(command, pages.clone());
-        for lpn in writer.touched(pages.clone(), self.requests.user_slots) {
+        if core.streams.is_some() {
+            core.pages_sent_in(command, pages.clone());
+        }
+        // Segments of zones map whole stripe blocks.
+        let touched =
+            if writer.facts.has_segments { writer.touched(pages.clone(), self.requests.user_slots) } else { pages.clone() };
+        for lpn in touched {
             if pages.contains(&lpn) {
                 self.push_page(core, job, Lpn(lpn), self.requests.sectors_of(command, lpn));
             } else if self.is_stored_page(core, Lpn(lpn)) {

@@ -70,6 +70,7 @@ enum InUse<P: FlashPayload> {
 #[derive(Clone)]
 pub(crate) struct Writer<P: FlashPayload> {
     pub way: Way,
+    pub facts: &'static WayFacts,
     in_use: InUse<P>,
     /// Whether the way has work for times in which the host asks for nothing.
     pub uses_idle_time: bool,
@@ -108,6 +109,7 @@ impl<P: FlashPayload> Writer<P> {
         let stripes = protection.stripes();
         Ok(Self {
             way,
+            facts: way.facts(),
             in_use,
             uses_idle_time: stripes.is_some_and(|scheme| scheme.worn_above().is_some()),
             hears_launches: stripes.is_some_and(|scheme| scheme.parity_cache() > 0),
@@ -168,6 +170,12 @@ impl<P: FlashPayload> Writer<P> {
         self.groups_if_any().map(|groups| groups.stats(core)).unwrap_or_default()
     }
 
+    /// Whether the drive has code zones, be they its way of writing or over one.
+    #[inline]
+    pub fn has_code_zones(&self) -> bool {
+        self.zones.is_some()
+    }
+
     /// The code zones of a drive that has them.
     pub fn zones(&self) -> &Zones<P> {
         self.zones.as_ref().expect("a drive of code zones")
@@ -200,15 +208,9 @@ impl<P: FlashPayload> Writer<P> {
         self.way == Way::Groups && !core.map.has_room_for_group(unit)
     }
 
-    /// Facts of the way of writing.
-    #[inline]
-    pub fn facts(&self) -> &'static WayFacts {
-        self.way.facts()
-    }
-
     /// Whether pages may lie on any die.
     pub fn places_pages_anywhere(&self) -> bool {
-        self.facts().without_reserve == WithoutReserve::OtherDie
+        self.facts.without_reserve == WithoutReserve::OtherDie
     }
 
     /// Whether the other strips of a page's stripe bring it back, so that the controller may keep it until there is
@@ -238,7 +240,7 @@ impl<P: FlashPayload> Writer<P> {
         if of_gc(log) || of_host(log) || core.map.unit(victim).valid == 0 {
             return false;
         }
-        match self.facts().without_reserve {
+        match self.facts.without_reserve {
             WithoutReserve::OtherDie => !(0..core.map.logs()).any(of_host),
             WithoutReserve::Park => !self.may_park_all(core, BlockAddr(victim)),
             WithoutReserve::Nothing => true,

@@ -100,7 +100,7 @@ impl<P: FlashPayload> Writer<P> {
     /// The rank that contents need at least, if they are to stand in for those of rank `update`: the sum of a static
     /// stripe has contents of that very rank.
     pub fn least_rank(&self, core: &Core<P>, role: PageRole, update: u64) -> u64 {
-        match (self.facts().rebuilt_by, role) {
+        match (self.facts.rebuilt_by, role) {
             (RebuiltBy::Stripes, _) => update,
             (_, PageRole::Data(lpn)) => core.safe.journal.rank(lpn),
             (_, PageRole::Parity(_) | PageRole::Filler) => 0,

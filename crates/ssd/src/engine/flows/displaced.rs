@@ -127,7 +127,7 @@ impl<P: FlashPayload> Engine<P> {
     /// controller, its stripe standing in for it, until the erased victim gives room.
     pub(crate) fn move_without_reserve(&mut self, log: usize, contents: Contents<P>) {
         let role = contents.tag.role();
-        match (self.writer.facts().without_reserve, role) {
+        match (self.writer.facts.without_reserve, role) {
             (WithoutReserve::OtherDie, PageRole::Data(lpn)) => {
                 match self.writer.move_to_other_die(&mut self.core, lpn, contents) {
                     Placing::Done => {}

@@ -13,12 +13,9 @@ use vocab::{HostCommand, Lpn, SimTime};
 impl<P: FlashPayload> Engine<P> {
     /// A host command arrives now; it has waited since `sent`, where the drive was off line.
     pub(crate) fn arrive(&mut self, command: &HostCommand, sent: SimTime) {
-        if self.may_be_stuck() {
-            self.unstick();
+        if self.core.has_lost_room() || self.writer.has_code_zones() || self.care.works_while_host_does() {
+            self.before_arrival();
         }
-        self.writer.request_arrives(&mut self.core);
-        self.care.start_scrub(&mut self.core);
-        self.care.start_flush(&mut self.core);
         let (job, arrived) = self.host.arrive(&mut self.core, command, sent);
         match arrived {
             Arrived::Failed => {}
@@ -41,10 +38,24 @@ impl<P: FlashPayload> Engine<P> {
         self.host.part_done(&mut self.core, job);
     }
 
+    /// A request is about to arrive on a drive that lost room, or has code zones, a scrub or profiles to flush.
+    #[inline(never)]
+    fn before_arrival(&mut self) {
+        // Where none of its dies works, only the host could bring room: a drive that is asked all the time would never notice otherwise.
+        if self.core.has_lost_room() && self.core.device.is_idle() && self.has_waiting_for_space() {
+            self.unstick();
+        }
+        self.writer.request_arrives(&mut self.core);
+        self.care.start_scrub(&mut self.core);
+        self.care.start_flush(&mut self.core);
+    }
+
     fn read_pages(&mut self, job: JobId, pages: Range<u32>, command: &HostCommand) {
-        if self.writer.read_in_zones(&self.core, &pages) {
+        if self.writer.has_code_zones() {
+            self.writer.note_read(&self.core, &pages);
             reads!(self.read_in_zones(job, pages, command));
-        } else if self.reads.may_read_around(&self.core) {
+        } else if self.reads.lazy.around.is_some() && self.core.device.timed {
+            // Without time nothing is ever busy.
             self.read_around(job, pages.start, pages.end);
         } else {
             self.read_plainly(job, pages);
@@ -88,7 +99,7 @@ impl<P: FlashPayload> Engine<P> {
         let all = match self.core.jobs[job].kind {
             RequestKind::Discard => self.discard_pages(job),
             // Pages without room wait in their segments, and the job leaves when it has all.
-            _ if self.writer.facts().has_segments => return self.place_in_zones(job),
+            _ if self.writer.facts.has_segments => return self.place_in_zones(job),
             _ => self.place_pages(job),
         };
         if all {
@@ -105,7 +116,7 @@ impl<P: FlashPayload> Engine<P> {
         if !self.writer.in_use(&self.core).may_discard(first..end) {
             return false;
         }
-        let keeps = self.writer.facts().keeps_discarded;
+        let keeps = self.writer.facts.keeps_discarded;
         for lpn in (first..end).map(Lpn) {
             self.host.discard_page(&mut self.core, job, lpn);
             self.contents_change(lpn);

@@ -11,14 +11,17 @@ use vocab::{Cause, DieId};
 impl<P: FlashPayload> Engine<P> {
     /// Hands the job's pages to logs; false if it has to wait for space, or for room in the parity cache of groups.
     pub(crate) fn place_pages(&mut self, job: JobId) -> bool {
+        let has_code = self.writer.has_code_zones();
         loop {
-            if self.writer.makes_code_stale(&mut self.core, job) {
+            if has_code && self.writer.makes_code_stale(&mut self.core, job) {
                 for index in self.core.jobs[job].next..self.core.jobs[job].pages.len() {
                     self.contents_change(self.core.jobs[job].pages[index].lpn);
                 }
             }
             let placed = self.writer.place(&mut self.core, job);
-            self.writer.note_code_places(&self.core, job);
+            if has_code {
+                self.writer.note_code_places(&self.core, job);
+            }
             self.hand_on();
             if placed != Placed::Again {
                 return placed == Placed::All;

@@ -8,8 +8,8 @@ pub(crate) mod write;
 use crate::core::Core;
 use crate::core::flash::FlashPayload;
 use crate::core::owner::{Holds, Owner};
-use crate::write::WithoutReserve;
 use crate::write::ways::WayFacts;
+use crate::write::{WithoutReserve, Writer};
 use device::slab::ImageId;
 use ftl::{StreamConfig, UnitId};
 use vocab::{Cause, Ppn, StreamId};
@@ -160,6 +160,14 @@ impl PageWriter {
             }
         }
         any
+    }
+}
+
+impl<P: FlashPayload> Writer<P> {
+    /// See [`PageWriter::unsent`].
+    #[inline]
+    pub fn unsent(&self, core: &Core<P>, ppn: Ppn) -> Option<ImageId> {
+        self.pages.unsent(core, ppn)
     }
 }
 
