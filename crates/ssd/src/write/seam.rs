@@ -11,7 +11,6 @@ use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::write::group_log::{Feed, Placed};
 use crate::write::groups::{GroupRemains, Groups};
-use crate::write::pages::write::Placing;
 use crate::write::rescue::AwaitsRescue;
 use crate::write::rows::loss::Uncovered;
 use crate::write::stripes::partial::PartialParityRemains;
@@ -29,7 +28,7 @@ impl<P: FlashPayload> Writer<P> {
     #[inline]
     pub fn place(&mut self, core: &mut Core<P>, job: JobId) -> Placed {
         match &mut self.in_use {
-            InUse::Pages => self.place_in_pages(core, job),
+            InUse::Pages => self.pages.place(core, job),
             InUse::Stripes(stripes) => {
                 stripes.place(core, job);
                 Placed::All
@@ -37,21 +36,6 @@ impl<P: FlashPayload> Writer<P> {
             InUse::Rows(rows) => rows.place(core, job),
             InUse::Groups(groups) => groups.place(core, job),
             InUse::Zones => unreachable!("pages of code zones wait in their segments one by one"),
-        }
-    }
-
-    #[inline]
-    fn place_in_pages(&mut self, core: &mut Core<P>, job: JobId) -> Placed {
-        match self.pages.place(core, job) {
-            Placing::Done => Placed::All,
-            Placing::Short { log } => {
-                core.collect_if_short(log);
-                Placed::Again
-            }
-            Placing::NoRoom => {
-                (0..core.device.dies().len()).for_each(|log| core.collect_if_short(log));
-                Placed::NoRoom
-            }
         }
     }
 
