@@ -164,6 +164,12 @@ impl<P: FlashPayload> Engine<P> {
         }
     }
 
+    /// Whether the drive takes no requests now.
+    #[inline]
+    pub(crate) fn is_off_line(&self) -> bool {
+        self.power.mounting.is_some() || self.writer.is_off_line()
+    }
+
     /// Lets commands arrive until this many are unanswered.
     #[inline(always)]
     fn let_arrive_up_to(&mut self, depth: u32, upcoming: &mut Upcoming<'_>, each: BeforeEach<'_, P>) {

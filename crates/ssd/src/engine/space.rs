@@ -252,6 +252,7 @@ impl<P: FlashPayload> Engine<P> {
                 self.host.stalled.push_front(job);
                 break;
             }
+            self.hand_on();
         }
     }
 

@@ -73,9 +73,8 @@ impl<P: FlashPayload> Engine<P> {
     /// Does what comes next for a job that was put in order.
     #[inline]
     fn go_on(&mut self, job: JobId, next: Next) {
-        match next {
-            Next::Place => self.place_or_wait(job),
-            Next::Nothing => self.hand_on(),
+        if next == Next::Place {
+            self.place_or_wait(job);
         }
     }
 
@@ -105,7 +104,6 @@ impl<P: FlashPayload> Engine<P> {
         if all {
             self.care.host_wrote = true;
             self.host.leave(&mut self.core, job);
-            self.hand_on();
         }
         all
     }

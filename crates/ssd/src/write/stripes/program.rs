@@ -176,7 +176,11 @@ impl<P: FlashPayload> Stripes<P> {
     ) -> Option<u32> {
         let op = &self.ops[id];
         let (stripe, written, rank) = (op.stripe, op.written, op.rank);
-        self.note_version(tag.role(), rank);
+        // Only a mount reads the names that pages have for each other.
+        let names = core.is_mountable();
+        if names {
+            self.note_version(tag.role(), rank);
+        }
         let Some(die) = self.home_of(core, stripe, strip) else {
             self.ops[id].lost.untaken.insert(strip);
             core.out.push(Effect::StripHomeless { tag });
@@ -188,7 +192,9 @@ impl<P: FlashPayload> Stripes<P> {
         let ppn = core.map.take_page(die.index(), stream).expect("room was checked");
         let image = core.device.images.open(ppn, oob_covering(targets));
         core.device.images.fill(image, Contents { tag, payload, update: rank }, None, None);
-        self.tell_strips(core, image, stripe, written, rank);
+        if names {
+            self.tell_strips(core, image, stripe, written, rank);
+        }
         self.ops[id].under_way += 1;
         core.submit_program(image, Owner::Stripe { op: id, strip: strip as u8 }, cause);
         core.publish(tag.role(), core.device.grid.slot(ppn, 0)).pinned
