@@ -15,16 +15,14 @@ impl<P: FlashPayload> Engine<P> {
     }
 
     fn hand_on_all(&mut self) {
-        while let Some(number) = self.core.out.next() {
-            let floor = self.core.out.raise();
-            self.apply(number);
+        while let Some((effect, floor)) = self.core.out.begin_next() {
+            self.apply(effect);
             self.core.out.lower(floor);
         }
     }
 
     #[inline(always)]
-    fn apply(&mut self, number: usize) {
-        let effect = *self.core.out.at(number);
+    fn apply(&mut self, effect: Effect) {
         match effect {
             Effect::PartDone { job } => self.host.part_done(&mut self.core, job),
             Effect::FailBufferWaiter => self.host.fail_buffer_waiter(&mut self.core),
