@@ -232,15 +232,12 @@ impl<P: FlashPayload> Stripes<P> {
         Some(core.map.unit(core.map.unit_of(slot)).pe > limit.0)
     }
 
-    /// Tells a scheme that minds wear that a data strip moved.
-    #[inline]
+    /// Tells a scheme that minds wear, where any block is worn, that a data strip moved.
     pub fn note_move(&mut self, core: &Core<P>, stripe: StripeId, from: Place, to: Place) {
-        if self.any_worn {
-            let (from, to) = (self.is_worn(core, from), self.is_worn(core, to));
-            let before = self.scheme().life_stage();
-            self.scheme_mut().moved(stripe, from, to);
-            self.note_stage(core, before);
-        }
+        let (from, to) = (self.is_worn(core, from), self.is_worn(core, to));
+        let before = self.scheme().life_stage();
+        self.scheme_mut().moved(stripe, from, to);
+        self.note_stage(core, before);
     }
 
     /// Notes when a stage of life began, if it is not the one of before.

@@ -105,7 +105,9 @@ impl<P: FlashPayload> Stripes<P> {
             core.show(lpn);
             let old = core.map.lookup(lpn);
             let pinned = self.program_strip(core, id, strip, OobTag::data(lpn), payload, targets);
-            self.note_move(core, stripe, old, core.map.lookup(lpn));
+            if self.any_worn {
+                self.note_move(core, stripe, old, core.map.lookup(lpn));
+            }
             self.keep_or_pin(id, strip, old, pinned);
         }
     }
