@@ -275,7 +275,7 @@ impl<P: FlashPayload> Host<P> {
 
     /// Adds a page to a write, with new contents in these sectors.
     fn push_page(&mut self, core: &mut Core<P>, job: JobId, lpn: Lpn, sectors: Range<u32>) {
-        let version = self.oracle.sent(lpn);
+        let version = if self.has_payload { self.oracle.sent(lpn) } else { 0 };
         self.oracle.whole &= sectors == (0..self.requests.sectors_per_slot);
         let (request, (from, to)) = (core.jobs[job].request, (sectors.start, sectors.end));
         let payload = match &mut self.client {
@@ -290,6 +290,12 @@ impl<P: FlashPayload> Host<P> {
             self.requests.note(|| HostEvent::Sent { request, lpn, version, sectors });
         }
         core.jobs[job].pages.push(PageWrite { lpn, version, payload, from, to, rank: 0 });
+    }
+
+    /// Payload that the host writes to a page, where no client brings it.
+    #[inline]
+    pub fn made_up(&self, lpn: Lpn, version: u32) -> P {
+        if self.has_payload { P::stamp(lpn, version, self.requests.sectors_per_slot) } else { P::default() }
     }
 
     /// Whether a page has contents, so that it can be written along with the rest of its stripe block.
