@@ -9,6 +9,7 @@ use crate::engine::reads::reads;
 use device::Taken;
 use device::command::Verb;
 use device::slab::CommandId;
+use ftl::LogKind;
 use nand::{ProgramOutcome, ReadOutcome};
 use vocab::{Cause, DieId, Nanos};
 
@@ -191,7 +192,7 @@ impl<P: FlashPayload> Engine<P> {
 
     #[inline(never)]
     fn die_is_idle(&mut self, die: DieId) {
-        if self.core.device.no_die_is_busy() {
+        if self.core.map.kind() == LogKind::Group && self.core.device.no_die_is_busy() {
             self.migrate_when_idle();
         }
         if self.core.limits.by_wear.is_some() {

@@ -167,7 +167,7 @@ impl<P: FlashPayload> Engine<P> {
     /// Whether the drive takes no requests now.
     #[inline]
     pub(crate) fn is_off_line(&self) -> bool {
-        self.power.mounting.is_some() || self.writer.is_off_line()
+        self.power.mounting.is_some() || self.writer.has_code_zones && self.writer.is_off_line()
     }
 
     /// Lets commands arrive until this many are unanswered.
@@ -265,7 +265,9 @@ impl<P: FlashPayload> Engine<P> {
         }
         if let Some(command) = upcoming.after(last) {
             self.writer.fetch_map(&self.core, page(command));
-            self.host.oracle.prefetch(page(command));
+            if self.host.has_payload {
+                self.host.oracle.prefetch(page(command));
+            }
         }
     }
 
@@ -287,7 +289,8 @@ impl<P: FlashPayload> Engine<P> {
         if self.core.device.has_kicks() {
             self.kick();
         }
-        if self.host.requests.outstanding == 0
+        if self.writer.has_code_zones
+            && self.host.requests.outstanding == 0
             && let Some(phase) = self.writer.phase_due(&mut self.core)
         {
             self.begin_offline(phase);

@@ -76,6 +76,8 @@ pub(crate) struct Writer<P: FlashPayload> {
     pub uses_idle_time: bool,
     /// Whether the way wants to know that a die has taken up one of its programs: it has a cache whose slots are free then.
     pub hears_launches: bool,
+    /// Whether the drive has code zones, be they its way of writing or over one.
+    pub has_code_zones: bool,
     /// Blocks of each die kept free for parity: see [`commit_reserve`].
     pub commit_reserve: u32,
     /// Pages of region logs: those that collectors move, whatever the way, and those without redundancy.
@@ -107,6 +109,7 @@ impl<P: FlashPayload> Writer<P> {
             }
         };
         let stripes = protection.stripes();
+        let zones = Zones::new(&protection, code);
         Ok(Self {
             way,
             facts: way.facts(),
@@ -117,7 +120,8 @@ impl<P: FlashPayload> Writer<P> {
             pages: PageWriter::new(logs, &setup.gc.streams),
             moves: Moves::default(),
             limits: protect::registry::limits(&setup.scheme).map_err(|error| error.to_string())?,
-            zones: Zones::new(&protection, code),
+            has_code_zones: zones.is_some(),
+            zones,
         })
     }
 
@@ -168,12 +172,6 @@ impl<P: FlashPayload> Writer<P> {
     /// Counts of what was written to block groups so far.
     pub fn group_stats(&self, core: &Core<P>) -> GroupStats {
         self.groups_if_any().map(|groups| groups.stats(core)).unwrap_or_default()
-    }
-
-    /// Whether the drive has code zones, be they its way of writing or over one.
-    #[inline]
-    pub fn has_code_zones(&self) -> bool {
-        self.zones.is_some()
     }
 
     /// The code zones of a drive that has them.

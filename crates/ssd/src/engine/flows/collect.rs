@@ -35,6 +35,17 @@ impl<P: FlashPayload> Engine<P> {
         }
     }
 
+    /// The drive has nothing to do: a group of a code no longer in use is collected.
+    pub(crate) fn migrate_when_idle(&mut self) {
+        if !self.writer.is_migrating() || !self.host.stalled.is_empty() || self.care.collectors[0].is_busy() {
+            return;
+        }
+        match self.core.map.condemn_outdated() {
+            Some(victim) => self.begin_collecting(0, victim, Cause::Gc),
+            None => self.writer.settle_migration(&self.core),
+        }
+    }
+
     /// The host asks for nothing: logs whose collectors are idle fold their caches.
     pub(crate) fn fold_when_idle(&mut self) {
         for log in 0..self.core.map.logs() {

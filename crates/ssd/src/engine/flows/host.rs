@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::engine::reads::reads;
 use crate::host::Next;
 use crate::host::requests::Arrived;
+use crate::write::group_log::Placed;
 use device::facts::RequestKind;
 use device::slab::JobId;
 use std::ops::Range;
@@ -13,7 +14,7 @@ use vocab::{HostCommand, Lpn, SimTime};
 impl<P: FlashPayload> Engine<P> {
     /// A host command arrives now; it has waited since `sent`, where the drive was off line.
     pub(crate) fn arrive(&mut self, command: &HostCommand, sent: SimTime) {
-        if self.core.has_lost_room() || self.writer.has_code_zones() || self.care.works_while_host_does() {
+        if self.core.has_lost_room() || self.writer.has_code_zones || self.care.works_while_host_does() {
             self.before_arrival();
         }
         let (job, arrived) = self.host.arrive(&mut self.core, command, sent);
@@ -51,7 +52,7 @@ impl<P: FlashPayload> Engine<P> {
     }
 
     fn read_pages(&mut self, job: JobId, pages: Range<u32>, command: &HostCommand) {
-        if self.writer.has_code_zones() {
+        if self.writer.has_code_zones {
             self.writer.note_read(&self.core, &pages);
             reads!(self.read_in_zones(job, pages, command));
         } else if self.reads.lazy.around.is_some() && self.core.device.timed {
@@ -106,6 +107,26 @@ impl<P: FlashPayload> Engine<P> {
             self.host.leave(&mut self.core, job);
         }
         all
+    }
+
+    /// Hands the job's pages to logs; false if it has to wait for space, or for room in the parity cache of groups.
+    pub(crate) fn place_pages(&mut self, job: JobId) -> bool {
+        let has_code = self.writer.has_code_zones;
+        loop {
+            if has_code && self.writer.makes_code_stale(&mut self.core, job) {
+                for index in self.core.jobs[job].next..self.core.jobs[job].pages.len() {
+                    self.contents_change(self.core.jobs[job].pages[index].lpn);
+                }
+            }
+            let placed = self.writer.place(&mut self.core, job);
+            if has_code {
+                self.writer.note_code_places(&self.core, job);
+            }
+            self.hand_on();
+            if placed != Placed::Again {
+                return placed == Placed::All;
+            }
+        }
     }
 
     /// Carries out a discard; false if it has to wait.
