@@ -291,6 +291,12 @@ impl<P: FlashPayload> Core<P> {
         self.map.log_of(self.map.unit_of_block(self.device.block_of(ppn)))
     }
 
+    /// The page of flash of this place.
+    #[inline]
+    pub fn page_of(&self, place: Place) -> Option<Ppn> {
+        if let Place::At(slot) = place { Some(self.device.grid.page_of(slot).0) } else { None }
+    }
+
     /// Whether what is at the place exists and no living die holds it.
     #[inline]
     pub fn is_lost_place(&self, place: Place) -> bool {

@@ -299,8 +299,8 @@ fn read_back<P: FlashPayload>(engine: &mut Engine<P>) -> (Vec<Lpn>, bool) {
 }
 
 fn is_in_open_row<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> bool {
-    let Place::At(slot) = engine.core.map.lookup(lpn) else { return false };
-    engine.writer.in_use(&engine.core).has_sum_of(&engine.core, engine.core.device.grid.page_of(slot).0)
+    let page = engine.core.page_of(engine.core.map.lookup(lpn));
+    page.is_some_and(|ppn| engine.writer.in_use(&engine.core).has_sum_of(&engine.core, ppn))
 }
 
 fn is_elsewhere<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> bool {

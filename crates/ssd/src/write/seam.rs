@@ -248,11 +248,12 @@ impl<P: FlashPayload> Writer<P> {
 
     /// Rescued pages find no room: their codewords stand in for them where they can. True if that changed anything.
     pub fn give_up_rescue(&mut self, core: &mut Core<P>, waiting: AwaitsRescue) -> bool {
-        match &mut self.in_use {
-            InUse::Rows(rows) => rows.give_up_rescue(core, &mut self.moves, waiting),
-            InUse::Groups(groups) => groups.give_up_rescue(core, &mut self.moves, waiting),
+        let in_use = &self.in_use;
+        self.moves.give_up(core, waiting, |core, lpn| match in_use {
+            InUse::Rows(rows) => rows.is_solvable(core, lpn),
+            InUse::Groups(groups) => groups.is_solvable(core, lpn),
             InUse::Pages | InUse::Stripes(_) | InUse::Zones => false,
-        }
+        })
     }
 }
 

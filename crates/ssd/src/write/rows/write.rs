@@ -126,12 +126,12 @@ impl<P: FlashPayload> Rows<P> {
 
     /// Whether writes are answered before parity covers them, which no sound drive does.
     fn answers_early(&self, core: &Core<P>) -> bool {
-        self.scheme().answers_before_parity() || core.breaks(SafetyRule::Cover)
+        self.scheme.answers_before_parity() || core.breaks(SafetyRule::Cover)
     }
 
     fn next_step(&self, write_pointer: usize, waiting: u32) -> RowStep {
         let row = &self.open[write_pointer];
-        self.scheme().next(&OpenRow { width: row.places.len() as u32, used: row.used, uncovered: row.uncovered, waiting })
+        self.scheme.next(&OpenRow { width: row.places.len() as u32, used: row.used, uncovered: row.uncovered, waiting })
     }
 
     /// Whether the host must not write to the row that is open though it has pages left: where both streams share a write pointer, the
@@ -155,7 +155,7 @@ impl<P: FlashPayload> Rows<P> {
             // All blocks of a row beside others are bad.
             core.map.next_row(stream);
         };
-        let rotation = self.scheme().rotation(core.map.rows().page_number(number));
+        let rotation = self.scheme.rotation(core.map.rows().page_number(number));
         let row = &mut self.open[write_pointer];
         row.places.extend((0..width).map(|used| core.map.rows().place(number, used, rotation)));
         row.sum.clear();
