@@ -80,12 +80,6 @@ pub(crate) struct Care<P: FlashPayload> {
 }
 
 impl<P: FlashPayload> Care<P> {
-    /// Whether anything is done from time to time as long as the host uses the drive.
-    #[inline]
-    pub fn works_while_host_does(&self) -> bool {
-        self.scrub.every.is_some() || self.profiles.is_some()
-    }
-
     /// Nothing to do yet, for a map of this many logs.
     pub fn new(setup: &Setup, protection: &Protection, logs: usize) -> Self {
         // Segments would move full blocks for a page of garbage.

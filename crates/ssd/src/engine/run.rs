@@ -1,4 +1,4 @@
-//! The event loop: host commands in, events in order, until the last answer.
+//! The event loop: host commands in, events in order and their effects, until the last answer.
 
 use crate::config::Pace;
 use crate::core::flash::FlashPayload;
@@ -200,6 +200,21 @@ impl<P: FlashPayload> Engine<P> {
         upcoming.arrived += 1;
         self.arrive(command, sent);
         self.look_ahead(upcoming);
+    }
+
+    /// Hands on every effect that was pushed since the last call, depth first, until none is left.
+    #[inline(always)]
+    pub(crate) fn hand_on(&mut self) {
+        if !self.core.out.is_empty() {
+            self.hand_on_all();
+        }
+    }
+
+    fn hand_on_all(&mut self) {
+        while let Some((effect, floor)) = self.core.out.begin_next() {
+            self.apply(effect);
+            self.core.out.lower(floor);
+        }
     }
 
     /// The next event happens now, at this time.

@@ -6,7 +6,7 @@ use crate::core::owner::{Holds, Owner};
 use crate::core::{Command, Core, data_of};
 use crate::write::group_log::Placed;
 use crate::write::pages::write::{HostImage, no_room};
-use crate::write::{KeptMembers, RebuiltBy, Way, Writer, coverage_to_keep};
+use crate::write::{InUse, KeptMembers, RebuiltBy, Writer, coverage_to_keep};
 use device::facts::StreamWork;
 use device::image::Contents;
 use device::slab::ImageId;
@@ -32,7 +32,7 @@ impl<P: FlashPayload> Writer<P> {
     /// A die takes up the program of the image: nothing more fits in. Only pages without redundancy are filled until then.
     #[inline]
     pub fn taken_up(&mut self, image: ImageId) {
-        if self.way == Way::Pages {
+        if matches!(self.in_use, InUse::Pages) {
             self.pages.sealed(image);
         }
     }

@@ -14,7 +14,8 @@ use vocab::{HostCommand, Lpn, SimTime};
 impl<P: FlashPayload> Engine<P> {
     /// A host command arrives now; it has waited since `sent`, where the drive was off line.
     pub(crate) fn arrive(&mut self, command: &HostCommand, sent: SimTime) {
-        if self.core.has_lost_room() || self.writer.has_code_zones || self.care.works_while_host_does() {
+        let works_while_host_does = self.care.scrub.every.is_some() || self.care.profiles.is_some();
+        if works_while_host_does || self.writer.has_code_zones || self.core.has_lost_room() {
             self.before_arrival();
         }
         let (job, arrived) = self.host.arrive(&mut self.core, command, sent);
@@ -74,8 +75,9 @@ impl<P: FlashPayload> Engine<P> {
     /// Does what comes next for a job that was put in order.
     #[inline]
     fn go_on(&mut self, job: JobId, next: Next) {
-        if next == Next::Place {
-            self.place_or_wait(job);
+        match next {
+            Next::Place => self.place_or_wait(job),
+            Next::Nothing => {}
         }
     }
 
@@ -123,8 +125,10 @@ impl<P: FlashPayload> Engine<P> {
                 self.writer.note_code_places(&self.core, job);
             }
             self.hand_on();
-            if placed != Placed::Again {
-                return placed == Placed::All;
+            match placed {
+                Placed::All => return true,
+                Placed::Again => {}
+                Placed::NoRoom => return false,
             }
         }
     }
