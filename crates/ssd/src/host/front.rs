@@ -21,7 +21,7 @@ impl Front {
     /// Those of a controller; `None`: commands pass them at once.
     pub fn new(controller: Controller) -> Option<Self> {
         let costs = controller != Controller::default();
-        costs.then(|| Self { controller, processor: SimTime::ZERO, link: [SimTime::ZERO; 2] })
+        costs.then_some(Self { controller, processor: SimTime::ZERO, link: [SimTime::ZERO; 2] })
     }
 
     /// When a command of this many sectors, done by the rest of the drive now, is answered.

@@ -70,6 +70,7 @@ enum InUse<P: FlashPayload> {
 #[derive(Clone)]
 pub(crate) struct Writer<P: FlashPayload> {
     pub way: Way,
+    /// Its row of the table.
     pub facts: &'static WayFacts,
     in_use: InUse<P>,
     /// Whether the way has work for times in which the host asks for nothing.
