@@ -141,7 +141,7 @@ impl<P: FlashPayload> Boot<'_, P> {
     }
 
     fn build_parity(&mut self) -> Result<(), SetupError> {
-        if self.engine.writer.uses_idle_time() {
+        if self.engine.writer.uses_idle_time {
             age_stripes(self.engine);
         }
         Ok(())

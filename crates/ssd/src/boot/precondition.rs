@@ -199,7 +199,7 @@ fn overwrite<P: FlashPayload>(
         drawn.iter().for_each(|&lpn| engine.writer.fetch_map(&engine.core, Lpn(lpn)));
         drawn.iter().for_each(|&lpn| engine.host.oracle.prefetch(Lpn(lpn)));
         drawn.iter().for_each(|&lpn| engine.writer.fetch_places(&engine.core, Lpn(lpn), Wanted::Write));
-        if engine.writer.facts().reads_to_write {
+        if engine.writer.facts.reads_to_write {
             drawn.iter().for_each(|&lpn| engine.writer.fetch_contents(&engine.core, Lpn(lpn), Wanted::Write));
         }
         for batch in drawn.chunks(together) {

@@ -158,7 +158,7 @@ impl<P: FlashPayload> Care<P> {
     /// where others are left to write to. Units collected in the meantime are wanted no more.
     fn condemn_wanted(&mut self, core: &mut Core<P>, writer: &Writer<P>, log: usize) -> NextVictim {
         // A segment seldom has two: what is in the open block moves to the last one, and the host waits in the meantime.
-        let is_segment = core.limits.is_on() && writer.facts().has_segments;
+        let is_segment = core.limits.by_wear.is_some() && writer.facts.has_segments;
         let may_close = core.map.free_units(log) > if is_segment { 0 } else { 1 };
         let mut at = 0;
         while let Some(&(unit, cause)) = self.wanted.get(at) {
@@ -184,7 +184,7 @@ impl<P: FlashPayload> Care<P> {
     pub fn may_take_victim(&self, core: &Core<P>, writer: &Writer<P>, write_waits: bool, log: usize) -> bool {
         let collector = &self.collectors[log];
         let beside_erase = || {
-            let is_wanted = self.moves_during_erase && writer.facts().collects_beside_erases;
+            let is_wanted = self.moves_during_erase && writer.facts.collects_beside_erases;
             let may_gain = is_wanted && write_waits && core.device.timed;
             may_gain && core.map.free_units(log) > 0 && core.map.lacks_free_beside(log, 1)
         };

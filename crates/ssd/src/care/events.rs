@@ -1,8 +1,9 @@
 //! Reads, programs and erases, whoever they are for, as far as they tell of pages and blocks; and timers, which count only beside other
 //! events.
 
-use crate::care::{Care, limits, refresh};
+use crate::care::{Care, limits};
 use crate::core::flash::FlashPayload;
+use crate::core::timer::{Resource, Timer};
 use crate::core::{Command, Core};
 use crate::rules::SafetyRule;
 use device::sense::{Compares, Sensed, Verdict};
@@ -50,7 +51,7 @@ impl<P: FlashPayload> Care<P> {
                 checkpoint.sum_up::<P>(block, &core.device.array);
             }
         }
-        if core.limits.is_on() {
+        if core.limits.by_wear.is_some() {
             let (block, page) = core.device.grid.split(ppn);
             if page == 0 {
                 limits::note_first_program(core, block);
@@ -60,7 +61,7 @@ impl<P: FlashPayload> Care<P> {
 
     /// A block holds nothing any more: deadlines, summaries and limits end.
     pub fn block_emptied(&mut self, core: &mut Core<P>, block: BlockAddr) {
-        if core.limits.is_on() {
+        if core.limits.by_wear.is_some() {
             core.limits.note_erase(block);
         }
         if core.device.ecc.is_some() {
@@ -72,22 +73,15 @@ impl<P: FlashPayload> Care<P> {
     /// The next event. Timers count only beside something else: alone, or one beside the other, they would keep
     /// a drive from coming to rest, or from noticing that it is stuck.
     #[inline]
-    pub fn next_event(&mut self, core: &mut Core<P>) -> Option<(SimTime, usize)> {
-        let grid = &core.device.grid;
-        let next = core.device.calendar.next();
-        if next.is_some_and(|(_, resource)| resource < grid.dies() as usize) {
-            return next;
+    pub fn next_event(&mut self, core: &mut Core<P>) -> Option<(SimTime, Resource)> {
+        let (time, resource) = core.device.calendar.next()?;
+        let resource = Resource::of(resource, &core.device.grid);
+        match resource {
+            Resource::Timer(Timer::Refresh) => self.refresh_timer(core),
+            Resource::Timer(Timer::Age) => limits::retention_due(core),
+            other => return Some((time, other)),
         }
-        let (refreshes, retention) = (refresh::timer(grid), limits::timer(grid));
-        let is_next = |timer: usize| next.is_some_and(|(_, resource)| resource == timer);
-        if is_next(refreshes) {
-            self.refresh_timer(core);
-        } else if is_next(retention) {
-            limits::retention_due(core);
-        } else {
-            return next;
-        }
-        next.filter(|_| core.device.calendar.has_any_but([refreshes, retention]))
+        core.has_events_beside([Timer::Refresh, Timer::Age]).then_some((time, resource))
     }
 }
 

@@ -34,7 +34,7 @@ use crate::write::Writer;
 use ftl::{LogKind, UnitId, UnitState};
 use nand::{BlockInfo, FlashArray};
 use std::collections::VecDeque;
-use vocab::{BlockAddr, Cause, DieId, Grid, Nanos, PeCycles, SimTime};
+use vocab::{BlockAddr, Cause, DieId, Nanos, PeCycles, SimTime};
 
 /// Why a block is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ fn start_with<P: FlashPayload>(core: &mut Core<P>, by_wear: ByWear) {
 
 /// No one knows how often blocks were read: each that is written counts as read out.
 pub(crate) fn assume_read_often<P: FlashPayload>(core: &mut Core<P>) {
-    if !core.limits.is_on() {
+    if core.limits.by_wear.is_none() {
         return;
     }
     for block in (0..core.device.grid.geometry().blocks()).map(BlockAddr) {
@@ -94,11 +94,6 @@ pub(crate) fn assume_read_often<P: FlashPayload>(core: &mut Core<P>) {
             core.limits.regions[core.map.log_of(core.map.unit_of_block(block))].spent.push_back(block);
         }
     }
-}
-
-/// The timer of retention, in the calendar.
-pub(crate) fn timer(grid: &Grid) -> usize {
-    Timer::Age.index(grid)
 }
 
 /// A block got its first page.
@@ -112,18 +107,18 @@ pub(crate) fn note_first_program<P: FlashPayload>(core: &mut Core<P>, block: Blo
     let (log, logs) = (core.map.log_of(core.map.unit_of_block(block)), core.map.logs());
     let blocks = device.grid.geometry().blocks() as usize / logs;
     core.limits.note_first_program(device.now, log, blocks, block, pe, is_since);
-    core.limits.stirred |= !core.device.calendar.is_pending(timer(&core.device.grid));
+    core.limits.stirred |= !core.is_pending(Timer::Age);
 }
 
 /// Whether all pages of the victim are to be moved side by side.
 #[inline]
 pub(crate) fn hurries<P: FlashPayload>(core: &Core<P>, victim: UnitId, cause: Cause) -> bool {
-    core.limits.is_on() && cause == Cause::Refresh && core.is_pressing(victim)
+    core.limits.by_wear.is_some() && cause == Cause::Refresh && core.is_pressing(victim)
 }
 
 /// The retention timer has expired for some block, or the run is ending.
 pub(crate) fn retention_due<P: FlashPayload>(core: &mut Core<P>) {
-    core.device.calendar.clear(timer(&core.device.grid));
+    core.clear(Timer::Age);
     core.limits.stirred = true;
 }
 
@@ -132,18 +127,14 @@ pub(crate) fn end_if_over<P: FlashPayload>(core: &mut Core<P>, writer: &Writer<P
     core.limits.stirred = false;
     let is_over = writer.limits().is_none();
     if is_over {
-        core.device.calendar.clear(timer(&core.device.grid));
+        core.clear(Timer::Age);
         core.limits.end();
     }
     is_over
 }
 
-/// Whether an idle die may have something to recycle.
-#[inline]
+/// Whether an idle die may have something to recycle, where blocks have limits.
 pub(crate) fn may_recycle_when_idle<P: FlashPayload>(core: &Core<P>, die: DieId) -> bool {
-    if !core.limits.is_on() {
-        return false;
-    }
     let is_old = |at: &Thresholds, first: SimTime| age_of(core.device.now, first) >= at.idle_age;
     let holds_old = |(at, order): (&Thresholds, &VecDeque<_>)| order.front().is_some_and(|&(first, _)| is_old(at, first));
     let may = |region: &Region| !region.tired.is_empty() || core.limits.by_class(region).any(holds_old);
@@ -153,8 +144,7 @@ pub(crate) fn may_recycle_when_idle<P: FlashPayload>(core: &Core<P>, die: DieId)
 /// Sets the timer, unless it is set, for the next block that enters a half of its margin. Blocks that are in
 /// the second wait for no time, but for room or for their collector.
 pub(crate) fn set_timer<P: FlashPayload>(core: &mut Core<P>) {
-    let timer = timer(&core.device.grid);
-    if !core.limits.is_on() || core.device.calendar.is_pending(timer) {
+    if core.limits.by_wear.is_none() || core.is_pending(Timer::Age) {
         return;
     }
     let now = core.device.now;
@@ -165,7 +155,7 @@ pub(crate) fn set_timer<P: FlashPayload>(core: &mut Core<P>) {
     let classes = core.limits.regions.iter().flat_map(|region| core.limits.by_class(region));
     let soonest = classes.flat_map(|(at, order)| [next(order, at.idle_age), next(order, at.now_age)]).flatten().min();
     if let Some(time) = soonest {
-        core.device.calendar.schedule(timer, time);
+        core.schedule(Timer::Age, time);
     }
 }
 
@@ -182,7 +172,7 @@ pub(crate) fn count(recycled: &mut Recycled, reason: Reason) {
 impl<P: FlashPayload> Care<P> {
     /// The block whose unit the log's collector is to recycle next, and why; nothing if a unit waits for it already.
     pub fn next_due(&self, core: &mut Core<P>, writer: &Writer<P>, log: usize) -> Option<(BlockAddr, Reason)> {
-        if !core.limits.is_on() || self.collectors[log].halted || self.is_wanted(core, log) {
+        if core.limits.by_wear.is_none() || self.collectors[log].halted || self.is_wanted(core, log) {
             return None;
         }
         drop_stale(core, writer, log);
@@ -366,15 +356,15 @@ mod tests {
     #[test]
     fn the_timer_is_set_for_the_next_half_of_a_margin() {
         let (mut bench, _) = bench();
-        let timer = timer(&bench.core.device.grid);
+        let timer = Timer::Age.index(&bench.core.device.grid);
         for (age, next) in [(0, RETENTION * 80 / 100), (RETENTION * 80 / 100, RETENTION * 90 / 100)] {
             bench.core.device.now = SimTime(500 + age);
-            bench.core.device.calendar.clear(timer);
+            bench.core.clear(Timer::Age);
             set_timer(&mut bench.core);
             assert_eq!(bench.core.device.calendar.next(), Some((SimTime(500 + next), timer)));
         }
         bench.core.device.now = SimTime(500 + RETENTION);
-        bench.core.device.calendar.clear(timer);
+        bench.core.clear(Timer::Age);
         set_timer(&mut bench.core);
         assert_eq!(bench.core.device.calendar.next(), None, "it waits for its collector, not for time");
     }
@@ -478,8 +468,8 @@ mod tests {
     #[test]
     fn a_timer_that_is_set_stays_as_it_is() {
         let (mut bench, _) = bench();
-        let timer = timer(&bench.core.device.grid);
-        bench.core.device.calendar.schedule(timer, SimTime(501));
+        let timer = Timer::Age.index(&bench.core.device.grid);
+        bench.core.schedule(Timer::Age, SimTime(501));
         set_timer(&mut bench.core);
         assert_eq!(bench.core.device.calendar.next(), Some((SimTime(501), timer)));
     }
@@ -551,9 +541,9 @@ mod tests {
     fn limits_end_where_the_scheme_has_none_any_more() {
         let (mut bench, block) = bench();
         set_timer(&mut bench.core);
-        assert!(bench.writer.limits().is_none() && bench.core.limits.is_on());
+        assert!(bench.writer.limits().is_none() && bench.core.limits.by_wear.is_some());
         assert!(end_if_over(&mut bench.core, &bench.writer));
-        assert!(!bench.core.limits.is_on() && bench.core.device.calendar.next().is_none());
+        assert!(bench.core.limits.by_wear.is_none() && bench.core.device.calendar.next().is_none());
         assert_eq!((due(&mut bench), hurries(&bench.core, block.0, Cause::Refresh)), (None, false));
     }
 }

@@ -230,7 +230,7 @@ impl<P: FlashPayload> Care<P> {
         for unit in 0..core.device.grid.blocks_per_die() {
             let state = core.map.unit(unit);
             // An open group goes on with the dead die as a member, though it be empty now.
-            if state.valid > 0 || writer.facts().goes_on_with_dead_dies && state.state == UnitState::Open {
+            if state.valid > 0 || writer.facts.goes_on_with_dead_dies && state.state == UnitState::Open {
                 self.queue_wanted(unit, Cause::Rebuild);
             }
         }

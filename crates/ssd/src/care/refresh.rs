@@ -27,7 +27,7 @@ use ecc::longest_hours;
 use ftl::{UnitId, UnitState};
 use nand::{FlashArray, ProgramOutcome, ReadOutcome, span_of};
 use std::collections::BTreeSet;
-use vocab::{BlockAddr, Capability, Cause, Grid, Nanos, PeCycles, Ppn, SimTime, Streams};
+use vocab::{BlockAddr, Capability, Cause, Nanos, PeCycles, Ppn, SimTime, Streams};
 
 /// Deadlines of a drive's units of GC.
 #[derive(Clone, Debug, Default)]
@@ -120,11 +120,6 @@ fn ecc_setup<'a>(setup: &'a Setup, way: Way) -> EccSetup<'a> {
     let sensed = setup.drive.timing.unit.map_or(1, |unit| unit.sensed());
     let slc = (setup.drive.timing.page.len() as u32, f64::from(setup.drive.slc.fewer_errors));
     EccSetup { ecc: &setup.ecc, errors: &setup.errors, geometry: &setup.drive.geometry, sensed, slc, rewrites }
-}
-
-/// The timer of refresh, in the calendar.
-pub(crate) fn timer(grid: &Grid) -> usize {
-    Timer::Refresh.index(grid)
 }
 
 /// ECC and deadlines of a drive as it was before a power cut.
@@ -288,11 +283,11 @@ impl<P: FlashPayload> Care<P> {
 
     /// Sets the timer for the next unit that falls due.
     pub fn set_refresh_timer(&self, core: &mut Core<P>) {
-        let (after, timer) = (core.device.now + Nanos(1), timer(&core.device.grid));
+        let after = core.device.now + Nanos(1);
         let next = self.refresh.order.iter().filter_map(|order| order.range((after, 0)..).next()).min();
         match next {
-            Some(&(at, _)) => core.device.calendar.schedule(timer, at),
-            None => core.device.calendar.clear(timer),
+            Some(&(at, _)) => core.schedule(Timer::Refresh, at),
+            None => core.clear(Timer::Refresh),
         }
     }
 
@@ -405,7 +400,7 @@ impl<P: FlashPayload> Care<P> {
 
     /// The timer went off.
     pub fn refresh_timer(&mut self, core: &mut Core<P>) {
-        core.device.calendar.clear(timer(&core.device.grid));
+        core.clear(Timer::Refresh);
         self.refresh.stirred = true;
     }
 }
@@ -505,7 +500,7 @@ mod tests {
         bench.core.device.now = SimTime(due.0 - 1);
         assert_eq!(bench.care.unit_to_refresh(&bench.core, 0), None);
         bench.care.set_refresh_timer(&mut bench.core);
-        assert_eq!(bench.core.device.calendar.next(), Some((due, timer(&bench.core.device.grid))));
+        assert_eq!(bench.core.device.calendar.next(), Some((due, Timer::Refresh.index(&bench.core.device.grid))));
         bench.core.device.now = due;
         assert_eq!(bench.care.unit_to_refresh(&bench.core, 0), Some(block.0));
         assert_eq!(bench.care.refresh_unit(&mut bench.core, &bench.writer, 0, block.0), Some(block.0));
@@ -558,13 +553,12 @@ mod tests {
     #[test]
     fn a_unit_that_was_erased_sets_no_timer() {
         let (mut bench, block) = bench(RefreshPolicy::Alarm);
-        let timer = timer(&bench.core.device.grid);
         bench.care.set_refresh_timer(&mut bench.core);
-        assert!(bench.core.device.calendar.is_pending(timer));
+        assert!(bench.core.is_pending(Timer::Refresh));
         bench.care.note_refreshed(&bench.core, block);
         assert!(bench.care.refresh.order.iter().all(BTreeSet::is_empty));
         bench.care.set_refresh_timer(&mut bench.core);
-        assert!(!bench.core.device.calendar.is_pending(timer));
+        assert!(!bench.core.is_pending(Timer::Refresh));
     }
 
     /// A block was closed before its last page. Catches a recharge of pages that were never programmed, which the medium

@@ -3,7 +3,7 @@
 use crate::care::Care;
 use crate::care::collect::Collector;
 use crate::core::flash::FlashPayload;
-use crate::core::timer::Timer;
+use crate::core::timer::{Resource, Timer};
 use crate::core::{Core, Moving};
 use ftl::{LogKind, UnitId};
 use std::collections::BTreeSet;
@@ -12,8 +12,8 @@ use vocab::{DieId, SimTime};
 /// Which dead dies are to be replaced, and when.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Replacements {
-    /// Dead dies whose replacement was asked for, each with the time from which on it may come.
-    due: Vec<(DieId, SimTime)>,
+    /// Dead dies whose replacement was asked for and has not come, each with the time from which on it may.
+    pub asked: Vec<(DieId, SimTime)>,
     /// When a die was replaced last.
     last: Option<SimTime>,
     /// Strips that were lost, or away from their dies, when this was last looked at since.
@@ -25,8 +25,8 @@ pub(crate) struct Replacements {
 impl Replacements {
     /// The dead die is to be replaced, at this time or soon after.
     pub fn ask(&mut self, die: DieId, at: SimTime) {
-        self.due.retain(|&(other, _)| other != die);
-        self.due.push((die, at));
+        self.asked.retain(|&(other, _)| other != die);
+        self.asked.push((die, at));
     }
 
     /// A die died that these superblocks may have pages on.
@@ -45,25 +45,19 @@ impl Replacements {
         &self.before
     }
 
-    /// Whether a replacement was asked for that has not come.
-    #[inline]
-    pub fn is_any_asked(&self) -> bool {
-        !self.due.is_empty()
-    }
-
     /// The dies whose time has come.
     pub fn due(&self, now: SimTime) -> Vec<DieId> {
-        self.due.iter().filter(|&&(_, at)| at <= now).map(|&(die, _)| die).collect()
+        self.asked.iter().filter(|&&(_, at)| at <= now).map(|&(die, _)| die).collect()
     }
 
     /// When the next replacement to come may come.
     pub fn next(&self, now: SimTime) -> Option<SimTime> {
-        self.due.iter().map(|&(_, at)| at).filter(|&at| at > now).min()
+        self.asked.iter().map(|&(_, at)| at).filter(|&at| at > now).min()
     }
 
     /// The die was replaced.
     pub fn done(&mut self, die: DieId, now: SimTime) {
-        self.due.retain(|&(other, _)| other != die);
+        self.asked.retain(|&(other, _)| other != die);
         (self.last, self.out) = (Some(now), None);
     }
 
@@ -91,11 +85,10 @@ impl<P: FlashPayload> Care<P> {
     /// True if the next event of the calendar replaces a dead die and only timers of refresh and limits are pending beside it. Host requests
     /// that wait for room do not wait for that spare die.
     #[inline]
-    pub fn waits_for_a_replacement(&self, core: &Core<P>, resource: usize) -> bool {
-        let timer = |timer: Timer| timer.index(&core.device.grid);
-        self.replacements.is_any_asked()
-            && resource == timer(Timer::Replace)
-            && !core.device.calendar.has_any_but([Timer::Replace, Timer::Refresh, Timer::Age].map(timer))
+    pub fn waits_for_a_replacement(&self, core: &Core<P>, resource: Resource) -> bool {
+        !self.replacements.asked.is_empty()
+            && resource == Resource::Timer(Timer::Replace)
+            && !core.has_events_beside([Timer::Replace, Timer::Refresh, Timer::Age])
     }
 
     /// True if no move, displaced program, queued command or decoding refers to a PPN of the dead die. Pins and partial parities may.

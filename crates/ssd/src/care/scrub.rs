@@ -10,7 +10,7 @@ use crate::core::timer::Timer;
 use crate::core::{Command, Core};
 use ftl::{UnitId, UnitState};
 use nand::FlashArray;
-use vocab::{Cause, DieId, Grid, Nanos};
+use vocab::{Cause, DieId, Nanos};
 
 /// Ticks that a row waits for an idle drive before it is read all the same.
 const MOST_TICKS_TO_WAIT: u32 = 8;
@@ -19,7 +19,7 @@ const MOST_TICKS_TO_WAIT: u32 = 8;
 #[derive(Clone, Debug)]
 pub(crate) struct Scrub {
     /// Time between two rows; `None`: no scrub.
-    every: Option<Nanos>,
+    pub every: Option<Nanos>,
     next_row: u32,
     waited: u32,
 }
@@ -30,26 +30,20 @@ impl Scrub {
     }
 }
 
-/// The scrub's timer in the calendar.
-fn timer(grid: &Grid) -> usize {
-    Timer::Scrub.index(grid)
-}
-
 impl<P: FlashPayload> Care<P> {
     /// Sets out for the next row, unless the scrub is on its way.
     pub fn start_scrub(&self, core: &mut Core<P>) {
-        let timer = timer(&core.device.grid);
         if let Some(every) = self.scrub.every
-            && !core.device.calendar.is_pending(timer)
+            && !core.is_pending(Timer::Scrub)
         {
-            core.device.calendar.schedule(timer, core.device.now + every);
+            core.schedule(Timer::Scrub, core.device.now + every);
         }
     }
 
     /// The scrub's time has come. It goes on while the host does: a drive that no one uses
     /// comes to rest.
     pub fn scrub_due(&mut self, core: &mut Core<P>, host: HostUse) {
-        core.device.calendar.clear(timer(&core.device.grid));
+        core.clear(Timer::Scrub);
         if core.device.is_idle() || self.scrub.waited == MOST_TICKS_TO_WAIT {
             self.scrub.waited = 0;
             self.read_next_row(core);
@@ -156,11 +150,10 @@ mod tests {
     #[test]
     fn the_scrub_goes_on_while_the_host_does() {
         let mut bench = bench();
-        let timer = timer(&bench.core.device.grid);
         bench.care.scrub_due(&mut bench.core, HostUse::Away);
-        assert!(!bench.core.device.calendar.is_pending(timer));
+        assert!(!bench.core.is_pending(Timer::Scrub));
         bench.care.scrub_due(&mut bench.core, HostUse::Busy);
-        assert!(bench.core.device.calendar.is_pending(timer));
+        assert!(bench.core.is_pending(Timer::Scrub));
     }
 
     /// Catches a scrub that reads a page which never got to flash, or of a die that is gone.

@@ -172,9 +172,23 @@ impl<P> Effects<P> {
         self.end == self.floor.entries
     }
 
+    /// Takes the next effect above the floor, depth first. From now on only what is pushed again is handed on, until [`Self::lower`]
+    /// goes back to the floor that comes with it.
+    #[inline]
+    pub fn begin_next(&mut self) -> Option<(Effect, Below)> {
+        let number = self.next()?;
+        Some((self.entries[number], self.raise()))
+    }
+
+    /// From now on only what is pushed again is handed on; the floor before.
+    #[inline]
+    pub fn raise(&mut self) -> Below {
+        std::mem::replace(&mut self.floor, Below { runs: self.runs.len(), entries: self.end })
+    }
+
     /// The number of the next effect above the floor, depth first. It can be read until something is pushed.
     #[inline]
-    pub fn next(&mut self) -> Option<usize> {
+    fn next(&mut self) -> Option<usize> {
         if self.end > self.fresh {
             self.runs.push(Run { first: self.fresh, next: self.fresh, end: self.end });
         }
@@ -191,18 +205,6 @@ impl<P> Effects<P> {
         None
     }
 
-    /// The effect of a number that [`Self::next`] gave.
-    #[inline]
-    pub fn at(&self, number: usize) -> &Effect {
-        &self.entries[number]
-    }
-
-    /// From now on only what is pushed again is handed on; the floor before.
-    #[inline]
-    pub fn raise(&mut self) -> Below {
-        std::mem::replace(&mut self.floor, Below { runs: self.runs.len(), entries: self.end })
-    }
-
     /// Back to a floor before. What was pushed in the meantime and not handed on is what comes next.
     #[inline]
     pub fn lower(&mut self, floor: Below) {
@@ -214,7 +216,7 @@ impl<P> Effects<P> {
     #[cfg(test)]
     pub fn pop(&mut self) -> Option<Popped<P>> {
         let number = self.next()?;
-        Some(match *self.at(number) {
+        Some(match self.entries[number] {
             Effect::Parcel(parcel) => Popped::Parcel(self.open(parcel)),
             effect => Popped::Effect(effect),
         })

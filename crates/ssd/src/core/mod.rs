@@ -174,6 +174,11 @@ impl<P: FlashPayload> Core<P> {
         self.device.calendar.at(timer.index(&self.device.grid))
     }
 
+    /// Whether any resource but these timers has an event pending.
+    pub fn has_events_beside<const N: usize>(&self, timers: [Timer; N]) -> bool {
+        self.device.calendar.has_any_but(timers.map(|timer| timer.index(&self.device.grid)))
+    }
+
     /// Whether a host command waits for its time.
     pub fn more_arrives(&self) -> bool {
         self.is_pending(Timer::Arrivals)
@@ -286,6 +291,12 @@ impl<P: FlashPayload> Core<P> {
         self.map.log_of(self.map.unit_of_block(self.device.block_of(ppn)))
     }
 
+    /// The page of flash of this place.
+    #[inline]
+    pub fn page_of(&self, place: Place) -> Option<Ppn> {
+        if let Place::At(slot) = place { Some(self.device.grid.page_of(slot).0) } else { None }
+    }
+
     /// Whether what is at the place exists and no living die holds it.
     #[inline]
     pub fn is_lost_place(&self, place: Place) -> bool {
@@ -322,7 +333,7 @@ impl<P: FlashPayload> Core<P> {
     /// Gives a command to its die.
     #[inline(always)]
     pub fn submit(&mut self, command: Command) -> CommandId {
-        let haste = if self.limits.is_on() { self.haste_under_limits(command) } else { Haste::Usual };
+        let haste = if self.limits.by_wear.is_some() { self.haste_under_limits(command) } else { Haste::Usual };
         self.device.submit(command, haste)
     }
 

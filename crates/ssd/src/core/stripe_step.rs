@@ -22,9 +22,9 @@ pub(crate) enum StripeStep {
     FindSpace { op: OpId, from: u32, lacks: bool, attempt: Attempt },
     /// One program of the update has ended.
     Programmed { op: OpId },
-    /// The lock of a stripe passes to whoever waits for it.
+    /// An update of a stripe has ended: the lock passes to whoever waits for it.
     HandLockOn { stripe: StripeId },
-    /// The update of a stripe has ended and the lock was handed on: what waited for room in the parity cache goes on.
+    /// The lock was handed on to another update: what waited for room in the parity cache goes on.
     Ended { stripe: StripeId },
     /// Updates that wait for room in the parity cache go on.
     ServeWaiting,

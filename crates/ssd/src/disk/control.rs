@@ -105,7 +105,7 @@ impl Disk {
     pub fn replace_die(&mut self, die: DieId) -> Result<(), DiskError> {
         self.check(&Control::Replace(die))?;
         let engine = self.medium.engine();
-        let (is_dead, is_rebuilt) = (engine.core.device.is_dead(die), engine.writer.facts().rebuilt_by != RebuiltBy::Nothing);
+        let (is_dead, is_rebuilt) = (engine.core.device.is_dead(die), engine.writer.facts.rebuilt_by != RebuiltBy::Nothing);
         if !is_rebuilt {
             return Err(DiskError::control(format!("scheme {}: {NO_SPARE_DIES}", self.setup.scheme.name)));
         }
@@ -115,7 +115,7 @@ impl Disk {
         let engine = self.medium.engine_mut();
         engine.replace_from(die, engine.core.device.now);
         let mut events = 0;
-        while self.medium.engine().care.replacements.is_any_asked() {
+        while !self.medium.engine().care.replacements.asked.is_empty() {
             events += 1;
             // Commands that the die was given before it died are still queued there.
             if self.medium.turn(SimTime(u64::MAX))? == Turn::AtRest || events > RECOVERY_EVENTS_MAX {
@@ -187,11 +187,7 @@ impl Disk {
     /// If files cannot be read back.
     pub fn cut_power(&mut self) -> Result<(Mounted, Vec<DiskAnswer>), DiskError> {
         let mut answers = self.take_answers()?;
-        let now = self.now();
-        let taken = client_requests(self.medium.engine());
-        let untaken = self.next - self.waiting.len() as u64..self.next;
-        let failed = |request| DiskAnswer { request, result: Err(Failed::PowerCut), at: now, latency: Nanos(0) };
-        answers.extend(taken.into_iter().chain(untaken).map(failed));
+        answers.extend(self.cut_short());
         self.waiting.clear();
         self.out_of_range.clear();
         self.cuts += 1;
@@ -200,6 +196,15 @@ impl Disk {
         self.recover()?;
         self.settle(&doubtful)?;
         Ok((mounted, answers))
+    }
+
+    /// Answers to requests that will have no other.
+    fn cut_short(&self) -> Vec<DiskAnswer> {
+        let now = self.now();
+        let taken = client_requests(self.medium.engine());
+        let untaken = self.next - self.waiting.len() as u64..self.next;
+        let failed = |request| DiskAnswer { request, result: Err(Failed::PowerCut), at: now, latency: Nanos(0) };
+        taken.into_iter().chain(untaken).map(failed).collect()
     }
 
     /// Power cuts so far.
@@ -304,11 +309,7 @@ impl Disk {
     /// # Errors
     /// If files cannot be read or written, or the snapshot is of a drive of another kind.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<Vec<DiskAnswer>, DiskError> {
-        let now = self.now();
-        let taken = client_requests(self.medium.engine());
-        let untaken = self.next - self.waiting.len() as u64..self.next;
-        let failed = |request| DiskAnswer { request, result: Err(Failed::PowerCut), at: now, latency: Nanos(0) };
-        let answers = taken.into_iter().chain(untaken).map(failed).collect();
+        let answers = self.cut_short();
         match (&snapshot.state, &mut self.medium) {
             (State::Memory(prepared), Medium::Memory(own)) => own.clone_from(prepared),
             (State::Files(name), Medium::Files(session)) => {

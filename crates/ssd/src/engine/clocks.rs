@@ -160,7 +160,7 @@ impl<P: FlashPayload> Arrivals<P> for Clocks<'_> {
         if engine.is_off_line() {
             return;
         }
-        if !(engine.host.requests.flows.take_stirred() | std::mem::take(&mut self.stirred)) {
+        if !(flows_of(engine).take_stirred() | std::mem::take(&mut self.stirred)) {
             return;
         }
         let now = engine.core.device.now;
@@ -173,7 +173,7 @@ impl<P: FlashPayload> Arrivals<P> for Clocks<'_> {
                 if one.flow.stage != self.stage || one.next.is_none() {
                     continue;
                 }
-                if one.may_send(index, now, &engine.host.requests.flows) {
+                if one.may_send(index, now, flows_of(engine)) {
                     self.send(index, now, engine, each);
                     engine.after_event();
                     goes_on = true;
@@ -183,7 +183,7 @@ impl<P: FlashPayload> Arrivals<P> for Clocks<'_> {
                 }
             }
         }
-        let host = &engine.host.requests.flows;
+        let host = flows_of(engine);
         let expected = self.open().filter_map(|(index, one)| one.expected(index, now, host)).min();
         match expected.map(|at| at.max(now)) {
             Some(at) if engine.core.expects(Timer::Arrivals) != Some(at) => engine.core.schedule(Timer::Arrivals, at),
@@ -211,6 +211,11 @@ impl<P: FlashPayload> Arrivals<P> for Clocks<'_> {
     }
 }
 
+/// Counts of the flows that are under way.
+fn flows_of<P: FlashPayload>(engine: &mut Engine<P>) -> &mut HostFlows {
+    engine.host.requests.flows.as_mut().expect("a run of several flows")
+}
+
 impl<P: FlashPayload> Engine<P> {
     /// Replays several flows to the end and waits for the last answer. `each` is called before a request arrives; `step` looks at the
     /// drive before every event, and stops the run there with false.
@@ -220,8 +225,8 @@ impl<P: FlashPayload> Engine<P> {
         each: BeforeEach<'_, P>,
         step: impl FnMut(&mut Self) -> bool,
     ) {
-        self.host.requests.flows.begin(flows.len());
+        self.host.requests.flows = Some(HostFlows::new(flows.len()));
         self.replay_from(Clocks::new(flows, self.core.device.now), each, step);
-        self.host.requests.flows.end();
+        self.host.requests.flows = None;
     }
 }

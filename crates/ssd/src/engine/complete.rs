@@ -9,6 +9,7 @@ use crate::engine::reads::reads;
 use device::Taken;
 use device::command::Verb;
 use device::slab::CommandId;
+use ftl::LogKind;
 use nand::{ProgramOutcome, ReadOutcome};
 use vocab::{Cause, DieId, Nanos};
 
@@ -20,7 +21,7 @@ impl<P: FlashPayload> Engine<P> {
             match self.core.device.start_next(die) {
                 Taken::Program(image) => {
                     self.writer.taken_up(image);
-                    if self.writer.hears_launches() {
+                    if self.writer.hears_launches {
                         self.strip_launched(die);
                     }
                 }
@@ -146,7 +147,10 @@ impl<P: FlashPayload> Engine<P> {
             return self.care.reserved_done(&mut self.core, command, outcome);
         }
         if outcome.is_done() {
-            self.care.page_programmed(&mut self.core, command.ppn);
+            let core = &mut self.core;
+            if core.device.ecc.is_some() || core.safe.checkpoint.is_some() || core.limits.by_wear.is_some() {
+                self.care.page_programmed(core, command.ppn);
+            }
         } else if self.program_elsewhere(command) {
             return;
         }
@@ -188,10 +192,14 @@ impl<P: FlashPayload> Engine<P> {
 
     #[inline(never)]
     fn die_is_idle(&mut self, die: DieId) {
-        if self.core.device.no_die_is_busy() {
+        if self.core.map.kind() == LogKind::Group && self.core.device.no_die_is_busy() {
             self.migrate_when_idle();
         }
-        self.recycle_when_idle(die);
-        self.collect_when_idle(die);
+        if self.core.limits.by_wear.is_some() {
+            self.recycle_when_idle(die);
+        }
+        if self.care.idle_free_blocks > 0 {
+            self.collect_when_idle(die);
+        }
     }
 }

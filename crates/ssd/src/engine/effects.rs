@@ -1,4 +1,4 @@
-//! Hands effects to the components that they are for.
+//! Which component each effect is for.
 
 use crate::core::effects::{Effect, Parcel};
 use crate::core::flash::FlashPayload;
@@ -6,25 +6,9 @@ use crate::core::ids::ParcelId;
 use crate::engine::Engine;
 
 impl<P: FlashPayload> Engine<P> {
-    /// Hands on every effect that was pushed since the last call, depth first, until none is left.
+    /// Hands an effect to the component that it is for.
     #[inline(always)]
-    pub(crate) fn hand_on(&mut self) {
-        if !self.core.out.is_empty() {
-            self.hand_on_all();
-        }
-    }
-
-    fn hand_on_all(&mut self) {
-        while let Some(number) = self.core.out.next() {
-            let floor = self.core.out.raise();
-            self.apply(number);
-            self.core.out.lower(floor);
-        }
-    }
-
-    #[inline(always)]
-    fn apply(&mut self, number: usize) {
-        let effect = *self.core.out.at(number);
+    pub(in crate::engine) fn apply(&mut self, effect: Effect) {
         match effect {
             Effect::PartDone { job } => self.host.part_done(&mut self.core, job),
             Effect::FailBufferWaiter => self.host.fail_buffer_waiter(&mut self.core),

@@ -37,7 +37,7 @@ impl<P: FlashPayload> Engine<P> {
                 // Events that were due while the drive was without power are due now.
                 self.core.device.now = time.max(self.core.device.now);
                 self.core.device.watch_event();
-                match Resource::of(resource, &self.core.device.grid) {
+                match resource {
                     Resource::Timer(Timer::Arrivals) => self.core.clear(Timer::Arrivals),
                     own => self.own_event(own),
                 }

@@ -1,4 +1,4 @@
-//! The event loop: host commands in, events in order, until the last answer.
+//! The event loop: host commands in, events in order and their effects, until the last answer.
 
 use crate::config::Pace;
 use crate::core::flash::FlashPayload;
@@ -6,7 +6,7 @@ use crate::core::timer::{Resource, Timer};
 use crate::engine::Engine;
 use crate::engine::flows::recovery;
 use crate::write::ahead::Wanted;
-use vocab::{HostCommand, HostOp, Lpn, Nanos, SimTime};
+use vocab::{DieId, HostCommand, HostOp, Lpn, Nanos, SimTime};
 
 /// Called before a request arrives, with its number; it may act on the drive (fault injection, progress).
 pub(super) type BeforeEach<'a, P> = &'a mut dyn FnMut(&mut Engine<P>, u64);
@@ -128,6 +128,7 @@ impl<P: FlashPayload> Engine<P> {
         // A fork taken between two arrivals starts with commands of its own.
         self.core.clear(Timer::Arrivals);
         self.writer.run_begins(&mut self.core);
+        let dies = self.core.device.grid.dies() as usize;
         loop {
             arrivals.let_arrive(self, each);
             self.after_event();
@@ -137,15 +138,22 @@ impl<P: FlashPayload> Engine<P> {
             if arrivals.is_over() && self.host.requests.outstanding == 0 {
                 self.writer.host_is_done(&mut self.core);
             }
-            if let Some((time, resource)) = self.care.next_event(&mut self.core) {
-                if self.care.waits_for_a_replacement(&self.core, resource) && self.unstick() {
+            // Nearly all events are of dies, which have the first numbers of the calendar. They wait for no other.
+            let of_die = self.core.device.calendar.next().filter(|&(_, resource)| resource < dies);
+            if let Some((time, die)) = of_die {
+                self.event_at(time);
+                self.die_event(DieId(die as u16));
+                self.hand_on();
+            } else if let Some((time, timer)) = self.care.next_event(&mut self.core) {
+                if self.care.waits_for_a_replacement(&self.core, timer) && self.unstick() {
                     continue;
                 }
-                self.core.device.now = time;
-                if self.core.device.folds.is_bin_over(time) {
-                    self.close_bins();
+                self.event_at(time);
+                match timer {
+                    Resource::Timer(Timer::Arrivals) => arrivals.due(self, each),
+                    other => self.own_event(other),
                 }
-                self.event(resource, &mut arrivals, each);
+                self.hand_on();
             } else if !self.unstick() {
                 let waiting = self.host.requests.outstanding;
                 assert!(waiting == 0, "nothing moves, yet {waiting} requests wait");
@@ -154,6 +162,12 @@ impl<P: FlashPayload> Engine<P> {
                 }
             }
         }
+    }
+
+    /// Whether the drive takes no requests now.
+    #[inline]
+    pub(crate) fn is_off_line(&self) -> bool {
+        self.power.mounting.is_some() || self.writer.has_code_zones && self.writer.is_off_line()
     }
 
     /// Lets commands arrive until this many are unanswered.
@@ -188,15 +202,29 @@ impl<P: FlashPayload> Engine<P> {
         self.look_ahead(upcoming);
     }
 
-    /// Handles the event of a resource of the drive.
+    /// Hands on every effect that was pushed since the last call, depth first, until none is left.
     #[inline(always)]
-    fn event(&mut self, resource: usize, arrivals: &mut impl Arrivals<P>, each: BeforeEach<'_, P>) {
-        self.core.device.watch_event();
-        match Resource::of(resource, &self.core.device.grid) {
-            Resource::Timer(Timer::Arrivals) => arrivals.due(self, each),
-            other => self.own_event(other),
+    pub(crate) fn hand_on(&mut self) {
+        if !self.core.out.is_empty() {
+            self.hand_on_all();
         }
-        self.hand_on();
+    }
+
+    fn hand_on_all(&mut self) {
+        while let Some((effect, floor)) = self.core.out.begin_next() {
+            self.apply(effect);
+            self.core.out.lower(floor);
+        }
+    }
+
+    /// The next event happens now, at this time.
+    #[inline(always)]
+    fn event_at(&mut self, time: SimTime) {
+        self.core.device.now = time;
+        if self.core.device.folds.is_bin_over(time) {
+            self.close_bins();
+        }
+        self.core.device.watch_event();
     }
 
     /// Handles the event of a resource that is no arrival.
@@ -252,7 +280,9 @@ impl<P: FlashPayload> Engine<P> {
         }
         if let Some(command) = upcoming.after(last) {
             self.writer.fetch_map(&self.core, page(command));
-            self.host.oracle.prefetch(page(command));
+            if self.host.has_payload {
+                self.host.oracle.prefetch(page(command));
+            }
         }
     }
 
@@ -260,21 +290,22 @@ impl<P: FlashPayload> Engine<P> {
     /// place, and the work is elsewhere.
     #[inline(always)]
     pub(super) fn after_event(&mut self) {
-        let is_used = self.writer.uses_idle_time() || self.care.folds_when_idle;
+        let is_used = self.writer.uses_idle_time || self.care.folds_when_idle;
         let fills_idle_time = is_used && self.host.requests.outstanding == 0;
         if self.core.retry
             || fills_idle_time
             || self.power.mounting.is_some()
             || self.core.limits.stirred
             || self.care.refresh.stirred
-            || self.care.replacements.is_any_asked()
+            || !self.care.replacements.asked.is_empty()
         {
             self.go_on_with_what_waits();
         }
         if self.core.device.has_kicks() {
             self.kick();
         }
-        if self.host.requests.outstanding == 0
+        if self.writer.has_code_zones
+            && self.host.requests.outstanding == 0
             && let Some(phase) = self.writer.phase_due(&mut self.core)
         {
             self.begin_offline(phase);
@@ -289,7 +320,7 @@ impl<P: FlashPayload> Engine<P> {
         if self.power.mounting.is_some() {
             recovery::mount_on(self);
         }
-        if self.writer.uses_idle_time() && self.host.requests.outstanding == 0 && self.power.mounting.is_none() {
+        if self.writer.uses_idle_time && self.host.requests.outstanding == 0 && self.power.mounting.is_none() {
             self.writer.use_idle_time(&mut self.core);
             self.hand_on();
         }
@@ -302,7 +333,7 @@ impl<P: FlashPayload> Engine<P> {
         if self.care.refresh.stirred {
             self.refresh_due();
         }
-        if self.care.replacements.is_any_asked() {
+        if !self.care.replacements.asked.is_empty() {
             self.replacements_due();
         }
     }

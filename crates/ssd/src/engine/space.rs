@@ -182,7 +182,7 @@ impl<P: FlashPayload> Engine<P> {
             self.start_collecting_if_short(log);
         }
         self.retry_stalled();
-        if self.core.is_mountable() && self.writer.uses_idle_time() && self.host.requests.outstanding == 0 {
+        if self.core.is_mountable() && self.writer.uses_idle_time && self.host.requests.outstanding == 0 {
             self.writer.use_idle_time(&mut self.core);
             self.hand_on();
         }
@@ -244,13 +244,6 @@ impl<P: FlashPayload> Engine<P> {
         Self::ROOMS.iter().any(|row| row.room.holds_writes() && (row.has_waiting)(self))
     }
 
-    /// Whether a drive that lost room waits for some while none of its dies works: then only the host could
-    /// bring any. A drive that is asked all the time would never notice otherwise.
-    #[inline]
-    pub(crate) fn may_be_stuck(&self) -> bool {
-        self.core.has_lost_room() && self.core.device.is_idle() && self.has_waiting_for_space()
-    }
-
     fn retry_jobs(&mut self) {
         while let Some(job) = self.host.stalled.pop_front() {
             self.host.drop_discarded(&mut self.core, job);
@@ -259,6 +252,7 @@ impl<P: FlashPayload> Engine<P> {
                 self.host.stalled.push_front(job);
                 break;
             }
+            self.hand_on();
         }
     }
 

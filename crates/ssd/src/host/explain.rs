@@ -130,7 +130,7 @@ impl<P: FlashPayload> Host<P> {
         let Some(explanations) = &mut self.explanations else { return };
         if let Some(folds) = explanations.folds.get_mut(job.kind as usize) {
             folds.fold(&ledger.waits);
-            if self.requests.flows.are_told_apart() {
+            if self.requests.flows.is_some() {
                 let flow = job.flow as usize;
                 if explanations.flows.len() <= flow {
                     explanations.flows.resize_with(flow + 1, Default::default);

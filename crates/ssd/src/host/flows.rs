@@ -1,4 +1,4 @@
-//! Requests of several flows: how many of each are unanswered, where there are several.
+//! Requests of several flows: how many of each are unanswered.
 
 /// Counts of one flow.
 #[derive(Clone, Copy, Debug, Default)]
@@ -7,8 +7,8 @@ struct HostFlow {
     answered: u64,
 }
 
-/// Counts of each flow; nothing where there is one.
-#[derive(Clone, Debug, Default)]
+/// Counts of each flow of a run.
+#[derive(Clone, Debug)]
 pub(crate) struct HostFlows {
     each: Vec<HostFlow>,
     /// True if a request was answered since this was last asked: then another may come.
@@ -17,19 +17,8 @@ pub(crate) struct HostFlows {
 
 impl HostFlows {
     /// A run of `count` flows begins.
-    pub fn begin(&mut self, count: usize) {
-        *self = Self { each: vec![HostFlow::default(); count], stirred: true };
-    }
-
-    /// It has ended.
-    pub fn end(&mut self) {
-        self.each.clear();
-    }
-
-    /// True if flows are told apart.
-    #[inline]
-    pub fn are_told_apart(&self) -> bool {
-        !self.each.is_empty()
+    pub fn new(count: usize) -> Self {
+        Self { each: vec![HostFlow::default(); count], stirred: true }
     }
 
     /// True if a request was answered since this was last asked.

@@ -18,14 +18,10 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    pub fn new(controller: Controller) -> Self {
-        Self { controller, processor: SimTime::ZERO, link: [SimTime::ZERO; 2] }
-    }
-
-    /// Whether commands pass it at once.
-    #[inline]
-    pub fn is_open(&self) -> bool {
-        self.controller == Controller::default()
+    /// Those of a controller; `None`: commands pass them at once.
+    pub fn new(controller: Controller) -> Option<Self> {
+        let costs = controller != Controller::default();
+        costs.then_some(Self { controller, processor: SimTime::ZERO, link: [SimTime::ZERO; 2] })
     }
 
     /// When a command of this many sectors, done by the rest of the drive now, is answered.
@@ -64,9 +60,13 @@ mod tests {
         link_mb_per_s: 4096,
     };
 
+    fn front() -> Front {
+        Front::new(CONTROLLER).expect("it has costs")
+    }
+
     #[test]
     fn a_lone_command_takes_its_latency_its_turn_and_its_way() {
-        let answered = |kind, sectors| Front::new(CONTROLLER).answer_at(SimTime(7), kind, sectors).0 - 7;
+        let answered = |kind, sectors| front().answer_at(SimTime(7), kind, sectors).0 - 7;
         // 4096 bytes at 4096 MB/s are 1 us.
         assert_eq!(answered(RequestKind::Read, 8), 1_000 + 1_000 + 10_000 + 500);
         assert_eq!(answered(RequestKind::Write, 32), 2_000 + 4_000 + 3_000 + 4 * 500);
@@ -76,7 +76,7 @@ mod tests {
     /// Catches commands that overtake each other in the processor, and directions of the link that wait for each other.
     #[test]
     fn commands_at_the_same_instant_queue_for_processor_and_link() {
-        let mut front = Front::new(CONTROLLER);
+        let mut front = front();
         let first = front.answer_at(SimTime(0), RequestKind::Read, 64);
         let second = front.answer_at(SimTime(0), RequestKind::Read, 64);
         assert_eq!(second.since(first), Nanos(8_000), "32 KiB each: the link is the limit");
@@ -85,9 +85,12 @@ mod tests {
     }
 
     #[test]
-    fn without_costs_it_is_open() {
-        let mut front = Front::new(Controller::default());
-        assert!(front.is_open() && !Front::new(CONTROLLER).is_open());
-        assert_eq!(front.answer_at(SimTime(5), RequestKind::Write, 800), SimTime(5));
+    fn there_is_none_without_costs() {
+        assert!(Front::new(Controller::default()).is_none());
+        for one in
+            [Controller { read: Nanos(1), ..Controller::default() }, Controller { link_mb_per_s: 1, ..Controller::default() }]
+        {
+            assert!(Front::new(one).is_some(), "{one:?}");
+        }
     }
 }

@@ -37,7 +37,6 @@ use crate::host::requests::Requests;
 use device::slab::JobId;
 use protect::Protection;
 use std::collections::VecDeque;
-use vocab::Lpn;
 
 /// The host's side: requests and their order, the write buffer, and what reads must return.
 #[derive(Clone)]
@@ -96,11 +95,5 @@ impl<P: FlashPayload> Host<P> {
             first_mismatch: None,
             explanations: None,
         }
-    }
-
-    /// Payload that the host writes to a page, where no client brings it.
-    #[inline]
-    pub fn made_up(&self, lpn: Lpn, version: u32) -> P {
-        if self.has_payload { P::stamp(lpn, version, self.requests.sectors_per_slot) } else { P::default() }
     }
 }

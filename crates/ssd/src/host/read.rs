@@ -62,7 +62,7 @@ impl<P: FlashPayload> Host<P> {
     /// Reads the page and those after it that the same flash read gives, at most this many.
     #[inline]
     pub fn read_from(&mut self, core: &mut Core<P>, writer: &Writer<P>, job: JobId, lpn: Lpn, most: u32) -> PageRead {
-        let floor = self.oracle.floor(lpn);
+        let floor = if self.has_payload { self.oracle.floor(lpn) } else { Floor::default() };
         if let Some(payload) = self.buffer.get(lpn) {
             let payload = payload.clone();
             core.device.folds.buffer_hits += 1;

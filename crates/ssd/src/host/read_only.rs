@@ -16,15 +16,8 @@
 use crate::core::Core;
 use crate::core::flash::FlashPayload;
 use crate::host::Host;
-use device::facts::RequestKind;
 
 impl<P: FlashPayload> Host<P> {
-    /// Whether requests of the kind are refused.
-    #[inline]
-    pub(super) fn refuses(&self, kind: RequestKind) -> bool {
-        self.requests.read_only_since.is_some() && matches!(kind, RequestKind::Write | RequestKind::Discard)
-    }
-
     /// A write waits for space that will not come: a drive that lost blocks or dies is read-only from now on.
     pub fn turn_read_only(&mut self, core: &Core<P>) {
         if core.has_lost_room() {

@@ -56,13 +56,13 @@ pub(crate) struct Requests {
     sector_bits: Option<u32>,
     /// Time to answer what needs no flash.
     latency: Nanos,
-    /// Delays of firmware and host link.
-    front: Front,
+    /// Firmware and host link, where they cost anything.
+    front: Option<Front>,
     /// Answers on their way, in order of time.
     answers: VecDeque<(SimTime, JobId)>,
     pub outstanding: u32,
-    /// Requests of each flow, where there are several, and the flow of the request that arrives.
-    pub flows: HostFlows,
+    /// Requests of each flow, in a run of several, and the flow of the request that arrives.
+    pub flows: Option<HostFlows>,
     pub asking_flow: u16,
     /// The most of them since someone last asked.
     most: u32,
@@ -115,7 +115,7 @@ impl Requests {
             front: Front::new(controller),
             answers: VecDeque::new(),
             outstanding: 0,
-            flows: HostFlows::default(),
+            flows: None,
             asking_flow: 0,
             most: 0,
             arrived: 0,
@@ -212,9 +212,9 @@ impl<P: FlashPayload> Host<P> {
         let request = self.requests.arrived;
         (job.request, job.sectors) = (request, command.sectors);
         self.requests.arrived += 1;
-        if self.requests.flows.are_told_apart() {
+        if let Some(flows) = &mut self.requests.flows {
             job.flow = self.requests.asking_flow;
-            self.requests.flows.arrives(job.flow);
+            flows.arrives(job.flow);
             core.device.record(Fact::FlowArrived { flow: job.flow, kind, sectors: command.sectors, sent });
         }
         self.requests.note(|| HostEvent::Arrived { request });
@@ -222,7 +222,7 @@ impl<P: FlashPayload> Host<P> {
         if let Some(client) = &mut self.client {
             client.arrived();
         }
-        if self.refuses(kind) {
+        if self.requests.read_only_since.is_some() && matches!(kind, RequestKind::Write | RequestKind::Discard) {
             job.failed = true;
             core.device.record(Fact::Refused);
             return (id, Arrived::Failed);
@@ -257,8 +257,13 @@ impl<P: FlashPayload> Host<P> {
         pages: Range<u32>,
         command: &HostCommand,
     ) -> Next {
-        core.pages_sent_in(command, pages.clone());
-        for lpn in writer.touched(pages.clone(), self.requests.user_slots) {
+        if core.streams.is_some() {
+            core.pages_sent_in(command, pages.clone());
+        }
+        // Segments of zones map whole stripe blocks.
+        let touched =
+            if writer.facts.has_segments { writer.touched(pages.clone(), self.requests.user_slots) } else { pages.clone() };
+        for lpn in touched {
             if pages.contains(&lpn) {
                 self.push_page(core, job, Lpn(lpn), self.requests.sectors_of(command, lpn));
             } else if self.is_stored_page(core, Lpn(lpn)) {
@@ -270,7 +275,7 @@ impl<P: FlashPayload> Host<P> {
 
     /// Adds a page to a write, with new contents in these sectors.
     fn push_page(&mut self, core: &mut Core<P>, job: JobId, lpn: Lpn, sectors: Range<u32>) {
-        let version = self.oracle.sent(lpn);
+        let version = if self.has_payload { self.oracle.sent(lpn) } else { 0 };
         self.oracle.whole &= sectors == (0..self.requests.sectors_per_slot);
         let (request, (from, to)) = (core.jobs[job].request, (sectors.start, sectors.end));
         let payload = match &mut self.client {
@@ -285,6 +290,12 @@ impl<P: FlashPayload> Host<P> {
             self.requests.note(|| HostEvent::Sent { request, lpn, version, sectors });
         }
         core.jobs[job].pages.push(PageWrite { lpn, version, payload, from, to, rank: 0 });
+    }
+
+    /// Payload that the host writes to a page, where no client brings it.
+    #[inline]
+    pub fn made_up(&self, lpn: Lpn, version: u32) -> P {
+        if self.has_payload { P::stamp(lpn, version, self.requests.sectors_per_slot) } else { P::default() }
     }
 
     /// Whether a page has contents, so that it can be written along with the rest of its stripe block.
@@ -334,7 +345,7 @@ impl<P: FlashPayload> Host<P> {
                     _ if self.buffer.is_off() => core.job_is_in_flash(job),
                     _ => core.job_worked(job, Wait::Buffer),
                 }
-                if core.device.timed && !self.requests.front.is_open() {
+                if core.device.timed && self.requests.front.is_some() {
                     return self.answer_after(core, job, Nanos(0));
                 }
                 self.answer(core, job);
@@ -346,9 +357,9 @@ impl<P: FlashPayload> Host<P> {
     /// The rest of the drive has done a job: it is answered after this latency, when firmware and link are done with it.
     fn answer_after(&mut self, core: &mut Core<P>, job: JobId, latency: Nanos) {
         let mut at = core.device.now + latency;
-        if !self.requests.front.is_open() {
+        if let Some(front) = &mut self.requests.front {
             let &Job { kind, sectors, .. } = &core.jobs[job];
-            at = self.requests.front.answer_at(at, kind, sectors);
+            at = front.answer_at(at, kind, sectors);
         }
         // Nearly always the last: only reads and writes with different latencies overtake each other.
         let earlier = self.requests.answers.iter().rev().skip_while(|&&(other, _)| other > at).count();
@@ -388,8 +399,8 @@ impl<P: FlashPayload> Host<P> {
         self.requests.last_answer = core.device.now;
         let latency = core.device.now.since(arrival);
         core.device.record(Fact::Answered { kind, latency });
-        if self.requests.flows.are_told_apart() {
-            self.requests.flows.answers(flow);
+        if let Some(flows) = &mut self.requests.flows {
+            flows.answers(flow);
             core.device.record(Fact::FlowAnswered { flow, kind, latency });
         }
         if let Some(ledger) = core.closed_ledger(job, arrival) {

@@ -160,7 +160,7 @@ impl Session {
     /// Whether such a replacement has not come yet.
     #[must_use]
     pub fn is_replacing(&self) -> bool {
-        inside!(self.inner(), prepared => prepared.engine.care.replacements.is_any_asked())
+        inside!(self.inner(), prepared => !prepared.engine.care.replacements.asked.is_empty())
     }
 
     /// Starts nothing more of a rebuild; what is in flight still completes.
@@ -299,8 +299,8 @@ fn read_back<P: FlashPayload>(engine: &mut Engine<P>) -> (Vec<Lpn>, bool) {
 }
 
 fn is_in_open_row<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> bool {
-    let Place::At(slot) = engine.core.map.lookup(lpn) else { return false };
-    engine.writer.in_use(&engine.core).has_sum_of(&engine.core, engine.core.device.grid.page_of(slot).0)
+    let page = engine.core.page_of(engine.core.map.lookup(lpn));
+    page.is_some_and(|ppn| engine.writer.in_use(&engine.core).has_sum_of(&engine.core, ppn))
 }
 
 fn is_elsewhere<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> bool {

@@ -91,7 +91,7 @@ fn comes_back<P: FlashPayload>(engine: &Engine<P>, lpn: Lpn) -> bool {
 /// Whether nothing waits to be rebuilt, and all that is written from now on has redundancy.
 fn is_rebuilt<P: FlashPayload>(engine: &Engine<P>) -> bool {
     let core = &engine.core;
-    let has_redundancy = match engine.writer.facts().rebuilt_by {
+    let has_redundancy = match engine.writer.facts.rebuilt_by {
         RebuiltBy::Nothing => false,
         RebuiltBy::Stripes => engine.writer.is_laid_out(core),
         RebuiltBy::Collection => !writes_to_lost_blocks(engine),

@@ -243,11 +243,6 @@ impl<P: FlashPayload> Below<'_, P> {
 }
 
 impl<P: FlashPayload> Reads<P> {
-    /// Whether reads may have alternatives. Without time nothing is ever busy.
-    pub(crate) fn may_read_around(&self, core: &Core<P>) -> bool {
-        core.device.timed && self.lazy.around.is_some()
-    }
-
     /// Whether a read of these dies is to have alternatives, `extra` sub-requests more. Without time nothing
     /// is ever busy.
     pub(crate) fn admits(&self, core: &Core<P>, mut dies: impl Iterator<Item = DieId>, extra: u32) -> bool {

@@ -416,9 +416,7 @@ fn idle_dies_are_not_read_around() {
 #[test]
 fn without_time_nothing_is_read_around() {
     let (mut alone, pages) = busy_stripe(6);
-    assert!(alone.reads.may_read_around(&alone.core));
     alone.core.device.timed = false;
-    assert!(!alone.reads.may_read_around(&alone.core));
     let job = alone.job();
     assert_eq!(reads!(alone.read_around(job, [wanted(&pages)].into_iter())), Vec::<u32>::new());
 }

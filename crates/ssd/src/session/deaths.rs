@@ -38,13 +38,13 @@ fn lose<P: FlashPayload>(engine: &mut Engine<P>, die: DieId, spare: bool) -> Aft
     engine.core.device.timed = false;
     engine.core.device.folds = Folds::new(engine.core.device.grid.slots_per_page());
     kill(engine, die);
-    if spare && engine.writer.facts().rebuilt_by != RebuiltBy::Nothing {
+    if spare && engine.writer.facts.rebuilt_by != RebuiltBy::Nothing {
         engine.replace_from(die, engine.core.device.now);
     }
     loop {
         engine.hand_on();
         engine.settle();
-        if engine.care.replacements.is_any_asked() {
+        if !engine.care.replacements.asked.is_empty() {
             engine.replacements_due();
             engine.hand_on();
             engine.settle();

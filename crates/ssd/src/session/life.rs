@@ -133,7 +133,7 @@ impl Session {
         engine.core.device.array.inner_mut().leap(now, since, by);
         engine.core.device.now = SimTime(engine.core.device.now.0 + by.0);
         let taken = take_cycles(engine, cycles);
-        if engine.writer.uses_idle_time() {
+        if engine.writer.uses_idle_time {
             age_stripes(engine);
         }
         taken

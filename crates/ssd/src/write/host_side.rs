@@ -1,13 +1,11 @@
 //! Facts of the way of writing for the host's side, whatever lies in flash: its promise, and its preferred form of writes.
 //! Each way answers in its folder.
 
-use crate::core::Core;
 use crate::core::flash::FlashPayload;
-use crate::write::{Way, Writer};
-use device::slab::ImageId;
+use crate::write::Writer;
 use protect::{StripeScheme, WriteCache};
 use std::ops::Range;
-use vocab::{Grid, Lpn, Ppn};
+use vocab::{Grid, Lpn};
 
 /// Promise of a scheme to its user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,11 +49,9 @@ pub(crate) trait HostSide {
 }
 
 impl<P: FlashPayload> Writer<P> {
-    /// The pages of the host that a request touches: of whole stripe blocks, where the drive maps these.
-    #[inline]
+    /// The pages of the host that a request touches on a drive of segments: of whole stripe blocks.
     pub fn touched(&self, pages: Range<u32>, user_slots: u32) -> Range<u32> {
-        let Some(zones) = self.zones.as_ref().filter(|_| self.way == Way::Zones) else { return pages };
-        zones.touched(pages, user_slots)
+        self.zones().touched(pages, user_slots)
     }
 
     /// Data strips of a static stripe, where the drive has such.
@@ -66,11 +62,5 @@ impl<P: FlashPayload> Writer<P> {
     /// The scheme's own write cache, or its rules for the drive's, as it is now.
     pub fn write_cache(&self) -> Option<WriteCache> {
         self.stripe_scheme().and_then(|scheme| scheme.write_cache())
-    }
-
-    /// The image of a page that is not on its way to flash yet: reads of the page are served from memory.
-    #[inline]
-    pub fn unsent(&self, core: &Core<P>, ppn: Ppn) -> Option<ImageId> {
-        self.pages.unsent(core, ppn)
     }
 }

@@ -70,7 +70,15 @@ enum InUse<P: FlashPayload> {
 #[derive(Clone)]
 pub(crate) struct Writer<P: FlashPayload> {
     pub way: Way,
+    /// Its row of the table.
+    pub facts: &'static WayFacts,
     in_use: InUse<P>,
+    /// Whether the way has work for times in which the host asks for nothing.
+    pub uses_idle_time: bool,
+    /// Whether the way wants to know that a die has taken up one of its programs: it has a cache whose slots are free then.
+    pub hears_launches: bool,
+    /// Whether the drive has code zones, be they its way of writing or over one.
+    pub has_code_zones: bool,
     /// Blocks of each die kept free for parity: see [`commit_reserve`].
     pub commit_reserve: u32,
     /// Pages of region logs: those that collectors move, whatever the way, and those without redundancy.
@@ -101,14 +109,20 @@ impl<P: FlashPayload> Writer<P> {
                 InUse::Groups(Groups::new(&**scheme, grid.blocks_per_die(), streams, &setup.scheme.name)?)
             }
         };
+        let stripes = protection.stripes();
+        let zones = Zones::new(&protection, code);
         Ok(Self {
             way,
+            facts: way.facts(),
             in_use,
+            uses_idle_time: stripes.is_some_and(|scheme| scheme.worn_above().is_some()),
+            hears_launches: stripes.is_some_and(|scheme| scheme.parity_cache() > 0),
             commit_reserve,
             pages: PageWriter::new(logs, &setup.gc.streams),
             moves: Moves::default(),
             limits: protect::registry::limits(&setup.scheme).map_err(|error| error.to_string())?,
-            zones: Zones::new(&protection, code),
+            has_code_zones: zones.is_some(),
+            zones,
         })
     }
 
@@ -193,15 +207,9 @@ impl<P: FlashPayload> Writer<P> {
         self.way == Way::Groups && !core.map.has_room_for_group(unit)
     }
 
-    /// Facts of the way of writing.
-    #[inline]
-    pub fn facts(&self) -> &'static WayFacts {
-        self.way.facts()
-    }
-
     /// Whether pages may lie on any die.
     pub fn places_pages_anywhere(&self) -> bool {
-        self.facts().without_reserve == WithoutReserve::OtherDie
+        self.facts.without_reserve == WithoutReserve::OtherDie
     }
 
     /// Whether the other strips of a page's stripe bring it back, so that the controller may keep it until there is
@@ -231,7 +239,7 @@ impl<P: FlashPayload> Writer<P> {
         if of_gc(log) || of_host(log) || core.map.unit(victim).valid == 0 {
             return false;
         }
-        match self.facts().without_reserve {
+        match self.facts.without_reserve {
             WithoutReserve::OtherDie => !(0..core.map.logs()).any(of_host),
             WithoutReserve::Park => !self.may_park_all(core, BlockAddr(victim)),
             WithoutReserve::Nothing => true,

@@ -4,8 +4,9 @@
 use crate::core::flash::FlashPayload;
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Command, Core, data_of};
-use crate::write::pages::write::{HostImage, Placing};
-use crate::write::{KeptMembers, RebuiltBy, Writer, coverage_to_keep};
+use crate::write::group_log::Placed;
+use crate::write::pages::write::{HostImage, no_room};
+use crate::write::{InUse, KeptMembers, RebuiltBy, Writer, coverage_to_keep};
 use device::facts::StreamWork;
 use device::image::Contents;
 use device::slab::ImageId;
@@ -28,10 +29,12 @@ pub(crate) enum Elsewhere {
 
 /// Pages of open images.
 impl<P: FlashPayload> Writer<P> {
-    /// A die takes up the program of the image: nothing more fits in.
+    /// A die takes up the program of the image: nothing more fits in. Only pages without redundancy are filled until then.
     #[inline]
     pub fn taken_up(&mut self, image: ImageId) {
-        self.pages.sealed(image);
+        if matches!(self.in_use, InUse::Pages) {
+            self.pages.sealed(image);
+        }
     }
 
     /// Queues the programs of the host's open images, full or not. Whether there are some.
@@ -98,7 +101,7 @@ impl<P: FlashPayload> Writer<P> {
     /// The rank that contents need at least, if they are to stand in for those of rank `update`: the sum of a static
     /// stripe has contents of that very rank.
     pub fn least_rank(&self, core: &Core<P>, role: PageRole, update: u64) -> u64 {
-        match (self.facts().rebuilt_by, role) {
+        match (self.facts.rebuilt_by, role) {
             (RebuiltBy::Stripes, _) => update,
             (_, PageRole::Data(lpn)) => core.safe.journal.rank(lpn),
             (_, PageRole::Parity(_) | PageRole::Filler) => 0,
@@ -183,22 +186,21 @@ impl<P: FlashPayload> Writer<P> {
         Some((log, core.map.take_page(log, stream)?))
     }
 
-    /// Moves a page that has no redundancy to a die that has room.
-    pub fn move_to_other_die(&mut self, core: &mut Core<P>, lpn: Lpn, contents: Contents<P>) -> Placing {
+    /// Moves a page that has no redundancy to a die that has room, if any has.
+    pub fn move_to_other_die(&mut self, core: &mut Core<P>, lpn: Lpn, contents: Contents<P>) -> Placed {
         let stream = core.stream_of(Some(lpn));
         let (image, taken_of) = match self.pages.host_image(core, stream) {
             HostImage::Open(image) => (image, None),
             HostImage::Taken(image, log) => (image, Some(log)),
-            HostImage::NoRoom => return Placing::NoRoom,
+            HostImage::NoRoom => return no_room(core),
         };
         let slot = core.next_slot_of(image);
         let pin = core.map.publish(lpn, slot).pinned;
         core.note_stream(lpn, stream, StreamWork::Moved);
         core.device.images.fill(image, contents, None, pin);
         self.pages.send_host_image(core, stream, image);
-        match taken_of.filter(|&log| core.map.is_short(log)) {
-            Some(log) => Placing::Short { log },
-            None => Placing::Done,
-        }
+        // Not before: GC may erase the unit of a page that nothing was put into.
+        taken_of.into_iter().for_each(|log| core.collect_if_short(log));
+        Placed::All
     }
 }

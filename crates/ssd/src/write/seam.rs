@@ -11,10 +11,8 @@ use crate::core::owner::Owner;
 use crate::core::target::Target;
 use crate::write::group_log::{Feed, Placed};
 use crate::write::groups::{GroupRemains, Groups};
-use crate::write::pages::write::Placing;
 use crate::write::rescue::AwaitsRescue;
 use crate::write::rows::loss::Uncovered;
-use crate::write::stripes::Stripes;
 use crate::write::stripes::partial::PartialParityRemains;
 use crate::write::{InUse, Writer};
 use device::slab::{ImageId, JobId};
@@ -30,7 +28,7 @@ impl<P: FlashPayload> Writer<P> {
     #[inline]
     pub fn place(&mut self, core: &mut Core<P>, job: JobId) -> Placed {
         match &mut self.in_use {
-            InUse::Pages => self.place_in_pages(core, job),
+            InUse::Pages => self.pages.place(core, job),
             InUse::Stripes(stripes) => {
                 stripes.place(core, job);
                 Placed::All
@@ -38,21 +36,6 @@ impl<P: FlashPayload> Writer<P> {
             InUse::Rows(rows) => rows.place(core, job),
             InUse::Groups(groups) => groups.place(core, job),
             InUse::Zones => unreachable!("pages of code zones wait in their segments one by one"),
-        }
-    }
-
-    #[inline]
-    fn place_in_pages(&mut self, core: &mut Core<P>, job: JobId) -> Placed {
-        match self.pages.place(core, job) {
-            Placing::Done => Placed::All,
-            Placing::Short { log } => {
-                core.collect_if_short(log);
-                Placed::Again
-            }
-            Placing::NoRoom => {
-                (0..core.device.dies().len()).for_each(|log| core.collect_if_short(log));
-                Placed::NoRoom
-            }
         }
     }
 
@@ -167,12 +150,6 @@ impl<P: FlashPayload> Writer<P> {
         }
     }
 
-    /// Whether the way wants to know that a die has taken up one of its programs.
-    #[inline]
-    pub fn hears_launches(&self) -> bool {
-        self.stripes_if_any().is_some_and(Stripes::has_caches)
-    }
-
     /// A die has taken up a program. The logical page that the write buffer need not keep any longer.
     pub fn launched(&mut self, core: &mut Core<P>, owner: Owner) -> Option<Lpn> {
         match (&mut self.in_use, owner) {
@@ -271,11 +248,12 @@ impl<P: FlashPayload> Writer<P> {
 
     /// Rescued pages find no room: their codewords stand in for them where they can. True if that changed anything.
     pub fn give_up_rescue(&mut self, core: &mut Core<P>, waiting: AwaitsRescue) -> bool {
-        match &mut self.in_use {
-            InUse::Rows(rows) => rows.give_up_rescue(core, &mut self.moves, waiting),
-            InUse::Groups(groups) => groups.give_up_rescue(core, &mut self.moves, waiting),
+        let in_use = &self.in_use;
+        self.moves.give_up(core, waiting, |core, lpn| match in_use {
+            InUse::Rows(rows) => rows.is_solvable(core, lpn),
+            InUse::Groups(groups) => groups.is_solvable(core, lpn),
             InUse::Pages | InUse::Stripes(_) | InUse::Zones => false,
-        }
+        })
     }
 }
 
@@ -376,12 +354,6 @@ impl<P: FlashPayload> Writer<P> {
         if let InUse::Stripes(stripes) = &mut self.in_use {
             stripes.flush_parity_cache(core);
         }
-    }
-
-    /// Whether the way has work for times in which the host asks for nothing.
-    #[inline]
-    pub fn uses_idle_time(&self) -> bool {
-        self.stripes_if_any().is_some_and(|stripes| stripes.worn_above.is_some())
     }
 
     /// The host asks for nothing.

@@ -197,11 +197,6 @@ impl Profiles {
     }
 }
 
-/// The flush's timer in the calendar.
-fn timer(grid: &Grid) -> usize {
-    Timer::Flush.index(grid)
-}
-
 impl<P: FlashPayload> Care<P> {
     /// Sets the time of the next flush, unless it is set.
     #[inline]
@@ -216,7 +211,7 @@ impl<P: FlashPayload> Care<P> {
 
     /// The time has come. As the scrub, flushes go on while the host does.
     pub fn flush_due(&mut self, core: &mut Core<P>, host: HostUse) {
-        core.device.calendar.clear(timer(&core.device.grid));
+        core.clear(Timer::Flush);
         if let Some(profiles) = &mut self.profiles {
             profiles.begin(core);
         }
@@ -349,7 +344,7 @@ mod tests {
             let mut bench = bench();
             (bench.core.device.timed, bench.core.device.now) = (true, SimTime(500));
             bench.care.flush_due(&mut bench.core, host);
-            let next = due.then(|| (SimTime(1500), timer(&bench.core.device.grid)));
+            let next = due.then(|| (SimTime(1500), Timer::Flush.index(&bench.core.device.grid)));
             assert_eq!(bench.core.device.calendar.next(), next, "{host:?}");
         }
     }

@@ -23,15 +23,26 @@ impl<P: FlashPayload> Engine<P> {
         }
     }
 
-    /// The die has nothing to do: its logs get more free blocks than they need, where that is asked for.
+    /// The die has nothing to do: its logs get more free blocks than they need, as is asked for.
     pub(crate) fn collect_when_idle(&mut self, die: DieId) {
-        if self.care.idle_free_blocks == 0 || self.core.device.is_dead(die) {
+        if self.core.device.is_dead(die) {
             return;
         }
         for log in self.core.map.logs_of_die(die) {
             if self.care.wants_more_free(&self.core, log) {
                 self.start_collecting(log);
             }
+        }
+    }
+
+    /// The drive has nothing to do: a group of a code no longer in use is collected.
+    pub(crate) fn migrate_when_idle(&mut self) {
+        if !self.writer.is_migrating() || !self.host.stalled.is_empty() || self.care.collectors[0].is_busy() {
+            return;
+        }
+        match self.core.map.condemn_outdated() {
+            Some(victim) => self.begin_collecting(0, victim, Cause::Gc),
+            None => self.writer.settle_migration(&self.core),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::core::owner::Owner;
 use crate::core::{Command, oob_covering};
 use crate::engine::Engine;
 use crate::write::WithoutReserve;
-use crate::write::pages::write::Placing;
+use crate::write::group_log::Placed;
 use crate::write::region::Elsewhere;
 use device::image::{Contents, Image};
 use ftl::{LogKind, Place, UnitId};
@@ -127,17 +127,11 @@ impl<P: FlashPayload> Engine<P> {
     /// controller, its stripe standing in for it, until the erased victim gives room.
     pub(crate) fn move_without_reserve(&mut self, log: usize, contents: Contents<P>) {
         let role = contents.tag.role();
-        match (self.writer.facts().without_reserve, role) {
+        match (self.writer.facts.without_reserve, role) {
             (WithoutReserve::OtherDie, PageRole::Data(lpn)) => {
-                match self.writer.move_to_other_die(&mut self.core, lpn, contents) {
-                    Placing::Done => {}
-                    // Not before: GC may erase the unit of a page that nothing was put into.
-                    Placing::Short { log } => self.start_collecting(log),
-                    Placing::NoRoom => {
-                        self.collect_on_all_dies();
-                        self.care.collectors[log].stuck = true;
-                    }
-                }
+                let placed = self.writer.move_to_other_die(&mut self.core, lpn, contents);
+                self.hand_on();
+                self.care.collectors[log].stuck |= placed == Placed::NoRoom;
             }
             // Where the stripe lacks another strip it cannot stand in for this one.
             (WithoutReserve::Park, _) if self.writer.may_park(&self.core, role) => self.park_contents(contents),

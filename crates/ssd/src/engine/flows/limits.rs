@@ -23,8 +23,7 @@ impl<P: FlashPayload> Engine<P> {
         limits::set_timer(&mut self.core);
     }
 
-    /// The die has nothing to do.
-    #[inline]
+    /// The die has nothing to do, and blocks have limits.
     pub(crate) fn recycle_when_idle(&mut self, die: DieId) {
         if limits::may_recycle_when_idle(&self.core, die) && self.host_is() == HostUse::Busy && self.writer.limits().is_some() {
             self.core.map.logs_of_die(die).for_each(|log| self.recycle(log));

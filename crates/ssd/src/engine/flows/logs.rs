@@ -1,31 +1,13 @@
-//! Pages get their places in logs, and what becomes of open rows and groups: the way of writing takes a step, and what it wants of others
-//! comes before the next.
+//! Moved and rescued pages get their places in group logs, and what becomes of open rows and groups: the way of writing takes a step, and
+//! what it wants of others comes before the next.
 
 use crate::core::flash::FlashPayload;
 use crate::engine::Engine;
 use crate::write::group_log::{Feed, Placed};
-use device::slab::JobId;
 use ftl::Stream;
 use vocab::{Cause, DieId};
 
 impl<P: FlashPayload> Engine<P> {
-    /// Hands the job's pages to logs; false if it has to wait for space, or for room in the parity cache of groups.
-    pub(crate) fn place_pages(&mut self, job: JobId) -> bool {
-        loop {
-            if self.writer.makes_code_stale(&mut self.core, job) {
-                for index in self.core.jobs[job].next..self.core.jobs[job].pages.len() {
-                    self.contents_change(self.core.jobs[job].pages[index].lpn);
-                }
-            }
-            let placed = self.writer.place(&mut self.core, job);
-            self.writer.note_code_places(&self.core, job);
-            self.hand_on();
-            if placed != Placed::Again {
-                return placed == Placed::All;
-            }
-        }
-    }
-
     /// Writes moved pages to the group log.
     pub(crate) fn feed_moves(&mut self, feed: Feed) {
         loop {
@@ -106,17 +88,6 @@ impl<P: FlashPayload> Engine<P> {
         if !self.writer.moves.queue.is_empty() {
             self.feed_moves(Feed::WholePages);
             self.collect(0);
-        }
-    }
-
-    /// The drive has nothing to do: a group of a code no longer in use is collected.
-    pub(crate) fn migrate_when_idle(&mut self) {
-        if !self.writer.is_migrating() || !self.host.stalled.is_empty() || self.care.collectors[0].is_busy() {
-            return;
-        }
-        match self.core.map.condemn_outdated() {
-            Some(victim) => self.begin_collecting(0, victim, Cause::Gc),
-            None => self.writer.settle_migration(&self.core),
         }
     }
 }

@@ -18,7 +18,7 @@ impl<P: FlashPayload> Engine<P> {
     /// Begins to rebuild contents that have no place, or one on a die that is dead. Superblocks are collected, all of them. Strips are solved
     /// for; where a die was replaced, those that went elsewhere in the meantime are copied back to it.
     pub(crate) fn begin_rebuild(&mut self) {
-        let by = self.writer.facts().rebuilt_by;
+        let by = self.writer.facts.rebuilt_by;
         if !self.care.rebuild.on || by == RebuiltBy::Nothing {
             return;
         }
@@ -53,7 +53,7 @@ impl<P: FlashPayload> Engine<P> {
 
     /// Walks all stripes, from the first, for strips that no living die holds.
     fn walk_stripes(&mut self) {
-        if self.care.rebuild.on && self.writer.facts().rebuilt_by == RebuiltBy::Stripes && self.care.rebuild.walk_again() {
+        if self.care.rebuild.on && self.writer.facts.rebuilt_by == RebuiltBy::Stripes && self.care.rebuild.walk_again() {
             self.walk_on();
         }
     }

@@ -229,7 +229,7 @@ fn finish_mounting<P: FlashPayload>(engine: &mut Engine<P>) {
     if mounting.pages.is_empty() {
         let pins: Vec<UnitId> = mounting.pins.iter().chain(&mounting.spare.pins).copied().collect();
         pins.iter().for_each(|&unit| engine.release(unit));
-        if engine.writer.facts().keeps_copies {
+        if engine.writer.facts.keeps_copies {
             erase_where_none_is_free(engine, &pins);
             empty_a_unit_where_none_is_free(engine, &mounting.spare.elsewhere);
         }
@@ -329,7 +329,7 @@ fn empty_a_unit_where_none_is_free<P: FlashPayload>(engine: &mut Engine<P>, copi
 
 /// Rebuilds the pages that a dead die held, or that a cut left without a place.
 fn resume_rebuild<P: FlashPayload>(engine: &mut Engine<P>) {
-    match engine.writer.facts().rebuilt_by {
+    match engine.writer.facts.rebuilt_by {
         RebuiltBy::Collection if engine.core.device.losses.dead().is_empty() => {}
         RebuiltBy::Stripes if engine.writer.are_all_whole(&engine.core) => engine.note_whole(),
         _ => engine.begin_rebuild(),

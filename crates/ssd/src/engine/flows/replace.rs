@@ -49,7 +49,7 @@ impl<P: FlashPayload> Engine<P> {
 
     /// A new die has the place of a dead one.
     fn replace(&mut self, die: DieId) {
-        let is_of_stripes = self.writer.facts().rebuilt_by == RebuiltBy::Stripes;
+        let is_of_stripes = self.writer.facts.rebuilt_by == RebuiltBy::Stripes;
         if is_of_stripes {
             self.leave_places_on(die);
         }

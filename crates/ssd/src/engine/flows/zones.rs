@@ -210,12 +210,6 @@ impl<P: FlashPayload> Engine<P> {
         self.hand_on();
     }
 
-    /// Whether the drive takes no requests now.
-    #[inline]
-    pub(crate) fn is_off_line(&self) -> bool {
-        self.power.mounting.is_some() || self.writer.is_off_line()
-    }
-
     /// Goes off line on command, between two runs: no host waits, so it takes no time.
     pub(crate) fn go_off_line(&mut self) {
         assert!(

@@ -97,7 +97,7 @@ pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remain
     engine.writer.mount_groups(&mut engine.core, groups, &evidence_of(&scanned, &remains), &suspects);
     suspects.retain(|&ppn| engine.writer.may_count(&engine.core, ppn));
     let (mut with, mut without, mut solved) = choose_each(engine, &evidence_of(&scanned, &remains), &known_lost, &suspects);
-    if engine.writer.facts().rebuilt_by == RebuiltBy::Stripes {
+    if engine.writer.facts.rebuilt_by == RebuiltBy::Stripes {
         engine.core.safe.lost = sorted(with.stripes.iter().flat_map(|found| found.lost.iter().copied()));
     } else {
         let stale = with.lose(&engine.core.safe.journal);
@@ -137,7 +137,7 @@ pub(crate) fn mount<P: FlashPayload>(engine: &mut Engine<P>, mut remains: Remain
         .collect();
     let stays = remains.erasing.iter().filter(|&&block| half_erased.contains(&engine.core.map.unit_of_block(block)));
     engine.core.safe.erasing = sorted(stays.map(|&block| (block, false)));
-    let keeps_copies = rewrites && engine.writer.facts().keeps_copies;
+    let keeps_copies = rewrites && engine.writer.facts.keeps_copies;
     let mut spare = SpareCopies { pins: spare, ..SpareCopies::default() };
     if keeps_copies {
         find_spare_copies(engine, &scanned, &suspects, &with, &without, solved.as_ref(), &mut spare);
@@ -260,7 +260,7 @@ fn choose_each<P: FlashPayload>(
     let sought = engine.writer.may_change(&engine.core, evidence.scan, suspects);
     let condition = |lost| Condition { but: suspects, lost };
     let otherwise = |lost| choose_without(engine, evidence, known_lost, condition(lost), &with, sought.as_ref());
-    let collects = engine.writer.facts().rebuilt_by == RebuiltBy::Collection && lost == Lost::AreLeftOut;
+    let collects = engine.writer.facts.rebuilt_by == RebuiltBy::Collection && lost == Lost::AreLeftOut;
     let (without, solved) = (otherwise(lost), collects.then(|| otherwise(Lost::AreSolvedFor)));
     (with, without, solved)
 }
@@ -428,7 +428,7 @@ fn pages_to_rewrite<P: FlashPayload>(engine: &Engine<P>, needed: &NeededPages<'_
     let page = |slot: Slot| core.device.grid.page_of(slot).0;
     let mut pages: BTreeSet<Ppn> = suspects.iter().copied().filter(|&ppn| needed.has(core, ppn)).collect();
     pages.extend(engine.writer.leaning(core, suspects).into_iter().filter(|&ppn| needed.has(core, ppn)));
-    if engine.writer.facts().keeps_copies {
+    if engine.writer.facts.keeps_copies {
         let solved: BTreeSet<Slot> = with.solved.iter().map(|member| member.slot).collect();
         let leaning = with.slots().filter(|slot| solved.contains(slot)).map(page);
         pages.extend(leaning.filter(|&ppn| suspects.iter().any(|&suspect| shares_codeword(core, ppn, suspect))));

@@ -84,18 +84,13 @@ impl<P: FlashPayload> Groups<P> {
         moves.let_one_go(core, is_in_flash)
     }
 
-    /// Rescued pages find no room: see [`Moves::give_up`].
-    pub fn give_up_rescue(&self, core: &mut Core<P>, moves: &mut Moves<P>, waiting: AwaitsRescue) -> bool {
-        moves.give_up(core, waiting, |core, lpn| self.is_solvable(core, lpn))
-    }
-
     /// Whether the rest of its codeword brings back a page that failed to be programmed.
-    fn is_solvable(&self, core: &Core<P>, lpn: Lpn) -> bool {
+    pub fn is_solvable(&self, core: &Core<P>, lpn: Lpn) -> bool {
         if is_in_flash(core, lpn) {
             return true;
         }
-        let Place::At(slot) = core.map.lookup(lpn) else { return true };
-        let (row, _) = core.map.rows().row_of(core.device.grid.page_of(slot).0);
+        let Some(ppn) = core.page_of(core.map.lookup(lpn)) else { return true };
+        let (row, _) = core.map.rows().row_of(ppn);
         let Some(info) = self.info[(row / core.device.grid.pages_per_block()) as usize] else { return false };
         let page = |die: u32| core.map.rows().page(row, DieId(die as u16)).0;
         let is_lost =
@@ -264,6 +259,5 @@ fn lose_slot<P: FlashPayload>(core: &mut Core<P>, image: ImageId, index: u32, ho
 
 /// Whether the page is in flash where the map has it, or the map has no place for it.
 fn is_in_flash<P: FlashPayload>(core: &Core<P>, lpn: Lpn) -> bool {
-    let Place::At(slot) = core.map.lookup(lpn) else { return true };
-    core.device.is_stored(core.device.grid.page_of(slot).0)
+    core.page_of(core.map.lookup(lpn)).is_none_or(|ppn| core.device.is_stored(ppn))
 }

@@ -8,8 +8,8 @@ pub(crate) mod write;
 use crate::core::Core;
 use crate::core::flash::FlashPayload;
 use crate::core::owner::{Holds, Owner};
-use crate::write::WithoutReserve;
 use crate::write::ways::WayFacts;
+use crate::write::{WithoutReserve, Writer};
 use device::slab::ImageId;
 use ftl::{StreamConfig, UnitId};
 use vocab::{Cause, Ppn, StreamId};
@@ -163,14 +163,24 @@ impl PageWriter {
     }
 }
 
+impl<P: FlashPayload> Writer<P> {
+    /// See [`PageWriter::unsent`].
+    #[inline]
+    pub fn unsent(&self, core: &Core<P>, ppn: Ppn) -> Option<ImageId> {
+        self.pages.unsent(core, ppn)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::BufferKind;
     use crate::core::Command;
+    use crate::core::effects::{Effect, Popped};
     use crate::core::jobs::PageWrite;
     use crate::core::testing::{TinyCore, tiny_core, tiny_setup};
-    use crate::write::pages::write::{HostImage, Placing};
+    use crate::write::group_log::Placed;
+    use crate::write::pages::write::HostImage;
     use device::contents::Tag;
     use device::image::Contents;
     use ftl::{Place, Stream};
@@ -215,7 +225,7 @@ mod tests {
     fn pages_of_a_job_fill_pages_of_one_die_after_another() {
         let (mut core, mut pages) = tiny();
         let job = job(&mut core, 0..3);
-        assert_eq!(pages.place(&mut core, job), Placing::Done);
+        assert_eq!(pages.place(&mut core, job), Placed::All);
         assert_eq!(core.jobs[job].remaining, 3);
         let sent: Vec<Owner> = commands(&core).iter().map(|command| command.owner).collect();
         assert_eq!(sent, [0, 1].map(|log| Owner::Page { log, holds: Holds::Data }), "with time an open page is queued at once");
@@ -262,9 +272,14 @@ mod tests {
             core.jobs[job].next = 0;
             loop {
                 match pages.place(&mut core, job) {
-                    Placing::Done => break,
-                    Placing::Short { log } => short.push((log, core.jobs[job].next)),
-                    Placing::NoRoom => {
+                    Placed::All => break,
+                    Placed::Again => {
+                        let Some(Popped::Effect(Effect::CollectIfShort { log })) = core.out.pop() else {
+                            panic!("a log is short")
+                        };
+                        short.push((usize::from(log), core.jobs[job].next));
+                    }
+                    Placed::NoRoom => {
                         no_room = true;
                         break;
                     }
@@ -325,7 +340,7 @@ mod tests {
         let mut core = tiny_core(&setup);
         let mut pages = PageWriter::new(core.map.logs(), &StreamConfig::default());
         let job = job(&mut core, 0..6);
-        assert_eq!(pages.place(&mut core, job), Placing::Done);
+        assert_eq!(pages.place(&mut core, job), Placed::All);
         let die_of = |lpn| match core.map.lookup(Lpn(lpn)) {
             Place::At(slot) => core.device.grid.die_of(core.device.grid.page_of(slot).0),
             place => panic!("{place:?}"),

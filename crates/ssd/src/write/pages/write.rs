@@ -4,6 +4,7 @@ use crate::core::flash::FlashPayload;
 use crate::core::jobs::Job;
 use crate::core::owner::{Holds, Owner};
 use crate::core::{Core, oob_covering};
+use crate::write::group_log::Placed;
 use crate::write::pages::{HostPage, PageWriter};
 use device::facts::StreamWork;
 use device::image::Contents;
@@ -14,18 +15,6 @@ use vocab::{Cause, StreamId};
 
 /// Of the pages that are placed, which one's place is looked up before its turn.
 const PLACED_AHEAD: usize = 3;
-
-/// How far a job's pages were placed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Placing {
-    /// All of them are in images.
-    Done,
-    /// A page of this log was taken, and the log is short of space: its collector is to start before the job
-    /// goes on.
-    Short { log: usize },
-    /// No log has room.
-    NoRoom,
-}
 
 /// Where the next page of the host goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +27,17 @@ pub(crate) enum HostImage {
     NoRoom,
 }
 
+/// No log has room: those that are short are collected.
+pub(crate) fn no_room<P: FlashPayload>(core: &mut Core<P>) -> Placed {
+    (0..core.device.dies().len()).for_each(|log| core.collect_if_short(log));
+    Placed::NoRoom
+}
+
 impl PageWriter {
-    /// Puts the job's pages into images of region logs, from where it stopped before.
+    /// Puts the job's pages into images of region logs, from where it stopped before. Where a page of a log was taken and the log is
+    /// short of space, its collector starts before the job goes on; where no log has room, all that are short are collected.
     #[inline]
-    pub fn place<P: FlashPayload>(&mut self, core: &mut Core<P>, job: JobId) -> Placing {
+    pub fn place<P: FlashPayload>(&mut self, core: &mut Core<P>, job: JobId) -> Placed {
         if core.jobs[job].next == 0 {
             // Pages that left a buffer together arrived long ago: the map's entries are no longer in the processor's cache.
             core.jobs[job].pages.iter().skip(1).for_each(|page| core.map.prefetch(page.lpn));
@@ -55,9 +51,12 @@ impl PageWriter {
             let (image, taken_of) = match self.host_image(core, stream) {
                 HostImage::Open(image) => (image, None),
                 HostImage::Taken(image, log) if self.is_all_that_its_unit_holds(core, image) => (image, Some(log)),
-                HostImage::Taken(_, log) if core.map.is_short(log) => return Placing::Short { log },
+                HostImage::Taken(_, log) if core.map.is_short(log) => {
+                    core.collect_if_short(log);
+                    return Placed::Again;
+                }
                 HostImage::Taken(image, _) => (image, None),
-                HostImage::NoRoom => return Placing::NoRoom,
+                HostImage::NoRoom => return no_room(core),
             };
             let update = core.device.next_rank();
             let Job { pages, next, remaining, .. } = &mut core.jobs[job];
@@ -71,10 +70,11 @@ impl PageWriter {
             core.device.images.fill(image, Contents { tag: OobTag::data(lpn), payload, update }, Some(job), pin);
             self.send_host_image(core, stream, image);
             if let Some(log) = taken_of.filter(|&log| core.map.is_short(log)) {
-                return Placing::Short { log };
+                core.collect_if_short(log);
+                return Placed::Again;
             }
         }
-        Placing::Done
+        Placed::All
     }
 
     /// Whether the page was the last of a unit that holds nothing else by now. To GC such a unit is garbage until

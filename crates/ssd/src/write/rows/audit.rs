@@ -4,7 +4,6 @@ use crate::core::Core;
 use crate::core::audit::Audit;
 use crate::core::flash::FlashPayload;
 use crate::write::rows::Rows;
-use ftl::Place;
 use nand::{FlashArray, OobTag};
 use vocab::{DieId, Lpn, Ppn, StripeId};
 
@@ -32,8 +31,8 @@ impl<P: FlashPayload> Rows<P> {
             }
         }
         for lpn in (0..core.map.user_slots()).map(Lpn) {
-            let Place::At(slot) = core.map.lookup(lpn) else { continue };
-            let (row, die) = rows.row_of(core.device.grid.page_of(slot).0);
+            let Some(ppn) = core.page_of(core.map.lookup(lpn)) else { continue };
+            let (row, die) = rows.row_of(ppn);
             let covered = rows.coverage(row).is_some_and(|(covered, _)| covered.contains(u32::from(die.0)));
             found.uncovered += u32::from(!covered);
         }

@@ -136,12 +136,17 @@ impl<P: FlashPayload> Rows<P> {
         let (row, covered) = (cover.row, cover.covered);
         if let Some(die) = cover.parity {
             core.map.rows_mut().cover(row, covered, die);
-            if self.settle_rescued(core, moves) {
+            if self.does_any_wait(moves) && self.settle_rescued(core, moves) {
                 core.out.push(Effect::FinishCover { cover: id });
                 return;
             }
         }
         self.finish_cover(core, moves, id);
+    }
+
+    /// Whether anyone waits for rescued pages, or for another parity.
+    fn does_any_wait(&self, moves: &Moves<P>) -> bool {
+        !moves.waiting.is_empty() || !self.uncovered.is_empty()
     }
 
     /// Lets go what waited for the cover, or says what it waits for now.
@@ -163,8 +168,7 @@ impl<P: FlashPayload> Rows<P> {
         } else if !any_rescued {
             cover.jobs.iter().for_each(|&job| core.part_done(job));
         }
-        let any_waits = !moves.waiting.is_empty() || !self.uncovered.is_empty();
-        if any_waits && (any_rescued || !lacks_parity) {
+        if self.does_any_wait(moves) && (any_rescued || !lacks_parity) {
             core.out.push(Effect::SettleRescued);
         }
         core.out.push(Effect::EndCover { cover: id });

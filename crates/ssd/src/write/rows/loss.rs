@@ -5,11 +5,10 @@ use crate::core::Core;
 use crate::core::effects::Effect;
 use crate::core::flash::FlashPayload;
 use crate::write::moves::Moves;
-use crate::write::rescue::AwaitsRescue;
 use crate::write::rows::Rows;
 use device::slab::JobId;
-use ftl::{Place, UnitId};
-use vocab::{Lpn, Ppn, StripSet};
+use ftl::UnitId;
+use vocab::{Lpn, StripSet};
 
 /// Jobs whose data are in flash without a parity.
 #[derive(Clone, Debug)]
@@ -92,30 +91,17 @@ impl<P: FlashPayload> Rows<P> {
         }
     }
 
-    /// Rescued pages find no room: see [`Moves::give_up`].
-    pub fn give_up_rescue(&self, core: &mut Core<P>, moves: &mut Moves<P>, waiting: AwaitsRescue) -> bool {
-        moves.give_up(core, waiting, |core, lpn| self.is_solvable(core, lpn))
-    }
-
     /// Whether the rest of its row brings back a page that failed to be programmed. It may be in flash
     /// elsewhere by now, with no room for parity.
-    fn is_solvable(&self, core: &Core<P>, lpn: Lpn) -> bool {
-        let Some(ppn) = page_of(core, lpn) else { return true };
+    pub fn is_solvable(&self, core: &Core<P>, lpn: Lpn) -> bool {
+        let Some(ppn) = core.page_of(core.map.lookup(lpn)) else { return true };
         core.device.is_stored(ppn) || matches!(self.sources(core, ppn, &[]), Ok(Some(_)))
-    }
-}
-
-/// The flash page that the map has for a logical page.
-fn page_of<P: FlashPayload>(core: &Core<P>, lpn: Lpn) -> Option<Ppn> {
-    match core.map.lookup(lpn) {
-        Place::At(slot) => Some(core.device.grid.page_of(slot).0),
-        Place::Unmapped | Place::Missing => None,
     }
 }
 
 /// Whether the page is in flash and a parity covers it: without, a mount would not count it.
 fn is_safe<P: FlashPayload>(core: &Core<P>, lpn: Lpn) -> bool {
-    let Some(ppn) = page_of(core, lpn) else { return true };
+    let Some(ppn) = core.page_of(core.map.lookup(lpn)) else { return true };
     let (row, die) = core.map.rows().row_of(ppn);
     core.device.is_stored(ppn) && is_covered(core, row, StripSet::one(u32::from(die.0)))
 }

@@ -109,10 +109,6 @@ impl<P> Rows<P> {
         }
     }
 
-    fn scheme(&self) -> &dyn RowScheme {
-        &*self.scheme
-    }
-
     /// Whether jobs wait for another parity of their data.
     pub fn has_uncovered(&self) -> bool {
         !self.uncovered.is_empty()

@@ -22,7 +22,9 @@ impl<P: FlashPayload> Rows<P> {
             if self.open[0].places.is_empty() && left == 0 {
                 return Placed::All;
             }
-            if self.is_kept_for_moves(core) || !self.open_row(core, Stream::Host) {
+            let has_row =
+                if self.open[0].places.is_empty() { self.open_row(core, Stream::Host) } else { !self.is_kept_for_moves(core) };
+            if !has_row {
                 core.collect_if_short(0);
                 return Placed::NoRoom;
             }
@@ -45,11 +47,12 @@ impl<P: FlashPayload> Rows<P> {
         loop {
             let waiting = moves.pages_to_write(&core.map, core.device.grid.slots_per_page(), feed);
             let row = &self.open[write_pointer];
-            let last_is_free = !row.places.is_empty() && row.used + 1 >= row.places.len() as u32;
+            let is_open = !row.places.is_empty();
+            let last_is_free = is_open && row.used + 1 >= row.places.len() as u32;
             if waiting == 0 && !last_is_free {
                 break;
             }
-            if !self.open_row(core, Stream::Gc) {
+            if !is_open && !self.open_row(core, Stream::Gc) {
                 // Only possible with many bad blocks: the pages wait for the next erase.
                 return Placed::NoRoom;
             }
@@ -123,28 +126,24 @@ impl<P: FlashPayload> Rows<P> {
 
     /// Whether writes are answered before parity covers them, which no sound drive does.
     fn answers_early(&self, core: &Core<P>) -> bool {
-        self.scheme().answers_before_parity() || core.breaks(SafetyRule::Cover)
+        self.scheme.answers_before_parity() || core.breaks(SafetyRule::Cover)
     }
 
     fn next_step(&self, write_pointer: usize, waiting: u32) -> RowStep {
         let row = &self.open[write_pointer];
-        self.scheme().next(&OpenRow { width: row.places.len() as u32, used: row.used, uncovered: row.uncovered, waiting })
+        self.scheme.next(&OpenRow { width: row.places.len() as u32, used: row.used, uncovered: row.uncovered, waiting })
     }
 
     /// Whether the host must not write to the row that is open though it has pages left: where both streams share a write pointer, the
     /// collector may have begun it in the last free superblock. If a cut undoes what it moved, that superblock is to hold nothing
     /// that is needed.
     fn is_kept_for_moves(&self, core: &Core<P>) -> bool {
-        let row = &self.open[0];
-        !row.places.is_empty() && row.is_for_moves && !core.map.has_room(0, Stream::Host)
+        self.open[0].is_for_moves && !core.map.has_room(0, Stream::Host)
     }
 
-    /// Makes sure that the stream has an open row; false if there is no space for one.
+    /// Opens a row for the stream, which has none; false if there is no space for one.
     fn open_row(&mut self, core: &mut Core<P>, stream: Stream) -> bool {
         let write_pointer = write_pointer_of(&core.map, stream);
-        if !self.open[write_pointer].places.is_empty() {
-            return true;
-        }
         let is_for_moves = stream == Stream::Gc && !core.map.has_room(0, Stream::Host);
         let (number, width) = loop {
             let Some((superblock, number)) = core.map.open_row(stream) else { return false };
@@ -156,7 +155,7 @@ impl<P: FlashPayload> Rows<P> {
             // All blocks of a row beside others are bad.
             core.map.next_row(stream);
         };
-        let rotation = self.scheme().rotation(core.map.rows().page_number(number));
+        let rotation = self.scheme.rotation(core.map.rows().page_number(number));
         let row = &mut self.open[write_pointer];
         row.places.extend((0..width).map(|used| core.map.rows().place(number, used, rotation)));
         row.sum.clear();
@@ -195,6 +194,7 @@ impl<P: FlashPayload> Rows<P> {
     }
 
     fn put_moved_data(&mut self, core: &mut Core<P>, moves: &mut Moves<P>, write_pointer: usize) {
+        self.cover(write_pointer);
         let (image, place) = self.next_image(core, write_pointer, StripSet::EMPTY);
         while !core.device.images.is_full(image) {
             let Some(page) = moves.queue.pop_front() else { break };
@@ -210,9 +210,8 @@ impl<P: FlashPayload> Rows<P> {
         let slot = core.next_slot_of(image);
         let lpn = data_of(contents.tag).expect("rows hold host data and parity");
         let published = core.map.publish(lpn, slot);
-        let cover = self.cover(write_pointer);
-        self.covers[cover].pins.extend(published.pinned);
         let row = &mut self.open[write_pointer];
+        self.covers[row.cover.expect("it was begun before")].pins.extend(published.pinned);
         // Members stay in flash until the superblock is erased, and their parity with it.
         row.sum[index as usize].add_member(&contents.payload);
         if core.is_mountable() {
@@ -231,8 +230,8 @@ impl<P: FlashPayload> Rows<P> {
         holds: Holds,
         cause: Cause,
     ) {
-        let cover = self.cover(write_pointer);
         let row = &mut self.open[write_pointer];
+        let cover = row.cover.expect("it was begun before");
         row.uncovered += 1;
         row.data.insert(u32::from(place.die.0));
         self.covers[cover].wait_for_program();

@@ -4,6 +4,7 @@ use crate::core::ids::OpId;
 use crate::core::target::Target;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 use vocab::StripeId;
 
 /// Waiter for the end of an update of a stripe.
@@ -24,9 +25,11 @@ impl StripeLocks {
         self.0.contains_key(&stripe.0)
     }
 
-    pub fn lock(&mut self, stripe: StripeId) {
-        let before = self.0.insert(stripe.0, VecDeque::new());
-        debug_assert!(before.is_none(), "locked twice");
+    /// Locks the stripe; false if it is locked already.
+    pub fn lock(&mut self, stripe: StripeId) -> bool {
+        let Entry::Vacant(free) = self.0.entry(stripe.0) else { return false };
+        free.insert(VecDeque::new());
+        true
     }
 
     pub fn wait(&mut self, stripe: StripeId, waiter: Waiter) {

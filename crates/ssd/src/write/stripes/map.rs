@@ -105,11 +105,9 @@ impl<P: FlashPayload> Stripes<P> {
 
     /// The die that holds the strip, if it can be read.
     pub fn die_of_strip(&self, core: &Core<P>, stripe: StripeId, strip: u32) -> Option<DieId> {
-        match self.place_of_strip(core, stripe, strip) {
-            place if core.is_lost_place(place) => None,
-            Place::At(slot) => Some(core.device.grid.die_of(core.device.grid.page_of(slot).0)),
-            Place::Unmapped | Place::Missing => None,
-        }
+        let place = self.place_of_strip(core, stripe, strip);
+        let page = core.page_of(place).filter(|_| !core.is_lost_place(place));
+        page.map(|ppn| core.device.grid.die_of(ppn))
     }
 
     /// Whether the strip exists and no living die holds it.
@@ -122,8 +120,7 @@ impl<P: FlashPayload> Stripes<P> {
         if core.device.losses.spares().is_empty() {
             return false;
         }
-        let Place::At(slot) = self.place_of_strip(core, stripe, strip) else { return false };
-        let ppn = core.device.grid.page_of(slot).0;
+        let Some(ppn) = core.page_of(self.place_of_strip(core, stripe, strip)) else { return false };
         let is_read = core.device.array.answers(ppn) && !core.device.is_displaced(ppn);
         is_read && self.home_of(core, stripe, strip).is_some_and(|home| home != core.device.grid.die_of(ppn))
     }
@@ -177,8 +174,8 @@ impl<P: FlashPayload> Stripes<P> {
 
     /// Where a strip is that was read from a page whose program failed: it went elsewhere in the meantime.
     pub fn went_elsewhere(&self, core: &Core<P>, stripe: StripeId, strip: u32, from: Ppn) -> Option<Ppn> {
-        let Place::At(slot) = self.place_of_strip(core, stripe, strip) else { return None };
-        Some(core.device.grid.page_of(slot).0).filter(|&ppn| ppn != from && core.device.array.answers(ppn))
+        let page = core.page_of(self.place_of_strip(core, stripe, strip));
+        page.filter(|&ppn| ppn != from && core.device.array.answers(ppn))
     }
 
     /// Whether full or partial parity of the stripe is stored.
@@ -232,15 +229,12 @@ impl<P: FlashPayload> Stripes<P> {
         Some(core.map.unit(core.map.unit_of(slot)).pe > limit.0)
     }
 
-    /// Tells a scheme that minds wear that a data strip moved.
-    #[inline]
+    /// Tells a scheme that minds wear, where any block is worn, that a data strip moved.
     pub fn note_move(&mut self, core: &Core<P>, stripe: StripeId, from: Place, to: Place) {
-        if self.any_worn {
-            let (from, to) = (self.is_worn(core, from), self.is_worn(core, to));
-            let before = self.scheme().life_stage();
-            self.scheme_mut().moved(stripe, from, to);
-            self.note_stage(core, before);
-        }
+        let (from, to) = (self.is_worn(core, from), self.is_worn(core, to));
+        let before = self.scheme().life_stage();
+        self.scheme_mut().moved(stripe, from, to);
+        self.note_stage(core, before);
     }
 
     /// Notes when a stage of life began, if it is not the one of before.

@@ -135,12 +135,6 @@ impl<P: FlashPayload> Stripes<P> {
         &mut *self.scheme.0
     }
 
-    /// Whether the scheme has caches whose slots are free once what they hold is on its way into flash.
-    #[inline]
-    pub fn has_caches(&self) -> bool {
-        self.held.has_room_at_all()
-    }
-
     /// Data strips of a stripe; the strip of this number is its parity.
     #[inline]
     pub fn data_strips(&self) -> u32 {

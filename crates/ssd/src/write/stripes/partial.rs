@@ -218,12 +218,6 @@ impl<P: FlashPayload> ParityCache<P> {
         self.entries.get_mut(&stripe.0).expect("just put").versions = versions;
     }
 
-    /// Whether there is a cache.
-    #[inline]
-    pub fn has_room_at_all(&self) -> bool {
-        self.capacity > 0
-    }
-
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

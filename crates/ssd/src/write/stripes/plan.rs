@@ -46,6 +46,10 @@ impl<P: FlashPayload> Stripes<P> {
         let op = &self.ops[id];
         let (stripe, written) = (op.stripe, op.written);
         let (present, unreadable) = self.stripe_state(core, stripe);
+        let (mut worn, mut worn_after) = (StripSet::EMPTY, StripSet::EMPTY);
+        if self.worn_above.is_some() {
+            (worn, worn_after) = (self.worn_strips(core, stripe), self.worn_places(core, stripe, written));
+        }
         StripeWrite {
             stripe,
             written,
@@ -54,8 +58,8 @@ impl<P: FlashPayload> Stripes<P> {
             held: self.held.get(stripe).map(|partial| partial.covers),
             unreadable: unreadable.or(self.still_missed(core, id, Contents::Current)),
             homeless: written.iter().filter(|&strip| self.home_of(core, stripe, strip).is_none()).collect(),
-            worn: self.worn_strips(core, stripe),
-            worn_after: self.worn_places(core, stripe, written),
+            worn,
+            worn_after,
             long: core.jobs[op.job()].long,
         }
     }

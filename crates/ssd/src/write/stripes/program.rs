@@ -81,13 +81,17 @@ impl<P: FlashPayload> Stripes<P> {
         op.under_way = 1;
         self.program_data(core, id, targets);
         self.program_parity(core, id, targets);
-        // Not before: GC may commit other stripes, which take pages that this one was promised.
+        // Not before: GC may commit other stripes, which take pages that this one was promised. Such pages may make another log
+        // short: behind any effect each log is looked at in its turn.
+        let mut is_first = core.out.is_empty();
         for strip in targets.iter() {
-            if let Some(die) = self.home_of(core, stripe, strip) {
-                core.collect_if_short(die.index());
+            let Some(log) = self.home_of(core, stripe, strip).map(DieId::index) else { continue };
+            if !is_first || core.map.is_short(log) {
+                core.collect_if_short(log);
+                is_first = false;
             }
         }
-        Self::later(core, StripeStep::Programmed { op: id });
+        self.programmed_next(core, id);
     }
 
     fn program_data(&mut self, core: &mut Core<P>, id: OpId, targets: StripSet) {
@@ -101,7 +105,9 @@ impl<P: FlashPayload> Stripes<P> {
             core.show(lpn);
             let old = core.map.lookup(lpn);
             let pinned = self.program_strip(core, id, strip, OobTag::data(lpn), payload, targets);
-            self.note_move(core, stripe, old, core.map.lookup(lpn));
+            if self.any_worn {
+                self.note_move(core, stripe, old, core.map.lookup(lpn));
+            }
             self.keep_or_pin(id, strip, old, pinned);
         }
     }
@@ -172,7 +178,11 @@ impl<P: FlashPayload> Stripes<P> {
     ) -> Option<u32> {
         let op = &self.ops[id];
         let (stripe, written, rank) = (op.stripe, op.written, op.rank);
-        self.note_version(tag.role(), rank);
+        // Only a mount reads the names that pages have for each other.
+        let names = core.is_mountable();
+        if names {
+            self.note_version(tag.role(), rank);
+        }
         let Some(die) = self.home_of(core, stripe, strip) else {
             self.ops[id].lost.untaken.insert(strip);
             core.out.push(Effect::StripHomeless { tag });
@@ -184,7 +194,9 @@ impl<P: FlashPayload> Stripes<P> {
         let ppn = core.map.take_page(die.index(), stream).expect("room was checked");
         let image = core.device.images.open(ppn, oob_covering(targets));
         core.device.images.fill(image, Contents { tag, payload, update: rank }, None, None);
-        self.tell_strips(core, image, stripe, written, rank);
+        if names {
+            self.tell_strips(core, image, stripe, written, rank);
+        }
         self.ops[id].under_way += 1;
         core.submit_program(image, Owner::Stripe { op: id, strip: strip as u8 }, cause);
         core.publish(tag.role(), core.device.grid.slot(ppn, 0)).pinned
@@ -256,10 +268,19 @@ impl<P: FlashPayload> Stripes<P> {
             self.lose(core, tag, slot);
             self.ops[id].lost.untaken.insert(strip);
         }
-        Self::later(core, StripeStep::Programmed { op: id });
+        self.programmed_next(core, id);
     }
 
-    /// One program of the update, or the issuing of all of them, has ended.
+    /// One program of the update, or the issuing of all of them, has ended: it goes on behind what it wants of others, if anything.
+    fn programmed_next(&mut self, core: &mut Core<P>, id: OpId) {
+        if core.out.is_empty() {
+            self.programmed(core, id);
+        } else {
+            Self::later(core, StripeStep::Programmed { op: id });
+        }
+    }
+
+    /// See [`Self::programmed_next`].
     pub(super) fn programmed(&mut self, core: &mut Core<P>, id: OpId) {
         self.ops[id].under_way -= 1;
         if self.ops[id].under_way == 0 {

@@ -64,19 +64,23 @@ impl<P: FlashPayload> Stripes<P> {
             first += op.strips.len();
             core.update_begins(id, Some(job));
             core.jobs[job].remaining += 1;
+            core.jobs[job].next = first;
+            // Most jobs are one update.
+            let is_only = together == core.jobs[job].pages.len();
+            if is_only && core.out.is_empty() {
+                return self.start(core, id);
+            }
             Self::later(core, StripeStep::Start { op: id });
         }
-        core.jobs[job].next = first;
     }
 
     /// Starts the update once no other of its stripe is under way.
     pub(super) fn start(&mut self, core: &mut Core<P>, id: OpId) {
         let stripe = self.ops[id].stripe;
-        if self.locks.is_held(stripe) {
+        if !self.locks.lock(stripe) {
             self.locks.wait(stripe, Waiter::Update(id));
             return;
         }
-        self.locks.lock(stripe);
         self.merge_what_is_not_stored(core, id);
         self.plan(core, id);
     }
@@ -85,8 +89,7 @@ impl<P: FlashPayload> Stripes<P> {
     /// before one that waits for space, because the space may be waiting for this very work.
     pub(super) fn start_urgent(&mut self, core: &mut Core<P>, id: OpId) {
         let stripe = self.ops[id].stripe;
-        if !self.locks.is_held(stripe) {
-            self.locks.lock(stripe);
+        if self.locks.lock(stripe) {
             self.plan(core, id);
             return;
         }
@@ -197,7 +200,6 @@ impl<P: FlashPayload> Stripes<P> {
             Work::Build { waiter } => core.out.send(Parcel::ParityBuilt { waiter }),
         }
         Self::later(core, StripeStep::HandLockOn { stripe });
-        Self::later(core, StripeStep::Ended { stripe });
     }
 
     /// Hands the lock on. Whoever waits keeps its place: an update that ends at once, because
@@ -211,8 +213,9 @@ impl<P: FlashPayload> Stripes<P> {
             Some(Waiter::Update(op)) => {
                 self.merge_what_is_not_stored(core, op);
                 self.plan(core, op);
+                Self::later(core, StripeStep::Ended { stripe });
             }
-            None => {}
+            None => self.ended(core, stripe),
         }
     }
 

@@ -16,19 +16,15 @@ impl<P: FlashPayload> Zones<P> {
         assert!(self.encoder.is_idle() && !core.device.has_withdrawn(), "audit the drive after it was drained");
         let mut found = Audit::default();
         for (place, of) in self.code_pages(core) {
-            let page = |place| match place {
-                Place::At(slot) => Some(core.device.grid.page_of(slot).0),
-                _ => None,
-            };
             let data: Vec<Place> = of.iter().map(|lpn| core.map.lookup(*lpn)).collect();
             if place == Place::Unmapped {
                 return Err(format!("valid code of {of:?} has no place"));
             }
-            let (Some(code), false) = (page(place), data.contains(&Place::Missing)) else {
+            let (Some(code), false) = (core.page_of(place), data.contains(&Place::Missing)) else {
                 found.broken += 1;
                 continue;
             };
-            let data: Vec<Ppn> = data.into_iter().filter_map(page).collect();
+            let data: Vec<Ppn> = data.into_iter().filter_map(|place| core.page_of(place)).collect();
             match core.is_sum(&data, code) {
                 Some(true) => found.sound += 1,
                 Some(false) => return Err(format!("code at {place:?} is not the sum of {of:?}")),

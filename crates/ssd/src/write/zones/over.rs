@@ -10,7 +10,6 @@ use crate::core::jobs::{Asker, PageWrite};
 use crate::write::zones::Zones;
 use device::facts::RequestKind;
 use device::slab::JobId;
-use ftl::Place;
 use protect::code_zones::CodeZones;
 use protect::{SchemeChoice, SchemeError};
 use vocab::{DieId, Lba, Lpn};
@@ -31,10 +30,7 @@ impl<P: FlashPayload> Zones<P> {
         if !self.over {
             return Some(self.segment_of(core, lpn).1);
         }
-        match core.map.lookup(lpn) {
-            Place::At(slot) => Some(core.device.grid.die_of(core.device.grid.page_of(slot).0)),
-            Place::Unmapped | Place::Missing => None,
-        }
+        core.page_of(core.map.lookup(lpn)).map(|ppn| core.device.grid.die_of(ppn))
     }
 
     /// The job that writes the code of a group, which is computed.

@@ -93,30 +93,24 @@ impl<P: FlashPayload> Writer<P> {
 
     /// The next pages of a job are about to get places. Whether code of what they replace becomes stale; pages of code that is stale
     /// itself get none.
-    #[inline]
     pub fn makes_code_stale(&self, core: &mut Core<P>, job: JobId) -> bool {
-        let Some(zones) = &self.zones else { return false };
         let Asker::Encoder { encode } = core.jobs[job].asker else { return true };
-        zones.drop_stale_pages(core, job, encode);
+        self.zones().drop_stale_pages(core, job, encode);
         false
     }
 
     /// Pages of a job have got places, and nothing has been handed on since.
-    #[inline]
     pub fn note_code_places(&mut self, core: &Core<P>, job: JobId) {
-        if let (Some(zones), Asker::Encoder { encode }) = (&mut self.zones, core.jobs[job].asker) {
-            zones.note_code_places(core, job, encode);
+        if let Asker::Encoder { encode } = core.jobs[job].asker {
+            self.zones_mut().note_code_places(core, job, encode);
         }
     }
 
-    /// The host reads these pages. True where code zones serve the read; they count it while time passes.
-    #[inline]
-    pub fn read_in_zones(&mut self, core: &Core<P>, pages: &Range<u32>) -> bool {
-        let Some(zones) = &mut self.zones else { return false };
+    /// The host reads these pages: code zones count that while time passes.
+    pub fn note_read(&mut self, core: &Core<P>, pages: &Range<u32>) {
         if core.device.timed {
-            zones.scheme.on_read(Lpn(pages.start), pages.len() as u32);
+            self.zones_mut().scheme.on_read(Lpn(pages.start), pages.len() as u32);
         }
-        true
     }
 }
 

@@ -342,7 +342,7 @@ fn a_page_without_room_is_given_up_where_its_codeword_does_not_bring_it_back() {
         alone.end_all(&data[1..]);
         alone.lose(lost);
         let waiting = alone.moves.waiting.remove(0);
-        assert!(alone.groups.give_up_rescue(&mut alone.core, &mut alone.moves, waiting));
+        assert!(alone.moves.give_up(&mut alone.core, waiting, |core, lpn| alone.groups.is_solvable(core, lpn)));
         assert_eq!(alone.core.jobs[job].failed, fails, "lost beside it: {lost:?}");
     }
 }

@@ -206,7 +206,7 @@ fn rescued_pages_without_room_are_given_up_unless_their_row_stands_in() {
         alone.end(&commands[1], if stands_in { ProgramOutcome::Done } else { ProgramOutcome::Failed });
         alone.end_all(&commands[2..]);
         let waiting = std::mem::take(&mut alone.moves.waiting).pop().expect("the job waits");
-        assert!(alone.rows.give_up_rescue(&mut alone.core, &mut alone.moves, waiting));
+        assert!(alone.moves.give_up(&mut alone.core, waiting, |core, lpn| alone.rows.is_solvable(core, lpn)));
         let answers = in_words(&alone.effects()).iter().filter(|effect| effect.starts_with("PartDone")).count();
         assert_eq!((answers, alone.core.jobs[job].no_room), (1, !stands_in));
         assert_eq!(alone.moves.waiting.len(), usize::from(!stands_in), "old versions stay where nothing stands in");

@@ -464,9 +464,8 @@ fn where_an_update_waits_for_room_a_commit_is_begun() {
 /// Catches a cache of one page that counts as none, and none that counts as one.
 #[test]
 fn the_least_cache_has_one_page() {
-    let has_room = |size| Drive::new("ppc", &[("parity_cache", size)]).stripes.held.has_room_at_all();
-    assert!(has_room("4KiB"));
-    assert!(!Drive::new("raid5", &[]).stripes.held.has_room_at_all());
+    assert!(Drive::new("ppc", &[("parity_cache", "4KiB")]).stripes.held.promise_if_room());
+    assert!(!Drive::new("raid5", &[]).stripes.held.promise_if_room());
 }
 
 /// Catches a block that counts as worn while it may yet be programmed once more without parity.

@@ -225,12 +225,19 @@ fn a_strip_without_a_die_is_left_to_its_parity() {
     assert_eq!(solved(&drive, STRIPE, 1), Some(page(1, 1)));
 }
 
-/// Catches GC that is asked for under another cause or before the pages of the update are taken.
+/// The logs of both strips become short with a page of the update. Catches GC that is asked for under another cause, before the pages of
+/// the update are taken, or of a log that is not short.
 #[test]
 fn gc_is_asked_for_behind_the_programs_of_an_update() {
     let mut drive = Drive::new("raid5", &[]);
-    let job = drive.begin(&[(0, 1)]);
     let logs = [0, N].map(|strip| drive.stripes.home_of(&drive.core, STRIPE, strip).expect("all dies live").index());
+    for log in logs {
+        let becomes_short = |mut map: ftl::Ftl| map.take_page(log, Stream::Host).is_some() && map.is_short(log);
+        while !becomes_short(drive.core.map.clone()) {
+            assert!(drive.core.map.take_page(log, Stream::Host).is_some() && !drive.core.map.is_short(log));
+        }
+    }
+    let job = drive.begin(&[(0, 1)]);
     let asked: Vec<usize> = drive
         .wanted
         .iter()
