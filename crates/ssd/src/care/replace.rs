@@ -127,13 +127,13 @@ mod tests {
     #[test]
     fn a_drive_waits_for_a_spare_die_if_nothing_but_refresh_and_limits_is_to_come_beside_it() {
         let mut bench = Bench::new("raid5", |_| {});
-        let (timers, at) = ([Timer::Replace, Timer::Refresh, Timer::Age, Timer::Scrub], SimTime(1_000));
-        let [replace, refresh, _, scrub] = timers.map(|timer| timer.index(&bench.core.device.grid));
-        let waits = |bench: &Bench, resource| bench.care.waits_for_a_replacement(&bench.core, resource);
+        let at = SimTime(1_000);
+        let [replace, refresh, scrub] = [Timer::Replace, Timer::Refresh, Timer::Scrub];
+        let waits = |bench: &Bench, timer| bench.care.waits_for_a_replacement(&bench.core, Resource::Timer(timer));
         assert!(!waits(&bench, replace), "no die is to be replaced");
         bench.care.replacements.ask(DieId(1), at);
         bench.care.expect_replacement(&mut bench.core);
-        assert_eq!(bench.core.device.calendar.next(), Some((at, replace)));
+        assert_eq!(bench.core.device.calendar.next(), Some((at, replace.index(&bench.core.device.grid))));
         assert!(waits(&bench, replace));
         bench.core.schedule(Timer::Refresh, SimTime(2_000));
         bench.core.schedule(Timer::Age, SimTime(3_000));
