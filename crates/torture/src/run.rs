@@ -146,8 +146,9 @@ impl Runner<'_> {
         self.outcome.pages_checked += u64::from(self.scenario.setup.user_slots);
         let odds = self.session.odds(0.0, None);
         let (setup, unreadable) = (&self.scenario.setup, odds.unreadable);
-        // Without bit errors, programs that fail leave a page unreadable, and nothing else does: it stays so where no other page has room for it.
-        let fails = setup.faults.wear_out > 0.0 || lived.wears_out();
+        // Without bit errors, two things leave a page unreadable: a program that failed where no other page has room for its contents, and
+        // a read of GC that returned another page, so that a page without redundancy was lost.
+        let fails = setup.faults.wear_out > 0.0 || setup.faults.silent > 0.0 || lived.wears_out();
         let is_sound = setup.ecc.policy == "none" && !fails;
         if !(odds.lost <= unreadable && unreadable <= f64::from(odds.pages)) || is_sound && unreadable > 0.0 {
             let what = format!("odds of {unreadable} unreadable and {} lost of {} pages", odds.lost, odds.pages);

@@ -293,8 +293,8 @@ const ONCE_BROKEN_LADDER: &[(u64, u64)] = &[(580_005, 171_300), (580_005, 65_040
 const ONCE_BROKEN_GATHERED: &[(u64, u64, &[&str])] = &[(610_002, 27_367, &[]), (680_002, 3_504, &["ds-raid", "mds-groups"])];
 
 /// On 96 dies, mirrored block groups of which a mount found none free: copies that had begun to count were erased, as the collector took
-/// the unit that they were to count in.
-const ONCE_BROKEN_WIDE: &[(u64, u64)] = &[(660_009, 88_336)];
+/// the unit that they were to count in. And a mount that asked what lies in a page that waits for room, though only its codeword had it.
+const ONCE_BROKEN_WIDE: &[(u64, u64)] = &[(660_009, 88_336), (690_004, 25_853)];
 
 /// On drives with an SLC cache: a write to a dead die of a stripe without parity, a discarded stripe that a mount after the loss
 /// of sums took for an older one, groups each of which held something after two cuts, one of them only what no one was told of,
@@ -321,7 +321,7 @@ const ONCE_BROKEN_REPLACED_IN_GROUP_LOGS: [u64; 4] = [27_917, 50_470, 9_331, 9_3
 /// which all was discarded and whose block was erased before its program, and a page that a worn-out block refused and that had no room elsewhere:
 /// the odds rightly called it unreadable.
 const ONCE_BROKEN_LIVED: &[(u64, u64)] =
-    &[(1, 274), (1, 7_401), (777_001, 30_923), (777_001, 37_409), (590_001, 16_029), (670_002, 321_644)];
+    &[(1, 274), (1, 7_401), (777_001, 30_923), (777_001, 37_409), (590_001, 16_029), (670_002, 321_644), (690_003, 130_025)];
 
 /// Of rows and block groups: cuts in a row, some of which took the sums, left no unit free, and the collector moved a full group for which
 /// there was no room, beside one that only had to be erased.

@@ -134,8 +134,13 @@ fn drop_in_vain<P: FlashPayload>(engine: &Engine<P>, others: &mut Vec<(Lpn, Slot
         Place::At(slot) => Some(slot),
         Place::Unmapped | Place::Missing => None,
     };
+    // A page that only its codeword brings back is in no flash.
     let stays = |&&ppn: &&Ppn| {
-        data_in(core, ppn).any(|(lpn, found)| found.slot.is_some() && found.slot == counts(lpn) && !with_others.contains(&lpn))
+        let in_flash = core.device.is_stored(ppn).then(|| data_in(core, ppn));
+        in_flash
+            .into_iter()
+            .flatten()
+            .any(|(lpn, found)| found.slot.is_some() && found.slot == counts(lpn) && !with_others.contains(&lpn))
     };
     let unit_of_page = |&ppn: &Ppn| core.map.unit_of_block(core.device.block_of(ppn));
     let staying: BTreeSet<UnitId> = mounting.pages.iter().filter(stays).map(unit_of_page).collect();
