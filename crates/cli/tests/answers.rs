@@ -1,7 +1,7 @@
 //! `docs/answers.md`: what `flashkeep advise` answers for each recording and drive. The small questions of the page are asked again here;
 //! the large ones only on request, because they take minutes each:
 //!
-//!     FLASHKEEP_BLESS=1 FLASHKEEP_ANSWERS=all cargo test --release -p flashkeep-cli --test answers the_page
+//!     FLASHKEEP_BLESS=1 FLASHKEEP_ANSWERS=all cargo test --release -p flashkeep-cli --test answers large
 //!
 //! `FLASHKEEP_ANSWERS=qlc` asks those of which recording or drive has that in its name, `FLASHKEEP_ANSWERS="pgbench qlc"` one.
 
@@ -40,13 +40,13 @@ fn source(recording: &str) -> Option<String> {
     file.exists().then(|| file.to_string_lossy().into_owned())
 }
 
-/// Asks a question; its row of the table.
-fn ask(recording: &str, drive: &str, needs: &str, budget: &str) -> Option<String> {
+/// Asks a question, a small or a large one; its row of the table.
+fn ask(size: &str, recording: &str, drive: &str, needs: &str, budget: &str) -> Option<String> {
     let Some(source) = source(recording) else {
         eprintln!("SKIPPED: no {recording} (set FLASHKEEP_TRACES)");
         return None;
     };
-    let here = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("answers_{recording}_{drive}"));
+    let here = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("answers_{size}_{recording}_{drive}"));
     let _ = std::fs::remove_dir_all(&here);
     std::fs::create_dir_all(&here).expect("the target directory can be written");
     let words = needs.split_whitespace().chain(budget.split_whitespace());
@@ -104,7 +104,8 @@ fn row(recording: &str, question: &str, screen: &str, json: &Value) -> String {
 #[test]
 fn small_questions_have_the_answers_of_the_page() {
     let page = std::fs::read_to_string(PAGE).expect("the page");
-    let asked: Vec<String> = DRIVES.iter().filter_map(|(drive, needs)| ask(RECORDINGS[0], drive, needs, SMALL)).collect();
+    let asked: Vec<String> =
+        DRIVES.iter().filter_map(|(drive, needs)| ask("small", RECORDINGS[0], drive, needs, SMALL)).collect();
     if std::env::var_os("FLASHKEEP_BLESS").is_some() {
         return write("small", &asked);
     }
@@ -116,7 +117,7 @@ fn small_questions_have_the_answers_of_the_page() {
 }
 
 #[test]
-fn the_page_has_the_answers() {
+fn large_questions_have_the_answers_of_the_page() {
     let Ok(only) = std::env::var("FLASHKEEP_ANSWERS") else {
         eprintln!("SKIPPED: minutes for each answer (set FLASHKEEP_ANSWERS=all, or to a recording or drive)");
         return;
@@ -127,7 +128,7 @@ fn the_page_has_the_answers() {
         let begin = format!("| {recording} | `{drive} ");
         let before = table(&page, "answers").iter().find(|line| line.starts_with(&begin)).map(|line| (*line).to_owned());
         let is_asked = format!("all {recording} {drive}").contains(&only);
-        let now = if is_asked { ask(recording, drive, needs, BUDGET).or(before) } else { before };
+        let now = if is_asked { ask("large", recording, drive, needs, BUDGET).or(before) } else { before };
         now.iter().for_each(|row| eprintln!("{row}"));
         found.extend(now);
     }
