@@ -133,7 +133,7 @@ pub(crate) fn end_if_over<P: FlashPayload>(core: &mut Core<P>, writer: &Writer<P
     is_over
 }
 
-/// Whether an idle die may have something to recycle, where blocks have limits.
+/// Whether blocks of an idle die may be due for recycling: one is over its limit of reads, or holds data of the age at which idle dies recycle.
 pub(crate) fn may_recycle_when_idle<P: FlashPayload>(core: &Core<P>, die: DieId) -> bool {
     let is_old = |at: &Thresholds, first: SimTime| age_of(core.device.now, first) >= at.idle_age;
     let holds_old = |(at, order): (&Thresholds, &VecDeque<_>)| order.front().is_some_and(|&(first, _)| is_old(at, first));

@@ -143,6 +143,6 @@ mod tests {
         assert!(!waits(&bench, replace) && !waits(&bench, scrub), "the scrub goes on");
         bench.core.clear(Timer::Scrub);
         bench.care.replacements.done(DieId(1), at);
-        assert!(!waits(&bench, replace), "the spare die is there");
+        assert!(!waits(&bench, replace), "the spare die has taken the place of the dead one");
     }
 }

@@ -174,7 +174,7 @@ impl<P: FlashPayload> Core<P> {
         self.device.calendar.at(timer.index(&self.device.grid))
     }
 
-    /// Whether any resource but these timers has an event pending.
+    /// Whether an event is pending of a die, or of a timer that is not one of these.
     pub fn has_events_beside<const N: usize>(&self, timers: [Timer; N]) -> bool {
         self.device.calendar.has_any_but(timers.map(|timer| timer.index(&self.device.grid)))
     }

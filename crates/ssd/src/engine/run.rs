@@ -164,7 +164,7 @@ impl<P: FlashPayload> Engine<P> {
         }
     }
 
-    /// Whether the drive takes no requests now.
+    /// Whether the drive holds requests back now: it is being mounted, or its code zones are off line.
     #[inline]
     pub(crate) fn is_off_line(&self) -> bool {
         self.power.mounting.is_some() || self.writer.has_code_zones && self.writer.is_off_line()

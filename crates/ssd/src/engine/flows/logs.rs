@@ -1,5 +1,5 @@
-//! Moved and rescued pages get their places in group logs, and what becomes of open rows and groups: the way of writing takes a step, and
-//! what it wants of others comes before the next.
+//! Group logs: moved and rescued pages get their places, and open rows and groups are ended. The way of writing takes a step, and the
+//! engine delivers the effects of that step before the next.
 
 use crate::core::flash::FlashPayload;
 use crate::engine::Engine;

@@ -134,7 +134,7 @@ fn drop_in_vain<P: FlashPayload>(engine: &Engine<P>, others: &mut Vec<(Lpn, Slot
         Place::At(slot) => Some(slot),
         Place::Unmapped | Place::Missing => None,
     };
-    // A page that only its codeword brings back is in no flash.
+    // Flash does not store a page that only its codeword brings back.
     let stays = |&&ppn: &&Ppn| {
         let in_flash = core.device.is_stored(ppn).then(|| data_in(core, ppn));
         in_flash

@@ -83,7 +83,7 @@ fn other_copies<P: FlashPayload>(
     others.collect()
 }
 
-/// Of these copies the ones whose codeword survives no loss, though that of the page that counts does.
+/// Copies in codewords that survive no loss, where the codeword of the page that counts survives one.
 fn bare_copies(others: &[(Lpn, Slot)], with: &Choice, without: &Otherwise) -> BTreeSet<Lpn> {
     let is_bare = |&&(lpn, slot): &&(Lpn, Slot)| {
         let copy = without.page(with, lpn).filter(|copy| copy.slot == Some(slot));

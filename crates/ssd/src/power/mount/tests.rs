@@ -29,7 +29,7 @@ fn a_copy_stays_while_what_counts_instead_of_it_is_a_suspect() {
     assert!(counts_next(Some(copy(7, 1)), &copy(7, 2), is_suspect), "the same contents once more");
     assert!(counts_next(Some(copy(7, 1)), &copy(6, 2), is_suspect), "the contents before them");
     assert!(!counts_next(Some(copy(7, 1)), &copy(7, 1), is_suspect), "it counts itself");
-    assert!(!counts_next(Some(copy(7, 3)), &copy(7, 2), is_suspect), "what counts lasts");
+    assert!(!counts_next(Some(copy(7, 3)), &copy(7, 2), is_suspect), "the page that counts is no suspect");
     assert!(!counts_next(None, &copy(7, 2), is_suspect), "nothing of that page counts");
 }
 
@@ -41,7 +41,7 @@ fn a_copy_is_one_too_many_beside_one_that_lasts_or_an_earlier_one() {
     let all = [at(3, 7), at(5, 7), at(4, 6)];
     let too_many = |copy, lasting| is_one_too_many(&copy, lasting, all.iter());
     assert!(!too_many(at(3, 7), None), "the first of its contents");
-    assert!(too_many(at(5, 7), None), "the first of them is there");
+    assert!(too_many(at(5, 7), None), "an earlier copy has the same contents");
     assert!(!too_many(at(4, 6), None), "the others are of other contents");
     assert!(!too_many(at(3, 7), Some(at(2, 6))), "what lasts is older");
     assert!(too_many(at(3, 7), Some(at(9, 7))) && too_many(at(4, 6), Some(at(9, 7))), "a copy lasts");
@@ -68,7 +68,7 @@ fn a_unit_is_kept_for_a_suspect_only_if_a_copy_in_it_would_count() {
     let unit = |copy: Newest| drive.core.map.unit_of(copy.slot.expect("in flash"));
     assert!(unit(old) != unit(new) && unit(old) != unit(other));
     let kept = |suspects: &[Newest]| fallback(&drive, &with, &without, &suspects.iter().map(|&copy| page(copy)).collect());
-    assert_eq!(kept(&[other]), (vec![], vec![]), "what counts lies there, and nothing that would count next");
+    assert_eq!(kept(&[other]), (vec![], vec![]), "the unit holds the page that counts, and no copy that would count next");
     assert_eq!(kept(&[old]), (vec![], vec![]), "the newer copy is no suspect");
     assert_eq!(kept(&[old, new]), (vec![], vec![unit(old)]), "the older copy counts next, and is one too many beside the newer");
 }
@@ -94,7 +94,7 @@ fn codewords_are_asked_apart_under_rows_and_groups_without_a_dead_die() {
 }
 
 /// The checkpoint that a mount leaves is what the next one believes. Catches blocks that hold something and are noted as erased, whole
-/// blocks without a summary, and a summary that vouches for a page that may not last.
+/// blocks without a summary, and a summary of a block with a page that may not last.
 #[test]
 fn a_mount_leaves_a_summary_of_what_each_block_holds() {
     let mut setup = tiny_setup("none", BufferKind::Off);

@@ -139,7 +139,7 @@ impl<P> Encoder<P> {
         Some(self.start + time)
     }
 
-    /// Whether the drive takes no requests now.
+    /// Whether the drive is off line to encode, and holds requests back.
     pub fn is_off_line(&self) -> bool {
         matches!(self.when, When::At(_)) && (self.due || self.on)
     }

@@ -69,7 +69,7 @@ fn what_a_codeword_gives_is_offered_unless_its_block_was_being_erased() {
     }
 }
 
-/// Of a codeword of three pages and two parities one parity is gone. Fails if any other page of its row counts as a parity, so that more pages
+/// A codeword of three pages and two parities has lost one parity. Fails if any other page of its row counts as a parity, so that more pages
 /// come back than the parities that are left can give.
 #[test]
 fn a_codeword_gives_back_as_many_pages_as_parities_of_it_are_left() {
