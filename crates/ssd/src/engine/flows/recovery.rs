@@ -3,10 +3,11 @@
 //! In the meantime units are only erased, not collected: what would count without those pages stays. A
 //! cut now finds what this mount found, and at most copies of it.
 
-use crate::core::Command;
 use crate::core::flash::FlashPayload;
 use crate::core::mounting::{Mounting, OlderContents, PagesFound, SpareCopies};
+use crate::core::newest::Newest;
 use crate::core::owner::Owner;
+use crate::core::{Command, Core};
 use crate::engine::Engine;
 use crate::write::RebuiltBy;
 use crate::write::found::{data_in, reads_back, unreadable};
@@ -130,17 +131,10 @@ fn drop_in_vain<P: FlashPayload>(engine: &Engine<P>, others: &mut Vec<(Lpn, Slot
     let solved = spare.solved.iter().map(|(lpn, _)| *lpn);
     let older = spare.older.iter().map(|older| older.lpn);
     let with_others: BTreeSet<Lpn> = others.iter().map(|(lpn, _)| *lpn).chain(solved).chain(older).collect();
-    let counts = |lpn: Lpn| match core.map.lookup(lpn) {
-        Place::At(slot) => Some(slot),
-        Place::Unmapped | Place::Missing => None,
-    };
-    // Flash does not store a page that only its codeword brings back.
+    let counts = |lpn| slot_of(&core.map, lpn);
     let stays = |&&ppn: &&Ppn| {
-        let in_flash = core.device.is_stored(ppn).then(|| data_in(core, ppn));
-        in_flash
-            .into_iter()
-            .flatten()
-            .any(|(lpn, found)| found.slot.is_some() && found.slot == counts(lpn) && !with_others.contains(&lpn))
+        let counts_here = |(lpn, found): &(Lpn, Newest)| found.slot.is_some() && found.slot == counts(*lpn);
+        data_stored_in(core, ppn).filter(counts_here).any(|(lpn, _)| !with_others.contains(&lpn))
     };
     let unit_of_page = |&ppn: &Ppn| core.map.unit_of_block(core.device.block_of(ppn));
     let staying: BTreeSet<UnitId> = mounting.pages.iter().filter(stays).map(unit_of_page).collect();
@@ -177,10 +171,7 @@ fn older_contents_count<P: FlashPayload>(engine: &mut Engine<P>) -> Vec<(Lpn, Sl
     let Some(mounting) = &mut engine.power.mounting else { return Vec::new() };
     let mut older = std::mem::take(&mut mounting.spare.older);
     let (core, waiting) = (&engine.core, &mounting.pages);
-    let place = |lpn| match core.map.lookup(lpn) {
-        Place::At(slot) => Some(slot),
-        Place::Unmapped | Place::Missing => None,
-    };
+    let place = |lpn| slot_of(&core.map, lpn);
     let waits = |slot: Slot| waiting.contains(&core.device.grid.page_of(slot).0);
     older.retain(|page| place(page.lpn).is_some_and(waits) && is_kept(&core.map, page.slot));
     let unit_of = |page: &OlderContents| place(page.lpn).map(|slot| core.map.unit_of(slot));
@@ -291,11 +282,9 @@ fn empty_a_unit_where_none_is_free<P: FlashPayload>(engine: &mut Engine<P>, copi
         return;
     }
     let core = &engine.core;
-    // A current version may be in memory alone, for a page that is not programmed yet.
     let rank = |slot: Slot| {
-        let of_page =
-            Some(core.device.grid.page_of(slot).0).filter(|&ppn| core.device.is_stored(ppn)).map(|ppn| data_in(core, ppn));
-        of_page.into_iter().flatten().find(|(_, found)| found.slot == Some(slot)).map(|(_, found)| found.update)
+        let mut of_page = data_stored_in(core, core.device.grid.page_of(slot).0);
+        of_page.find(|(_, found)| found.slot == Some(slot)).map(|(_, found)| found.update)
     };
     let mut in_units: BTreeMap<UnitId, BTreeMap<Lpn, Slot>> = BTreeMap::new();
     for &(lpn, slot) in copies {
@@ -341,6 +330,16 @@ fn resume_rebuild<P: FlashPayload>(engine: &mut Engine<P>) {
     }
 }
 
+/// Data in a page, if flash stores it: a version may be in memory alone, and a page may be what only its codeword brings back.
+fn data_stored_in<P: FlashPayload>(core: &Core<P>, ppn: Ppn) -> impl Iterator<Item = (Lpn, Newest)> {
+    core.device.is_stored(ppn).then(|| data_in(core, ppn)).into_iter().flatten()
+}
+
+/// Where the map has a logical page.
+fn slot_of(map: &Ftl, lpn: Lpn) -> Option<Slot> {
+    if let Place::At(slot) = map.lookup(lpn) { Some(slot) } else { None }
+}
+
 /// Whether the unit of a slot is neither erased nor about to be.
 fn is_kept(map: &Ftl, slot: Slot) -> bool {
     map.unit(map.unit_of(slot)).state == UnitState::Closed
@@ -351,7 +350,6 @@ mod tests {
     use super::*;
     use crate::config::{BufferKind, Pace};
     use crate::core::journal::Journal;
-    use crate::core::newest::Newest;
     use crate::core::testing::tiny_setup;
     use crate::engine::testing::{TinyDrive as Drive, tiny_drive};
     use nand::{Member, OobTag};
