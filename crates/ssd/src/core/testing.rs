@@ -74,6 +74,15 @@ pub(crate) fn tiny_setup(scheme: &str, buffer: BufferKind) -> Setup {
     }
 }
 
+/// The same, mountable, with blocks reserved for page profiles, which FLARES flushes each millisecond.
+pub(crate) fn tiny_setup_with_profiles() -> Setup {
+    let mut setup = tiny_setup("none", BufferKind::Off);
+    (setup.user_slots, setup.power.mountable, setup.drive.geometry.oob_size.0) = (40, true, 224);
+    (setup.ecc.policy, setup.errors.model) = ("flares".into(), "flares".into());
+    setup.ecc.flush = vocab::Nanos(1_000_000);
+    setup
+}
+
 /// The scheme of a tiny drive.
 pub(crate) fn tiny_scheme(setup: &Setup) -> Protection {
     protect::registry::build(&setup.scheme, shape(&setup.drive)).expect("a scheme for the drive")

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use crate::config::{BufferKind, Pace};
     use crate::core::owner::Owner;
-    use crate::core::testing::tiny_setup;
+    use crate::core::testing::{tiny_setup, tiny_setup_with_profiles};
     use crate::session::Inner;
     use ftl::Place;
     use nand::FlashArray;
@@ -125,10 +125,7 @@ mod tests {
     /// the most worn of all, though its page says how worn it is.
     #[test]
     fn reserved_blocks_are_as_worn_as_their_pages_say() {
-        let mut setup = tiny_setup("none", BufferKind::Off);
-        (setup.user_slots, setup.power.mountable, setup.drive.geometry.oob_size.0) = (40, true, 224);
-        (setup.ecc.policy, setup.errors.model) = ("flares".into(), "flares".into());
-        setup.ecc.flush = vocab::Nanos(1_000_000);
+        let setup = tiny_setup_with_profiles();
         let Inner::Tag(mut prepared) = Session::new(&setup).expect("a tiny drive").into_inner() else {
             panic!("its payload is tags")
         };

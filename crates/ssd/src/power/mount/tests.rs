@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::{BufferKind, Pace};
-use crate::core::testing::{tiny_array, tiny_setup};
+use crate::core::testing::{tiny_array, tiny_setup, tiny_setup_with_profiles};
 use crate::engine::testing::{TinyDrive, tiny_drive};
 use crate::fit::build_scheme;
 use crate::power::cut::cut;
@@ -126,10 +126,7 @@ fn a_mount_leaves_a_summary_of_what_each_block_holds() {
 /// By hand: a page takes two commands of 300 ns, 40 us, and 4096 bytes at 400 MT/s. Catches a mount that reads page profiles in no time.
 #[test]
 fn a_mount_takes_the_time_of_reading_page_profiles() {
-    let mut setup = tiny_setup("none", BufferKind::Off);
-    (setup.user_slots, setup.power.mountable, setup.drive.geometry.oob_size.0) = (40, true, 224);
-    (setup.ecc.policy, setup.errors.model) = ("flares".into(), "flares".into());
-    setup.ecc.flush = vocab::Nanos(1_000_000);
+    let setup = tiny_setup_with_profiles();
     let protection = build_scheme(&setup.drive, &setup.scheme).expect("a scheme for this drive");
     let memory = MemoryArray::<Tag>::new(setup.drive.geometry, true).keeping_updates().keeping_ecc();
     let mut drive = TinyDrive::new(&setup, protection, tiny_array(memory)).expect("settings in range");
