@@ -158,7 +158,7 @@ impl<P: FlashPayload> Care<P> {
     /// where others are left to write to. Units collected in the meantime are wanted no more.
     fn condemn_wanted(&mut self, core: &mut Core<P>, writer: &Writer<P>, log: usize) -> NextVictim {
         // A segment seldom has two: what is in the open block moves to the last one, and the host waits in the meantime.
-        let is_segment = core.limits.by_wear.is_some() && writer.facts.has_segments;
+        let is_segment = core.limits.is_on() && writer.facts.has_segments;
         let may_close = core.map.free_units(log) > if is_segment { 0 } else { 1 };
         let mut at = 0;
         while let Some(&(unit, cause)) = self.wanted.get(at) {

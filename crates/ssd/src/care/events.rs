@@ -51,7 +51,7 @@ impl<P: FlashPayload> Care<P> {
                 checkpoint.sum_up::<P>(block, &core.device.array);
             }
         }
-        if core.limits.by_wear.is_some() {
+        if core.limits.is_on() {
             let (block, page) = core.device.grid.split(ppn);
             if page == 0 {
                 limits::note_first_program(core, block);
@@ -61,7 +61,7 @@ impl<P: FlashPayload> Care<P> {
 
     /// A block holds nothing any more: deadlines, summaries and limits end.
     pub fn block_emptied(&mut self, core: &mut Core<P>, block: BlockAddr) {
-        if core.limits.by_wear.is_some() {
+        if core.limits.is_on() {
             core.limits.note_erase(block);
         }
         if core.device.ecc.is_some() {

@@ -85,7 +85,7 @@ fn start_with<P: FlashPayload>(core: &mut Core<P>, by_wear: ByWear) {
 
 /// No one knows how often blocks were read: each that is written counts as read out.
 pub(crate) fn assume_read_often<P: FlashPayload>(core: &mut Core<P>) {
-    if core.limits.by_wear.is_none() {
+    if !core.limits.is_on() {
         return;
     }
     for block in (0..core.device.grid.geometry().blocks()).map(BlockAddr) {
@@ -113,7 +113,7 @@ pub(crate) fn note_first_program<P: FlashPayload>(core: &mut Core<P>, block: Blo
 /// Whether all pages of the victim are to be moved side by side.
 #[inline]
 pub(crate) fn hurries<P: FlashPayload>(core: &Core<P>, victim: UnitId, cause: Cause) -> bool {
-    core.limits.by_wear.is_some() && cause == Cause::Refresh && core.is_pressing(victim)
+    core.limits.is_on() && cause == Cause::Refresh && core.is_pressing(victim)
 }
 
 /// The retention timer has expired for some block, or the run is ending.
@@ -144,7 +144,7 @@ pub(crate) fn may_recycle_when_idle<P: FlashPayload>(core: &Core<P>, die: DieId)
 /// Sets the timer, unless it is set, for the next block that enters a half of its margin. Blocks that are in
 /// the second wait for no time, but for room or for their collector.
 pub(crate) fn set_timer<P: FlashPayload>(core: &mut Core<P>) {
-    if core.limits.by_wear.is_none() || core.is_pending(Timer::Age) {
+    if !core.limits.is_on() || core.is_pending(Timer::Age) {
         return;
     }
     let now = core.device.now;
@@ -172,7 +172,7 @@ pub(crate) fn count(recycled: &mut Recycled, reason: Reason) {
 impl<P: FlashPayload> Care<P> {
     /// The block whose unit the log's collector is to recycle next, and why; nothing if a unit waits for it already.
     pub fn next_due(&self, core: &mut Core<P>, writer: &Writer<P>, log: usize) -> Option<(BlockAddr, Reason)> {
-        if core.limits.by_wear.is_none() || self.collectors[log].halted || self.is_wanted(core, log) {
+        if !core.limits.is_on() || self.collectors[log].halted || self.is_wanted(core, log) {
             return None;
         }
         drop_stale(core, writer, log);
@@ -541,9 +541,9 @@ mod tests {
     fn limits_end_where_the_scheme_has_none_any_more() {
         let (mut bench, block) = bench();
         set_timer(&mut bench.core);
-        assert!(bench.writer.limits().is_none() && bench.core.limits.by_wear.is_some());
+        assert!(bench.writer.limits().is_none() && bench.core.limits.is_on());
         assert!(end_if_over(&mut bench.core, &bench.writer));
-        assert!(bench.core.limits.by_wear.is_none() && bench.core.device.calendar.next().is_none());
+        assert!(!bench.core.limits.is_on() && bench.core.device.calendar.next().is_none());
         assert_eq!((due(&mut bench), hurries(&bench.core, block.0, Cause::Refresh)), (None, false));
     }
 }

@@ -13,7 +13,7 @@ use vocab::{DieId, SimTime};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Replacements {
     /// Dead dies whose replacement was asked for and has not come, each with the time from which on it may.
-    pub asked: Vec<(DieId, SimTime)>,
+    asked: Vec<(DieId, SimTime)>,
     /// When a die was replaced last.
     last: Option<SimTime>,
     /// Strips that were lost, or away from their dies, when this was last looked at since.
@@ -27,6 +27,12 @@ impl Replacements {
     pub fn ask(&mut self, die: DieId, at: SimTime) {
         self.asked.retain(|&(other, _)| other != die);
         self.asked.push((die, at));
+    }
+
+    /// Whether a die waits to be replaced.
+    #[inline]
+    pub fn is_any_asked(&self) -> bool {
+        !self.asked.is_empty()
     }
 
     /// A die died that these superblocks may have pages on.
@@ -86,7 +92,7 @@ impl<P: FlashPayload> Care<P> {
     /// that wait for room do not wait for that spare die.
     #[inline]
     pub fn waits_for_a_replacement(&self, core: &Core<P>, resource: Resource) -> bool {
-        !self.replacements.asked.is_empty()
+        self.replacements.is_any_asked()
             && resource == Resource::Timer(Timer::Replace)
             && !core.has_events_beside([Timer::Replace, Timer::Refresh, Timer::Age])
     }

@@ -109,7 +109,7 @@ pub(crate) struct Region {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits {
     /// `None`: the scheme has no limits, or none any more.
-    pub by_wear: Option<ByWear>,
+    by_wear: Option<ByWear>,
     /// The wear class of each block since its first page.
     class_of: Vec<u16>,
     /// Reads asked of each block since its erase. Before the limits are on: as a mount knows them, or empty.
@@ -141,6 +141,11 @@ impl Limits {
     /// Reads asked of each block since its erase; empty without limits.
     pub fn reads(&self) -> &[u32] {
         &self.reads
+    }
+
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.by_wear.is_some()
     }
 
     /// The thresholds of each class of a region, with its blocks.
@@ -224,7 +229,7 @@ impl Limits {
         let is_old = |at: &Thresholds, first: SimTime| age_of(now, first) >= at.now_age;
         let holds_old =
             |region| self.by_class(region).any(|(at, order)| order.front().is_some_and(|&(first, _)| is_old(at, first)));
-        self.by_wear.is_some() && self.regions[logs].iter().any(|region| !region.spent.is_empty() || holds_old(region))
+        self.is_on() && self.regions[logs].iter().any(|region| !region.spent.is_empty() || holds_old(region))
     }
 }
 

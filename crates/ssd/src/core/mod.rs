@@ -333,7 +333,7 @@ impl<P: FlashPayload> Core<P> {
     /// Gives a command to its die.
     #[inline(always)]
     pub fn submit(&mut self, command: Command) -> CommandId {
-        let haste = if self.limits.by_wear.is_some() { self.haste_under_limits(command) } else { Haste::Usual };
+        let haste = if self.limits.is_on() { self.haste_under_limits(command) } else { Haste::Usual };
         self.device.submit(command, haste)
     }
 

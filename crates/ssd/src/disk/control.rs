@@ -115,7 +115,7 @@ impl Disk {
         let engine = self.medium.engine_mut();
         engine.replace_from(die, engine.core.device.now);
         let mut events = 0;
-        while !self.medium.engine().care.replacements.asked.is_empty() {
+        while self.medium.engine().care.replacements.is_any_asked() {
             events += 1;
             // Commands that the die was given before it died are still queued there.
             if self.medium.turn(SimTime(u64::MAX))? == Turn::AtRest || events > RECOVERY_EVENTS_MAX {

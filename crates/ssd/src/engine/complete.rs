@@ -147,10 +147,7 @@ impl<P: FlashPayload> Engine<P> {
             return self.care.reserved_done(&mut self.core, command, outcome);
         }
         if outcome.is_done() {
-            let core = &mut self.core;
-            if core.device.ecc.is_some() || core.safe.checkpoint.is_some() || core.limits.by_wear.is_some() {
-                self.care.page_programmed(core, command.ppn);
-            }
+            self.care.page_programmed(&mut self.core, command.ppn);
         } else if self.program_elsewhere(command) {
             return;
         }
@@ -195,7 +192,7 @@ impl<P: FlashPayload> Engine<P> {
         if self.core.map.kind() == LogKind::Group && self.core.device.no_die_is_busy() {
             self.migrate_when_idle();
         }
-        if self.core.limits.by_wear.is_some() {
+        if self.core.limits.is_on() {
             self.recycle_when_idle(die);
         }
         if self.care.idle_free_blocks > 0 {

@@ -297,7 +297,7 @@ impl<P: FlashPayload> Engine<P> {
             || self.power.mounting.is_some()
             || self.core.limits.stirred
             || self.care.refresh.stirred
-            || !self.care.replacements.asked.is_empty()
+            || self.care.replacements.is_any_asked()
         {
             self.go_on_with_what_waits();
         }
@@ -333,7 +333,7 @@ impl<P: FlashPayload> Engine<P> {
         if self.care.refresh.stirred {
             self.refresh_due();
         }
-        if !self.care.replacements.asked.is_empty() {
+        if self.care.replacements.is_any_asked() {
             self.replacements_due();
         }
     }

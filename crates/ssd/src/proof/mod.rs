@@ -160,7 +160,7 @@ impl Session {
     /// Whether such a replacement has not come yet.
     #[must_use]
     pub fn is_replacing(&self) -> bool {
-        inside!(self.inner(), prepared => !prepared.engine.care.replacements.asked.is_empty())
+        inside!(self.inner(), prepared => prepared.engine.care.replacements.is_any_asked())
     }
 
     /// Starts nothing more of a rebuild; what is in flight still completes.

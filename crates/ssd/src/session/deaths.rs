@@ -44,7 +44,7 @@ fn lose<P: FlashPayload>(engine: &mut Engine<P>, die: DieId, spare: bool) -> Aft
     loop {
         engine.hand_on();
         engine.settle();
-        if !engine.care.replacements.asked.is_empty() {
+        if engine.care.replacements.is_any_asked() {
             engine.replacements_due();
             engine.hand_on();
             engine.settle();

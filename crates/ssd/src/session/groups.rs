@@ -72,7 +72,7 @@ impl<P: FlashPayload> Prepared<P> {
         let streams = 1 + u32::from(self.setup.gc.separate_write_pointer);
         let room = room_of(scheme, streams, &name).map_err(SetupError::new)?;
         grow(&mut self.engine, channels, protection, room);
-        if self.engine.core.limits.by_wear.is_some() {
+        if self.engine.core.limits.is_on() {
             // New dies have blocks of their own to count reads of.
             let recycled = self.engine.core.limits.recycled;
             limits::start(&mut self.engine.core, &self.engine.writer, self.setup.drive.endurance);
